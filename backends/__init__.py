@@ -1,0 +1,1 @@
+"""Settings in the manner of torch.backends, and the door to XLA."""

@@ -1,0 +1,1 @@
+"""Composable transformations of NumPy-style functions, compiled by XLA."""

@@ -1,0 +1,1 @@
+"""The table of primitives: one row each, families by file."""
