@@ -1,0 +1,177 @@
+"""The floors of the repository, and a checker that walks the syntax tree of every file to enforce them.
+
+A file imports from lower floors, or from its own room, and no imports form a cycle. Imports inside functions and
+`import_module("...")` with a constant name count; imports under `if TYPE_CHECKING:` do not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+# Bottom to top. Each line is one floor, each name on it a room: a file or a folder. The longest name that fits a file
+# is its room, so a new file in a folder needs no line of its own. Rooms on the same floor do not see each other.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("functorch_like/errors.py",),
+    ("functorch_like/avals.py",),
+    ("backends/xla",),
+    ("backends",),  # groups of settings
+    ("functorch_like/dtypes.py", "functorch_like/sources.py", "functorch_like/tree.py"),
+    ("functorch_like/core.py",),
+    # First-order primitives: the interpreters need `add` and `transpose`.
+    ("primitives/structure.py",),
+    ("primitives/elementwise.py",),
+    ("primitives",),
+    ("functorch_like/interpreters/jaxpr.py",),
+    ("functorch_like/interpreters/evaluate.py",),
+    ("functorch_like/interpreters/stage.py",),
+    ("functorch_like/interpreters",),  # passes over jaxprs and whatever else stands between staging and lowering
+    ("functorch_like/interpreters/lower.py",),
+    ("functorch_like/interpreters/forward.py", "functorch_like/interpreters/vmap.py"),
+    ("functorch_like/interpreters/reverse.py",),
+    # Higher-order primitives: their rules use the interpreters.
+    ("primitives/higher",),
+    ("primitives/__init__.py", "primitives/__main__.py"),
+    ("functorch_like",),  # what users call: kernels.py, jit.py, grad.py, vmap.py, ...
+    ("functorch_like/lax.py", "functorch_like/lax"),
+    ("functorch_like/numpy",),
+    ("functorch_like/random.py", "functorch_like/random", "functorch_like/nn"),
+    ("functorch_like/array_methods.py", "functorch_like/inspect.py"),
+    ("functorch_like/__init__.py",),
+    ("functorch_like/__main__.py",),
+)
+
+# Where each folder at the top stands once it is packaged.
+PACKAGES = {
+    "functorch_like": "functorch_like",
+    "backends": "functorch_like.backends",
+    "primitives": "functorch_like.primitives",
+}
+
+
+class Import(NamedTuple):
+    """One imported name: `from a.b import c` gives module "a.b" and name "c"; `import a.b` has no name."""
+
+    module: str
+    name: str | None
+    line: int
+    typing_only: bool
+
+
+def violations(root: Path) -> list[str]:
+    """Everything under `root` that breaks the rules, as "file:line: what is wrong"."""
+    files = {path.relative_to(root).as_posix(): path for top in PACKAGES for path in sorted((root / top).rglob("*.py"))}
+    by_module = {module_name(file): file for file in files}
+    found: list[str] = []
+    graph: dict[str, set[str]] = {file: set() for file in files}
+    for file, path in files.items():
+        if place(file) is None:
+            found.append(f"{file}: has no floor; give it a line in tests/support/floors.py")
+        for imp in imports(path, file):
+            where = f"{file}:{imp.line}"
+            found += [f"{where}: {complaint}" for complaint in forbidden(file, imp)]
+            target = resolve(imp, by_module)
+            if target is None or imp.typing_only or target == file:
+                continue
+            graph[file].add(target)
+            if not may_import(file, target):
+                found.append(f"{where}: imports {target}, which is not on a lower floor")
+    found += [f"{' -> '.join(cycle)}: imports form a cycle" for cycle in cycles(graph)]
+    return found
+
+
+def module_name(file: str) -> str:
+    """The dotted name under which a file of the repository is imported."""
+    top, *rest = file.removesuffix(".py").split("/")
+    return ".".join([PACKAGES[top], *rest]).removesuffix(".__init__")
+
+
+def place(file: str) -> tuple[int, str] | None:
+    """A file's floor and room, or None where the table has no room for it."""
+    fits = [
+        (len(room), floor, room)
+        for floor, rooms in enumerate(FLOORS)
+        for room in rooms
+        if file == room or file.startswith(room + "/")
+    ]
+    return max(fits)[1:] if fits else None
+
+
+def may_import(file: str, target: str) -> bool:
+    """Whether `target` is on a lower floor than `file`, or in the same room."""
+    here, there = place(file), place(target)
+    return here is None or there is None or there[0] < here[0] or there == here
+
+
+def forbidden(file: str, imp: Import) -> Iterator[str]:
+    """Complaints about names that are wrong whatever the floor."""
+    top = imp.module.partition(".")[0]
+    if top == "jax":
+        yield "imports jax; this package stands on jaxlib alone"
+    if top == "jaxlib" and not file.startswith("backends/xla/"):
+        yield "imports jaxlib; only backends/xla may"
+    if top in ("backends", "primitives"):
+        yield f"imports a bare `{top}`; write functorch_like.{top}"
+
+
+def imports(path: Path, file: str) -> Iterator[Import]:
+    """Every import in a file, late ones and constant `import_module` calls included, relative ones made absolute."""
+    package = module_name(file)
+    if path.name != "__init__.py":
+        package = package.rpartition(".")[0]
+    tree = ast.parse(path.read_text(), file)
+    guarded = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for statement in node.body
+        for inner in ast.walk(statement)
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    yield Import(alias.name, None, node.lineno, node in guarded)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                if level:
+                    parents = package.split(".")[: len(package.split(".")) - level + 1]
+                    module = ".".join(parents + ([module] if module else []))
+                for alias in names:
+                    yield Import(module or "", alias.name, node.lineno, node in guarded)
+            case ast.Call(func=func, args=[ast.Constant(value=str(name)), *_]) if is_import_call(func):
+                yield Import(name, None, node.lineno, node in guarded)
+
+
+def is_import_call(func: ast.expr) -> bool:
+    """Whether a called expression is `importlib.import_module`, `import_module` or `__import__`."""
+    return ast.unparse(func).rpartition(".")[2] in ("import_module", "__import__")
+
+
+def resolve(imp: Import, by_module: dict[str, str]) -> str | None:
+    """The repository file an import refers to, or None when it is somebody else's.
+
+    A package's `__file__` says where it lies and nothing of what it holds, so anybody may ask for it.
+    """
+    if imp.name == "__file__":
+        return None
+    if imp.name is not None and f"{imp.module}.{imp.name}" in by_module:
+        return by_module[f"{imp.module}.{imp.name}"]
+    return by_module.get(imp.module)
+
+
+def cycles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
+    """One cycle for each file at which a depth-first walk meets its own path again."""
+    done: set[str] = set()
+
+    def walk(file: str, path: list[str]) -> Iterator[list[str]]:
+        if file in path:
+            yield [*path[path.index(file) :], file]
+        elif file not in done:
+            for target in sorted(graph[file]):
+                yield from walk(target, [*path, file])
+            done.add(file)
+
+    for file in sorted(graph):
+        yield from walk(file, [])

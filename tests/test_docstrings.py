@@ -1,0 +1,34 @@
+"""The examples in docstrings run and print what they say."""
+
+import doctest
+import importlib
+import pkgutil
+
+import numpy as np
+import pytest
+
+# What an example may use without importing it, as its reader does.
+KNOWN = {"ft": "functorch_like", "fnp": "functorch_like.numpy", "lax": "functorch_like.lax", "np": "numpy"}
+# Two of these stand outside functorch_like's own folder in a source tree, so each is walked by itself.
+PACKAGES = ("functorch_like", "functorch_like.backends", "functorch_like.primitives")
+
+
+def modules() -> list[str]:
+    """Every module but those whose import is a program."""
+    names = set(PACKAGES)
+    for package in PACKAGES:
+        paths = importlib.import_module(package).__path__
+        names.update(found.name for found in pkgutil.walk_packages(paths, f"{package}."))
+    return sorted(name for name in names if not name.endswith("__main__"))
+
+
+@pytest.mark.parametrize("name", modules())
+def test_docstring_examples(name):
+    module = importlib.import_module(name)
+    known = {alias: importlib.import_module(path) for alias, path in KNOWN.items()}
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
+    report: list[str] = []
+    with np.printoptions(precision=4, suppress=True, linewidth=120):
+        for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=known | vars(module)):
+            runner.run(example, out=report.append)
+    assert runner.failures == 0, "".join(report)

@@ -1,0 +1,108 @@
+"""The repository keeps to its floors, and the checker that says so notices when it does not."""
+
+from pathlib import Path
+
+import pytest
+from support.floors import FLOORS, violations
+
+ROOT = Path(__file__).parents[1]
+needs_tree = pytest.mark.skipif(not (ROOT / "backends").is_dir(), reason="the tests run without the source tree")
+
+
+@needs_tree
+def test_every_import_goes_down():
+    assert violations(ROOT) == []
+
+
+@needs_tree
+def test_the_table_names_no_folder_twice():
+    rooms = [room for rooms in FLOORS for room in rooms]
+    assert len(rooms) == len(set(rooms))
+
+
+CLEAN = {
+    "functorch_like/errors.py": "",
+    "functorch_like/core.py": "from functorch_like.errors import ShapeError",
+    "functorch_like/jit.py": "from functorch_like import core",
+    "functorch_like/__init__.py": "from functorch_like.jit import jit as jit",
+    "backends/__init__.py": "",
+    "backends/xla/__init__.py": "from functorch_like.backends.xla.client import client",
+    "backends/xla/client.py": "import jaxlib._jax",
+    "backends/cuda.py": "from functorch_like.backends import xla",
+    "primitives/__init__.py": "",
+    "primitives/structure.py": "from functorch_like.core import Primitive",
+    "primitives/higher/__init__.py": "",
+    "primitives/higher/call.py": "from functorch_like.primitives import structure",
+}
+
+# Each entry is one bad file and a part of the complaint it must cause.
+PLANTED = {
+    "upward": ("functorch_like/core.py", "import functorch_like.jit", "core.py:1: imports functorch_like/jit.py"),
+    "upward from a package": (
+        "functorch_like/core.py",
+        "from functorch_like import jit",
+        "imports functorch_like/jit.py",
+    ),
+    "upward by the package's name": ("functorch_like/core.py", "from functorch_like import jaxpr", "__init__.py"),
+    "upward and relative": ("backends/cuda.py", "from .. import core", "imports functorch_like/core.py"),
+    "upward and late": (
+        "functorch_like/core.py",
+        "def f():\n    from functorch_like.jit import jit",
+        "core.py:2: imports",
+    ),
+    "upward by string": (
+        "functorch_like/core.py",
+        "import importlib\njit = importlib.import_module('functorch_like.jit')",
+        "core.py:2: imports functorch_like/jit.py",
+    ),
+    "first-order uses higher-order": (
+        "primitives/structure.py",
+        "from functorch_like.primitives.higher import call",
+        "imports primitives/higher/call.py",
+    ),
+    "neighbour on the same floor": (
+        "functorch_like/interpreters/forward.py",
+        "from functorch_like.interpreters import vmap",
+        "imports functorch_like/interpreters/vmap.py",
+    ),
+    "cycle in a room": (
+        "backends/xla/client.py",
+        "from functorch_like.backends.xla import __doc__",
+        "backends/xla/__init__.py -> backends/xla/client.py -> backends/xla/__init__.py: imports form a cycle",
+    ),
+    "jax": ("backends/xla/client.py", "import jax", "imports jax;"),
+    "jax, late": ("backends/xla/client.py", "def f():\n    from jax._src import core", "client.py:2: imports jax;"),
+    "jaxlib outside xla": ("backends/cuda.py", "from jaxlib import xla_client", "imports jaxlib;"),
+    "jaxlib for types": (
+        "functorch_like/core.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import jaxlib",
+        "core.py:3: imports jaxlib;",
+    ),
+    "bare backends": ("functorch_like/jit.py", "import backends.xla", "imports a bare `backends`"),
+    "bare primitives": ("functorch_like/jit.py", "from primitives import structure", "imports a bare `primitives`"),
+}
+
+
+def plant(root: Path, files: dict[str, str]) -> None:
+    for file, text in files.items():
+        path = root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def test_a_clean_tree_is_clean(tmp_path):
+    plant(tmp_path, CLEAN)
+    assert violations(tmp_path) == []
+
+
+@pytest.mark.parametrize(("file", "text", "complaint"), PLANTED.values(), ids=PLANTED)
+def test_each_planted_violation_is_found(tmp_path, file, text, complaint):
+    plant(tmp_path, {**CLEAN, "functorch_like/interpreters/vmap.py": "", file: text})
+    found = violations(tmp_path)
+    assert any(complaint in line for line in found), found
+
+
+def test_a_type_checking_import_may_look_up(tmp_path):
+    guarded = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from functorch_like.jit import jit"
+    plant(tmp_path, {**CLEAN, "functorch_like/core.py": guarded})
+    assert violations(tmp_path) == []

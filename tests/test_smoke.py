@@ -1,0 +1,41 @@
+"""Two seconds of everything: what a commit hook runs, and what an installed wheel must pass."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+
+
+def loss(w, x):
+    return fnp.sum(fnp.tanh(x @ w) ** 2)
+
+
+W = np.linspace(-1, 1, 6, dtype=np.float32).reshape(3, 2)
+X = np.linspace(0, 1, 12, dtype=np.float32).reshape(4, 3)
+
+
+def expected_gradient():
+    y = np.tanh(X @ W)
+    return X.T @ (2 * y * (1 - y**2))
+
+
+def test_gradient_is_the_textbook_one():
+    np.testing.assert_allclose(ft.grad(loss)(W, X), expected_gradient(), rtol=1e-5)
+
+
+def test_jit_changes_nothing():
+    np.testing.assert_allclose(ft.jit(ft.grad(loss))(W, X), expected_gradient(), rtol=1e-5)
+
+
+def test_vmap_is_a_loop():
+    per_row = ft.vmap(ft.grad(loss), in_axes=(None, 0))(W, X)
+    np.testing.assert_allclose(per_row, np.stack([ft.grad(loss)(W, x) for x in X]), rtol=1e-5)
+    np.testing.assert_allclose(per_row.sum(0), expected_gradient(), rtol=1e-5)
+
+
+def test_import_leaves_jax_alone():
+    code = "import sys, functorch_like; sys.exit('jax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
