@@ -62,8 +62,8 @@ PLANTED = {
     ),
     "neighbour on the same floor": (
         "functorch_like/interpreters/forward.py",
-        "from functorch_like.interpreters import vmap",
-        "imports functorch_like/interpreters/vmap.py",
+        "from functorch_like.interpreters import batching",
+        "imports functorch_like/interpreters/batching.py",
     ),
     "cycle in a room": (
         "backends/xla/client.py",
@@ -97,7 +97,7 @@ def test_a_clean_tree_is_clean(tmp_path):
 
 @pytest.mark.parametrize(("file", "text", "complaint"), PLANTED.values(), ids=PLANTED)
 def test_each_planted_violation_is_found(tmp_path, file, text, complaint):
-    plant(tmp_path, {**CLEAN, "functorch_like/interpreters/vmap.py": "", file: text})
+    plant(tmp_path, {**CLEAN, "functorch_like/interpreters/batching.py": "", file: text})
     found = violations(tmp_path)
     assert any(complaint in line for line in found), found
 
