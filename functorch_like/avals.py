@@ -1,0 +1,121 @@
+"""Floor 0. Abstract values: what is known of an array without its data.
+
+A `ShapedArray` is interned: two with equal fields are one object. Comparing and hashing are therefore by
+identity, which is what makes the memo of shape rules (`core.py`) and the caches of `jit` cheap. jaxlib's C++
+reads `.shape`, `.dtype` and `.weak_type` from it and calls the class with those three, positionally.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype knows their names)
+import numpy as np
+
+
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The short name used in jaxprs and errors: f32, i64, bool, c128, bf16, float8_e4m3fn."""
+    if dtype.isbuiltin == 1 and dtype.kind in "fiuc":
+        return f"{dtype.kind}{dtype.itemsize * 8}"
+    return "bf16" if dtype.name == "bfloat16" else dtype.name
+
+
+class ShapedArray:
+    """Shape, dtype and weakness of an array.
+
+    `weak_type` marks values that came from Python scalars: they take the dtype of what they meet
+    (see `dtypes.promote`).
+    """
+
+    __slots__ = ("dtype", "ndim", "shape", "size", "weak_type")
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool
+    ndim: int
+    size: int
+
+    _interned: ClassVar[dict[Any, ShapedArray]] = {}
+
+    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
+        key = (shape, dtype, weak_type)
+        try:
+            return cls._interned[key]
+        except (KeyError, TypeError):
+            pass
+        shape = tuple(int(n) for n in shape)
+        dtype = np.dtype(dtype)
+        weak_type = bool(weak_type)
+        canonical = (shape, dtype, weak_type)
+        self = cls._interned.get(canonical)
+        if self is None:
+            made = object.__new__(cls)
+            made.shape, made.dtype, made.weak_type = canonical
+            made.ndim, made.size = len(shape), math.prod(shape)
+            self = cls._interned.setdefault(canonical, made)  # atomic: two threads get one object
+        return self
+
+    def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
+        """The same with some fields changed."""
+        return ShapedArray(
+            self.shape if shape is None else shape,
+            self.dtype if dtype is None else dtype,
+            self.weak_type if weak_type is None else weak_type,
+        )
+
+    def strong(self) -> ShapedArray:
+        """The same without weakness."""
+        return ShapedArray(self.shape, self.dtype, False) if self.weak_type else self
+
+    def __repr__(self) -> str:
+        return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ShapedArray, (self.shape, self.dtype, self.weak_type)
+
+    def __deepcopy__(self, memo: Any) -> ShapedArray:
+        return self
+
+    def __copy__(self) -> ShapedArray:
+        return self
+
+
+class ShapeDtypeStruct:
+    """Shape and dtype without data: what `eval_shape` returns and `lower` accepts in place of an array.
+
+    Args:
+        shape: sequence of ints.
+        dtype: anything `numpy.dtype` takes.
+        weak_type: whether the value behaves as a Python scalar in promotion.
+
+    >>> ShapeDtypeStruct((2, 3), "float32")
+    ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+    """
+
+    __slots__ = ("dtype", "shape", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, weak_type: bool = False) -> None:
+        aval = ShapedArray(tuple(shape), dtype, weak_type)
+        self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def aval(self) -> ShapedArray:
+        return ShapedArray(self.shape, self.dtype, self.weak_type)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval
+
+    def __hash__(self) -> int:
+        return hash(self.aval)
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"

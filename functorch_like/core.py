@@ -1,0 +1,399 @@
+"""Floor 3. The heart: primitive rows, the current trace, and `bind`, the one way a primitive is applied.
+
+A *primitive* is one row of a table: what it means, what shapes it gives, how it lowers, differentiates,
+transposes and batches. A *trace* is one transformation at work: it decides what applying a primitive does. A
+*tracer* is a value that belongs to a trace. Every transformation is a `Trace` whose short `process` takes its own
+tracers apart, runs under its parent trace, calls one column of the row, and wraps what comes back.
+
+There is no stack to search: the current trace knows its parent, and the innermost is always asked first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from functorch_like import dtypes, sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.errors import DtypeError, FtError, LeakError, NumberError, UnsupportedError
+
+ArrayImpl = xla.ArrayImpl
+
+
+# ------------------------------------------------------------------------------------------------------------ rows
+class No(str):
+    """A cell that is empty on purpose: the text says why, and what to do instead."""
+
+    def __call__(self, *args: Any, **params: Any) -> NoReturn:
+        why, _, instead = self.partition("; ")
+        raise UnsupportedError(why, fix=instead)
+
+
+class Lin(NamedTuple):
+    """Stands for the unknown linear operand in a transpose rule; only its aval is known."""
+
+    aval: ShapedArray
+
+
+class Axis(NamedTuple):
+    """The axis a batch rule maps over: its size, and its name for collectives (or None)."""
+
+    size: int
+    name: Any = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """One set of operands and parameters that the tests feed a row.
+
+    Args:
+        operands: a ShapedArray is filled with random values; an ndarray is taken as it is (indices, predicates).
+        params: the row's parameters.
+        domain: floats are drawn from this interval; of integer dtypes, integers of it.
+        smooth: False where finite differences do not apply at random points (ties, jumps).
+    """
+
+    operands: tuple[Any, ...]
+    params: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    domain: tuple[float, float] = (-2.0, 2.0)
+    smooth: bool = True
+
+
+Rule = Callable[..., Any]
+TABLE: dict[str, Primitive] = {}
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Primitive:
+    """One row of the table of primitives. Every column is a function or `No("why; what instead")`.
+
+    Rows never broadcast or promote: operands have exactly the shapes and dtypes the row wants.
+
+    Args:
+        name: unique; what a jaxpr prints.
+        shape: `(*avals, **params) -> aval`, or a tuple of avals if `multiple`. Raises FtError for bad operands.
+        ref: `(*ndarrays, **params) -> ndarray(s)`: the meaning, in NumPy; the oracle of the tests.
+        lower: `(emitter, *operands, **params) -> value(s)`: StableHLO; `emitter.ins`/`.outs` are the avals.
+        jvp: `(primals, tangents, **params) -> (out, tangent)`; a tangent that is zero is None, never all of them.
+        transpose: `(ct, args, **params) -> cotangents`, one for each operand, None where it has none; linear
+            operands arrive as `Lin`. With `multiple`, ct is a list with None for zeros.
+        batch: `(axis, args, dims, **params) -> (out, dim)`; dims[i] is None where args[i] is not batched.
+        samples: `() -> [Sample, ...]`: what the tests feed the row.
+        split: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
+        evaluate: of higher-order rows only: how it runs on concrete operands (first-order rows are lowered alone).
+        multiple: whether it has several results (a tuple), rather than one.
+    """
+
+    name: str
+    shape: Rule
+    ref: Rule
+    lower: Rule
+    jvp: Rule
+    transpose: Rule
+    batch: Rule
+    samples: Callable[[], list[Sample]]
+    split: Rule | None = None
+    evaluate: Rule | None = None
+    multiple: bool = False
+    where: str = ""
+    family: str = ""
+
+    def __post_init__(self) -> None:
+        if self.name in TABLE:
+            raise ValueError(f"primitive {self.name!r} is defined twice; first in {TABLE[self.name].where}")
+        file, line = _module_line()
+        object.__setattr__(self, "where", f"{file}:{line}")
+        object.__setattr__(self, "family", file.rsplit("/", 1)[-1].removesuffix(".py"))
+        TABLE[self.name] = self
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        return state.trace.process(self, args, params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TABLE.__getitem__, (self.name,)
+
+
+#: The columns that are rules; the tests check that each is a function or a reasoned No.
+COLUMNS = ("shape", "ref", "lower", "jvp", "transpose", "batch")
+
+
+def _module_line() -> tuple[str, int]:
+    """The module-level line a row is built on, whatever row makers stand between."""
+    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    return "/".join(frame.f_code.co_filename.replace("\\", "/").split("/")[-2:]), frame.f_lineno
+
+
+# ----------------------------------------------------------------------------------------------- the current trace
+class Trace:
+    """One transformation at work.
+
+    Attributes:
+        name: what errors and reprs call it.
+        parent: the trace that this one runs under.
+        staging: whether this trace or one below it stages to a jaxpr: then concrete values may not be computed with
+            at once, they must be recorded too.
+        done: set when the transformation has returned; its tracers are leaked from then on.
+    """
+
+    __slots__ = ("done", "name", "parent", "staging")
+    name: str
+    parent: Trace
+    staging: bool
+    done: bool
+
+    def __init__(self, name: str, parent: Trace) -> None:
+        self.name, self.parent, self.staging, self.done = name, parent, parent.staging, False
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply a primitive. The only thing a transformation must define."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Evaluate(Trace):
+    """The outermost trace: primitives run at once. `interpreters/evaluate.py` fills in how."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        self.name, self.parent, self.staging, self.done = "eval", self, False, False
+
+
+EVALUATE = Evaluate()
+
+
+class _State(threading.local):
+    """What a thread is doing: its current trace, the source line that re-evaluation carries along, axis names."""
+
+    trace: Trace = EVALUATE
+    source: Any = None
+    axes: tuple[tuple[Any, int], ...] = ()
+
+
+state = _State()
+
+#: Mirrors `state.trace.staging` in the C++ jit key, so that a compiled function called while staging is staged.
+_STAGING = xla.config("staging", False, in_trace_key=False)
+
+
+@contextmanager
+def running(trace: Trace) -> Iterator[Trace]:
+    """Make a trace the current one."""
+    previous = state.trace
+    flips = trace.staging != previous.staging
+    token = _STAGING.swap_local(trace.staging) if flips else None
+    state.trace = trace
+    try:
+        yield trace
+    finally:
+        state.trace = previous
+        if flips:
+            _STAGING.restore(token)
+
+
+@contextmanager
+def tracing(trace: Trace) -> Iterator[Trace]:
+    """Make a new trace the current one, and mark it done at the end: what escapes from it is a leak."""
+    with running(trace):
+        try:
+            yield trace
+        finally:
+            trace.done = True
+
+
+@contextmanager
+def named_axis(name: Any, size: int) -> Iterator[None]:
+    """Bring an axis name into scope (None: does nothing)."""
+    previous = state.axes
+    if name is not None:
+        state.axes = (*previous, (name, size))
+    try:
+        yield
+    finally:
+        state.axes = previous
+
+
+def bind(prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Apply a primitive under the current trace. `prim(*args, **params)` is the same."""
+    return state.trace.process(prim, args, params)
+
+
+# --------------------------------------------------------------------------------------------------------- tracers
+class Tracer:
+    """A value inside a transformation: it has a shape and a dtype, but belongs to a trace.
+
+    The methods and operators of arrays are attached to it in `array_methods.py`.
+    """
+
+    __slots__ = ("__weakref__", "trace")
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+    __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
+    trace: Trace
+
+    @property
+    def aval(self) -> ShapedArray:
+        raise NotImplementedError
+
+    def made(self) -> Any:
+        """The line, or recorded traceback, that made this value; None if unknown."""
+        return None
+
+    def concrete(self) -> Any:
+        """The value of which this is a view, where it is known while the function runs (plain grad), or None."""
+        return None
+
+    @staticmethod
+    def _is_traced_array() -> bool:
+        return True  # jaxlib's isinstance(x, Array) asks
+
+
+xla.set_tracer_class(Tracer)
+Array = xla.Array
+
+
+def leak(tracer: Tracer, using: str) -> LeakError:
+    """The error for a tracer used after its transformation returned."""
+    made = tracer.made()
+    line = sources.user_line(made) if made is not None else None
+    return LeakError(
+        f"{using} was given a {tracer.aval!r} that belongs to {tracer.trace!r}, which has already returned"
+        + (f"; the value was made at {line}" if line else ""),
+        fix="return the value from the transformed function instead of storing it in a list, an attribute or a global",
+        at=str(sources.user_line() or ""),
+        chain=chain(state.trace),
+    )
+
+
+# ------------------------------------------------------------------------------------------------- avals of values
+_INT32 = (-(2**31), 2**31 - 1)
+_SCALARS = {bool: dtypes.bool_, float: None, complex: None}
+
+
+def aval_of(x: Any) -> ShapedArray:
+    """The abstract value of an array, tracer, NumPy array or number.
+
+    Python numbers and rank-0 NumPy values are weakly typed; a Python int beyond 32 bits is a weak int64.
+
+    Raises:
+        DtypeError: for anything else.
+        NumberError: for a Python int beyond 64 bits.
+    """
+    kind = type(x)
+    if kind is ArrayImpl:
+        return x.aval
+    if isinstance(x, Tracer):
+        return x.aval
+    if kind is int:
+        return ShapedArray((), _int_dtype(x), True)
+    if kind is bool:
+        return ShapedArray((), dtypes.bool_, False)
+    if kind is float:
+        return ShapedArray((), dtypes.default_float(), True)
+    if kind is complex:
+        return ShapedArray((), dtypes.default_complex(), True)
+    if isinstance(x, Lin):
+        return x.aval
+    if isinstance(x, (np.ndarray, np.generic)):
+        dtype = x.dtype
+        return ShapedArray(x.shape, dtypes.as_dtype(dtype), x.ndim == 0 and dtype != dtypes.bool_)
+    if isinstance(x, (bool, int, float, complex)):  # subclasses: IntEnum, ...
+        return aval_of(next(k for k in (bool, int, float, complex) if isinstance(x, k))(x))
+    raise DtypeError(
+        f"{_quote(x)} of type {kind.__name__} is not an array",
+        fix="pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)",
+    )
+
+
+def _int_dtype(value: int) -> np.dtype[Any]:
+    if _INT32[0] <= value <= _INT32[1]:
+        return dtypes.default_int()
+    if -(2**63) <= value < 2**63:
+        return dtypes.int64
+    raise NumberError(f"the Python int {value} does not fit 64 bits", fix="make it a float, or split it")
+
+
+def is_value(x: Any) -> bool:
+    """Whether `aval_of` takes it."""
+    return isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def _quote(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+# ---------------------------------------------------------------------------------------------------- shape rules
+_SHAPES: dict[Any, Any] = {}
+
+
+def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+    """The shape rule, memoised on avals and parameters (avals are interned, so the key hashes fast)."""
+    try:
+        key = (prim, *avals, *params.items())
+        found = _SHAPES.get(key)
+    except TypeError:  # an unhashable parameter: only errors and oddities come here
+        return shape_rule(prim, avals, params)
+    if found is None:
+        found = shape_rule(prim, avals, params)
+        if len(_SHAPES) > 100_000:
+            _SHAPES.clear()
+        if prim.split is None:  # keys of higher-order rows would keep whole jaxprs alive
+            _SHAPES[key] = found
+    return found
+
+
+def shape_rule(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+    """The shape rule, with errors completed."""
+    try:
+        return prim.shape(*avals, **params)
+    except FtError as e:
+        raise complete(e, prim, avals, params)  # noqa: B904  (the same error, completed)
+
+
+# ---------------------------------------------------------------------------------------------------------- errors
+def chain(trace: Trace) -> str:
+    """The transformations in force, outermost first."""
+    names: list[str] = []
+    while trace is not EVALUATE:
+        if trace.name:
+            names.append(trace.name)
+        trace = trace.parent
+    return " > ".join(reversed(names))
+
+
+def complete(
+    error: FtError,
+    prim: Primitive,
+    args: Sequence[Any],
+    params: dict[str, Any],
+    trace: Trace | None = None,
+    column: str = "",
+) -> FtError:
+    """Fill in what only the dispatch point knows: the operation with avals, the chain, the lines.
+
+    `column` is the rule that raised; it is told where the error is that there is no such rule.
+    """
+    if not error.operation:
+        avals = [a if isinstance(a, ShapedArray) else aval_of(a) for a in args]
+        shown = [f"{k}={v!r}" for k, v in params.items() if isinstance(v, (int, str, tuple, np.dtype))]
+        error.operation = f"{prim.name}({', '.join([*map(repr, avals), *shown])})"
+        if column and isinstance(error, UnsupportedError):
+            error.operation = f"{column} of {error.operation}"
+    return error.complete(
+        chain=chain(trace or state.trace), at=str(sources.user_line(state.source) or ""), rule=prim.where
+    )

@@ -1,0 +1,112 @@
+"""Floor 7. Where arrays live: devices, and moving pytrees of arrays to and from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import boundary
+from functorch_like.backends import xla
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.primitives.structure import copy
+
+
+@boundary.public
+def devices(backend: str | None = None) -> list[Any]:
+    """The devices of a platform.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Returns:
+        A list of devices, in the order of their ids.
+
+    Raises:
+        DeviceError: where there is no such platform; names those there are.
+
+    >>> import functorch_like as ft
+    >>> ft.devices("cpu")[0].platform
+    'cpu'
+    """
+    return xla.devices(backend)
+
+
+def default_backend() -> str:
+    """The platform that computations run on by default: "gpu" where there is one, else "cpu".
+
+    >>> import functorch_like as ft
+    >>> ft.default_backend() in ("cpu", "gpu")
+    True
+    """
+    return xla.default_backend()
+
+
+@boundary.public
+def device_put(x: Any, device: Any = None) -> Any:
+    """Copy a pytree of arrays to a device.
+
+    Args:
+        x: arrays, NumPy arrays and numbers. NumPy memory may be changed afterwards: it has been copied.
+        device: a device, or its name ("cpu", "gpu", "cpu:0"). An array put on a named device stays there, and
+            computations with it run there; with None the array is on the default device but free to be moved.
+
+    Returns:
+        The pytree with `Array` leaves.
+
+    Raises:
+        DeviceError: where there is no such device; names those there are.
+
+    >>> import functorch_like as ft, numpy as np
+    >>> ft.device_put({"w": np.ones(2)}, "cpu")["w"].dtype
+    dtype('float64')
+    """
+    target = None if device is None else xla.find_device(device)
+    leaves, tree = xla.flatten(x)
+    return tree.unflatten([_put(leaf, target) for leaf in leaves])
+
+
+def _put(leaf: Any, device: Any) -> Any:
+    aval = aval_of(leaf)
+    if isinstance(leaf, Tracer):
+        return copy(leaf)  # placement inside a traced program is XLA's
+    host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
+    return xla.device_put(host, device, weak_type=aval.weak_type and not isinstance(leaf, (np.ndarray, np.generic)))
+
+
+@boundary.public
+def device_get(x: Any) -> Any:
+    """Copy a pytree of arrays to the host.
+
+    Args:
+        x: arrays; leaves that are no arrays pass through.
+
+    Returns:
+        The pytree with NumPy arrays, which are read-only views where the device is the host.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.device_get([fnp.arange(3)])
+    [array([0, 1, 2], dtype=int32)]
+    """
+    leaves, tree = xla.flatten(x)
+    return tree.unflatten([np.asarray(leaf) if isinstance(leaf, (ArrayImpl, Tracer)) else leaf for leaf in leaves])
+
+
+@boundary.public
+def block_until_ready(x: Any) -> Any:
+    """Wait until every array of a pytree is computed, and return the pytree.
+
+    Args:
+        x: a pytree; leaves that are no arrays pass through.
+
+    Raises:
+        CompileError: where the computation of an array failed.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.block_until_ready(fnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    for leaf in xla.flatten(x)[0]:
+        if type(leaf) is ArrayImpl:
+            xla.block_until_ready(leaf)
+    return x

@@ -1,0 +1,237 @@
+"""Floor 2. Dtypes: names, defaults and the promotion lattice.
+
+Promotion follows the lattice of JAX's type promotion semantics (https://docs.jax.dev/en/latest/type_promotion.html):
+a weakly typed value (from a Python scalar) yields to any strong one of its kind or higher. All 64-bit types are
+always there; only the defaults are 32-bit, and `set_default_dtype` changes them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.errors import ArgumentError, DtypeError
+
+DType = np.dtype[Any]
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))
+uint8, uint16, uint32, uint64 = (np.dtype(f"uint{n}") for n in (8, 16, 32, 64))
+float16, float32, float64 = (np.dtype(f"float{n}") for n in (16, 32, 64))
+complex64, complex128 = np.dtype("complex64"), np.dtype("complex128")
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+int4, uint4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
+float8_e4m3fn, float8_e5m2 = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)
+float8_e4m3b11fnuz = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
+float8_e4m3fnuz, float8_e5m2fnuz = np.dtype(ml_dtypes.float8_e4m3fnuz), np.dtype(ml_dtypes.float8_e5m2fnuz)
+
+#: The dtype of derivatives with respect to integers and booleans: it has one value, zero, and no bytes.
+float0 = np.dtype([("float0", np.void, 0)])
+
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATS = (bfloat16, float16, float32, float64)
+COMPLEX = (complex64, complex128)
+SMALL = (int4, uint4, *FLOAT8)
+ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, *SMALL)
+
+
+def is_float(dtype: DType) -> bool:
+    """Real floating point, the 8- and 16-bit kinds included."""
+    return dtype.kind == "f" or dtype == bfloat16 or dtype in FLOAT8
+
+
+def is_complex(dtype: DType) -> bool:
+    """Complex floating point."""
+    return dtype.kind == "c"
+
+
+def is_inexact(dtype: DType) -> bool:
+    """Real or complex floating point: what has derivatives."""
+    return dtype.kind in "fc" or dtype == bfloat16 or dtype in FLOAT8
+
+
+def is_integer(dtype: DType) -> bool:
+    """Signed or unsigned integers, int4 included; not bool."""
+    return dtype.kind in "iu" or dtype in (int4, uint4)
+
+
+def is_signed(dtype: DType) -> bool:
+    """Signed integers."""
+    return dtype.kind == "i" or dtype == int4
+
+
+def is_unsigned(dtype: DType) -> bool:
+    """Unsigned integers."""
+    return dtype.kind == "u" or dtype == uint4
+
+
+def real_part(dtype: DType) -> DType:
+    """The dtype of the real part: complex64 to float32, complex128 to float64, others unchanged."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype: DType) -> DType:
+    """The complex dtype that holds values of this one."""
+    return complex128 if dtype in (float64, complex128, int64, uint64) else complex64
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating dtype, as `numpy.finfo`, for bfloat16 and float8 too."""
+    return ml_dtypes.finfo(np.dtype(dtype))
+
+
+def iinfo(dtype: Any) -> Any:
+    """Limits of an integer dtype, as `numpy.iinfo`, for int4 too."""
+    return ml_dtypes.iinfo(np.dtype(dtype))
+
+
+# ------------------------------------------------------------------------------------------------------- defaults
+# Part of the jit key: a program traced under one default must not be reused under another.
+_DEFAULT_FLOAT = xla.config("default_float", "float32")
+_DEFAULT_INT = xla.config("default_int", "int32")
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set what Python numbers and creation functions give, in every thread.
+
+    Args:
+        dtype: a float dtype (float16, bfloat16, float32, float64) sets the default of floats, and with it that of
+            complex numbers; int32 or int64 sets the default of ints.
+
+    Raises:
+        ArgumentError: for any other dtype.
+
+    >>> set_default_dtype("float64"); default_float().name
+    'float64'
+    >>> set_default_dtype("float32")
+    """
+    given = as_dtype(dtype)
+    if given in FLOATS:
+        _DEFAULT_FLOAT.set_global(given.name)
+    elif given in (int32, int64):
+        _DEFAULT_INT.set_global(given.name)
+    else:
+        raise ArgumentError(
+            f"{given.name} cannot be a default dtype",
+            fix="give a float dtype (float16, bfloat16, float32, float64), or int32 or int64",
+        )
+
+
+def default_float() -> DType:
+    """The dtype Python floats and creation functions give."""
+    return np.dtype(_DEFAULT_FLOAT.value)
+
+
+def default_int() -> DType:
+    """The dtype Python ints give."""
+    return np.dtype(_DEFAULT_INT.value)
+
+
+def default_complex() -> DType:
+    """The dtype Python complex numbers give."""
+    return complex128 if _DEFAULT_FLOAT.value == "float64" else complex64
+
+
+def default_for(kind: type) -> DType:
+    """The default dtype of Python's bool, int, float or complex."""
+    return {bool: bool_, int: default_int(), float: default_float(), complex: default_complex()}[kind]
+
+
+_PYTHON = {bool: "bool", int: int, float: float, complex: complex}
+
+
+def as_dtype(dtype: Any) -> DType:
+    """A NumPy dtype from a dtype, name, scalar type or Python type; Python's int, float, complex mean the defaults."""
+    if dtype in (int, float, complex):
+        return default_for(dtype)
+    try:
+        made = np.dtype(dtype)
+    except TypeError as e:
+        raise DtypeError(f"{dtype!r} is no dtype", fix="give a name such as 'float32' or a NumPy dtype") from e
+    if made not in _NAMES:
+        raise DtypeError(
+            f"{made} is no dtype of arrays here",
+            fix=f"use one of {', '.join(d.name for d in ALL)}; strings and objects stay outside",
+        )
+    return made
+
+
+_NAMES = frozenset(ALL)
+
+# --------------------------------------------------------------------------------------------------------- lattice
+# Nodes are dtypes, and the three weak kinds; an edge leads to the next wider node.
+_I, _F, _C = "int*", "float*", "complex*"
+_EDGES: dict[Any, tuple[Any, ...]] = {
+    bool_: (_I,),
+    _I: (uint8, int8),
+    uint8: (int16, uint16), uint16: (int32, uint32), uint32: (int64, uint64), uint64: (_F,),
+    int8: (int16,), int16: (int32,), int32: (int64,), int64: (_F,),
+    _F: (bfloat16, float16, _C),
+    bfloat16: (float32,), float16: (float32,), float32: (float64, complex64), float64: (complex128,),
+    _C: (complex64,), complex64: (complex128,), complex128: (),
+}  # fmt: skip
+for _f8 in FLOAT8:
+    _EDGES[_f8] = ()
+    _EDGES[_F] += (_f8,)
+for _i4 in (int4, uint4):
+    _EDGES[_i4] = ()
+    _EDGES[_I] += (_i4,)
+
+
+def _above(node: Any) -> frozenset[Any]:
+    return frozenset({node}).union(*(_above(n) for n in _EDGES[node]))
+
+
+_UPPER = {node: _above(node) for node in _EDGES}
+
+
+def _node(dtype: DType, weak: bool) -> Any:
+    if not weak or dtype == bool_:
+        return dtype
+    return _I if is_integer(dtype) else _C if is_complex(dtype) else _F
+
+
+@functools.lru_cache(maxsize=4096)
+def _join(nodes: frozenset[Any]) -> Any:
+    common = frozenset.intersection(*(_UPPER[n] for n in nodes))
+    for node in common:
+        if common <= _UPPER[node]:
+            return node
+    return None
+
+
+def promote(*avals: ShapedArray) -> tuple[DType, bool]:
+    """The dtype that values of these avals take when combined, and whether it is weak.
+
+    Raises:
+        DtypeError: where the lattice has no common dtype (float8 and int4 meet no other dtype implicitly).
+    """
+    return _promote(tuple((a.dtype, a.weak_type) for a in avals), _DEFAULT_FLOAT.value, _DEFAULT_INT.value)
+
+
+@functools.lru_cache(maxsize=4096)
+def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str) -> tuple[DType, bool]:
+    nodes = frozenset(_node(d, w) for d, w in kinds)
+    found = _join(nodes)
+    if found is None:
+        names = ", ".join(dict.fromkeys(d.name for d, _ in kinds))
+        raise DtypeError(f"no implicit common dtype of {names}", fix="convert one of them with x.astype(...)")
+    if not isinstance(found, str):
+        return found, all(w for _, w in kinds) and found != bool_
+    # A weak result keeps the widest of the weak dtypes of its kind that took part (np.float64(2) stays 64-bit).
+    mine = [d for d, w in kinds if w and _node(d, w) == found]
+    default = {_I: default_int(), _F: default_float(), _C: default_complex()}[found]
+    return max(mine, key=lambda d: d.itemsize, default=default), True
+
+
+def result_type(*values: Any) -> DType:
+    """The dtype of combining dtypes (strong) and avals."""
+    avals = [v if isinstance(v, ShapedArray) else ShapedArray((), as_dtype(v)) for v in values]
+    return promote(*avals)[0]

@@ -1,0 +1,107 @@
+"""Floor 0. Every exception of the package, and the one composer of their text.
+
+An error tells five things: the operation with the shapes and dtypes it was given, the chain of transformations
+it happened under, the user's line, the line of the rule that refused, and what to do. Whoever raises knows the
+reason and the remedy; `core.py` fills in the rest as the error passes through it. Only this file formats them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FtError(Exception):
+    """Base of all errors of this package.
+
+    Args:
+        reason: what is wrong, quoting the values.
+        fix: what the user can do about it.
+        operation: the operation with the avals of its operands, e.g. ``add(f32[3], f32[2])``.
+        chain: the transformations in force, outermost first, e.g. ``jit(loss) > grad``.
+        at: the user's line.
+        rule: where the refusing rule stands.
+    """
+
+    def __init__(
+        self, reason: str, *, fix: str = "", operation: str = "", chain: str = "", at: str = "", rule: str = ""
+    ) -> None:
+        super().__init__(reason)
+        self.reason, self.fix = reason, fix
+        self.operation, self.chain, self.at, self.rule = operation, chain, at, rule
+
+    def complete(self, **parts: str) -> FtError:
+        """Fill in the parts still empty; returns itself, so that `raise e.complete(...)` reads well."""
+        for name, text in parts.items():
+            if text and not getattr(self, name):
+                setattr(self, name, text)
+        return self
+
+    def __str__(self) -> str:
+        head = f"{self.operation}: {self.reason}" if self.operation else self.reason
+        rows = (("under", self.chain), ("at", self.at), ("rule", self.rule), ("what to do", self.fix))
+        return "\n".join([head, *(f"  {name}: {text}" for name, text in rows if text)])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.reason, self.__dict__)
+
+
+def _rebuild(cls: type[FtError], reason: str, fields: dict[str, Any]) -> FtError:
+    error = cls(reason)
+    error.__dict__.update(fields)
+    return error
+
+
+class ShapeError(FtError, ValueError, TypeError):
+    """Shapes, axes or sizes do not fit the operation."""
+
+
+class DtypeError(FtError, TypeError):
+    """The operation does not take this dtype, or this kind of value at all."""
+
+
+class ArgumentError(FtError, ValueError, TypeError):
+    """An argument of a transformation or function has a wrong value."""
+
+
+class TreeError(FtError, ValueError, TypeError):
+    """Two pytrees that should have the same structure do not."""
+
+
+class DifferentiationError(FtError, TypeError):
+    """A function cannot be differentiated as asked."""
+
+
+class ConcretizationError(FtError, TypeError):
+    """A value that is only traced was used where Python needs a number."""
+
+
+class LeakError(FtError, RuntimeError):
+    """A traced value outlived its transformation."""
+
+
+class UnsupportedError(FtError, NotImplementedError):
+    """A primitive has no such rule, on purpose; the text says why and what to do instead."""
+
+
+class ImmutableError(FtError, TypeError):
+    """An array was assigned to in place."""
+
+
+class BoundsError(FtError, IndexError, TypeError):
+    """An index is of a wrong type or outside of a static shape."""
+
+
+class NumberError(FtError, OverflowError):
+    """A Python number does not fit the dtype it would have to take."""
+
+
+class DeviceError(FtError, ValueError, RuntimeError):
+    """A device or platform that is not there, or operands on different devices."""
+
+
+class DonatedError(FtError, RuntimeError, ValueError):
+    """The memory of an array was donated to a computation, or deleted, and the array is used again."""
+
+
+class CompileError(FtError, RuntimeError):
+    """XLA refused or failed to compile or run a program."""

@@ -1,0 +1,83 @@
+"""vmap: each value may carry a hidden axis, and each primitive's `batch` column says where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis, Primitive, Trace, Tracer, aval_of, named_axis, state, tracing
+from functorch_like.errors import FtError
+
+
+class BatchTracer(Tracer):
+    """A value with a hidden axis at position `dim`."""
+
+    __slots__ = ("_aval", "dim", "value")
+
+    def __init__(self, trace: Trace, value: Any, dim: int) -> None:
+        self.trace, self.value, self.dim = trace, value, dim
+        self._aval: ShapedArray | None = None
+
+    @property
+    def aval(self) -> ShapedArray:
+        found = self._aval
+        if found is None:
+            whole = aval_of(self.value)
+            shape = whole.shape
+            found = self._aval = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
+        return found
+
+    def made(self) -> Any:
+        value = self.value
+        return value.made() if isinstance(value, Tracer) else getattr(value, "traceback", None)
+
+
+class BatchTrace(Trace):
+    """Applies the `batch` column where an operand has the hidden axis, or where a collective names it."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, name: str, parent: Trace, axis: Axis) -> None:
+        super().__init__(name, parent)
+        self.axis = axis
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        values: list[Any] = []
+        dims: list[int | None] = []
+        mine = False
+        for a in args:
+            if type(a) is BatchTracer and a.trace is self:
+                values.append(a.value)
+                dims.append(a.dim)
+                mine = True
+            else:
+                values.append(a)
+                dims.append(None)
+        parent = state.trace = self.parent
+        try:
+            if not mine and (self.axis.name is None or params.get("axis_name") != self.axis.name):
+                return parent.process(prim, values, params)
+            out, dim = prim.batch(self.axis, values, dims, **params)
+        except FtError as e:
+            raise core.complete(e, prim, args, params, self, "batch")  # noqa: B904  (the same error, completed)
+        finally:
+            state.trace = self
+        if prim.multiple:
+            return [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
+        return out if dim is None else BatchTracer(self, out, dim)
+
+
+def batch(
+    fun: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any], dims: Sequence[int | None], name: str = "vmap"
+) -> tuple[list[Any], list[int | None]]:
+    """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results."""
+    trace = BatchTrace(name, state.trace, axis)
+    with tracing(trace), named_axis(axis.name, axis.size):
+        outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
+    mine = [type(o) is BatchTracer and o.trace is trace for o in outs]
+    return (
+        [o.value if m else o for o, m in zip(outs, mine, strict=True)],
+        [o.dim if m else None for o, m in zip(outs, mine, strict=True)],
+    )

@@ -1,0 +1,131 @@
+"""Evaluation: outside of all transformations a primitive runs at once, as a compiled kernel of its own.
+
+One C++-dispatched function is kept for each row and set of parameters; it compiles for each new signature.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
+from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.interpreters.lower import Lowered, lower
+from functorch_like.interpreters.stage import stage
+
+_KERNELS: dict[Any, Any] = {}
+_MOST_KERNELS = 8192
+
+
+def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """`Evaluate.process`: run one primitive."""
+    if prim.evaluate is not None:
+        return prim.evaluate(args, params)
+    key = (prim, *params.items())
+    kernel = _KERNELS.get(key)
+    if kernel is None:
+        if len(_KERNELS) >= _MOST_KERNELS:
+            _KERNELS.clear()
+        kernel = _KERNELS[key] = _row_kernel(prim, params)
+    return kernel(*args)
+
+
+core.Evaluate.process = process  # type: ignore[method-assign]
+
+
+def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
+    def fun(*args: Any) -> list[Any]:
+        out = prim(*args, **params)
+        return list(out) if prim.multiple else [out]
+
+    def miss(*args: Any) -> tuple[Any, Any, bool]:
+        for a in args:
+            if isinstance(a, Tracer):
+                raise core.leak(a, prim.name)
+        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE)
+        program = Program(jaxpr, consts, args, name=prim.name)
+        out = program.run(args)
+        tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
+        return (out if prim.multiple else out[0]), program.fastpath(tree), False
+
+    return xla.function(prim.name, fun, miss)
+
+
+def physical_dtype(x: Any) -> np.dtype[Any] | None:
+    """The dtype in which C++ hands over a Python number (64 bits wide); None where it is the aval's."""
+    kind = type(x)
+    if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic):
+        return None
+    return np.asarray(x).dtype
+
+
+def device_for(args: Sequence[Any]) -> Any:
+    """The device of the first committed operand, else the default one."""
+    for a in args:
+        if type(a) is ArrayImpl and a._committed:
+            return xla.device_of(a)
+    return xla.default_device()
+
+
+class Program:
+    """A jaxpr compiled for a device: runs on flat arguments, and tells C++ how to run it without Python.
+
+    Args:
+        jaxpr: its first inputs are `consts`, the others the arguments.
+        consts: arrays.
+        args: example arguments; their device and kinds of numbers are what it is compiled for.
+        donated: which arguments' memory the results may take.
+        keep_unused: whether arguments that nothing reads are passed all the same.
+        options: compile options of XLA.
+    """
+
+    def __init__(
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        *,
+        name: str,
+        donated: Sequence[bool] | None = None,
+        keep_unused: bool = False,
+        options: dict[str, Any] | None = None,
+        device: Any = None,
+    ) -> None:
+        self.device = device if device is not None else device_for([*consts, *args])
+        self.committed = any(type(a) is ArrayImpl and a._committed for a in args)
+        physical = [None] * len(consts) + [physical_dtype(a) for a in args]
+        started = time.perf_counter()
+        self.lowered: Lowered = lower(
+            jaxpr,
+            name=name,
+            donated=None if donated is None else [False] * len(consts) + list(donated),
+            keep_unused=keep_unused,
+            physical=physical,
+            platform=self.device.platform,
+        )
+        lowered = time.perf_counter()
+        self.executable = self.lowered.compile(self.device, options)
+        self.seconds = {"lower": lowered - started, "compile": time.perf_counter() - lowered}
+        self.consts = list(consts)
+        self.kept = self.lowered.kept
+        self.out_avals: list[ShapedArray] = self.lowered.out_avals
+        self._physical = physical
+
+    def run(self, args: Sequence[Any]) -> list[Any]:
+        """Run from Python."""
+        flat = [
+            a if p is None else np.asarray(a, p)
+            for a, p, k in zip([*self.consts, *args], self._physical, self.kept, strict=True)
+            if k
+        ]
+        return self.executable.execute(flat, self.out_avals, committed=self.committed)
+
+    def fastpath(self, out_tree: Any) -> Any:
+        """What C++ needs to run it for later calls of the same signature."""
+        return self.executable.fastpath(out_tree, self.out_avals, self.kept, self.consts, committed=self.committed)

@@ -1,0 +1,86 @@
+"""Forward mode: each value carries a tangent, and each primitive's `jvp` column says how tangents move.
+
+Nested derivatives do not confuse each other: a `Dual` belongs to the trace that made it, and the rule of an inner
+trace runs under the outer one, for which the inner primal and tangent are two ordinary values. (The hazard is known
+as perturbation confusion; Siskind and Pearlmutter, 2005.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Primitive, Trace, Tracer, aval_of, state, tracing
+from functorch_like.errors import FtError
+
+
+class Dual(Tracer):
+    """A primal value with a non-zero tangent. Values with zero tangents are not wrapped at all."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self.trace, self.primal, self.tangent = trace, primal, tangent
+
+    @property
+    def aval(self) -> ShapedArray:
+        return aval_of(self.primal)
+
+    def made(self) -> Any:
+        primal = self.primal
+        return primal.made() if isinstance(primal, Tracer) else getattr(primal, "traceback", None)
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+
+class JVPTrace(Trace):
+    """Applies a primitive to primals, and its `jvp` column where a tangent is not zero."""
+
+    __slots__ = ()
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        live = False
+        for a in args:
+            if type(a) is Dual and a.trace is self:
+                primals.append(a.primal)
+                tangents.append(a.tangent)
+                live = True
+            else:
+                primals.append(a)
+                tangents.append(None)
+        parent = state.trace = self.parent
+        try:
+            if not live:
+                return parent.process(prim, primals, params)
+            out, tangent = prim.jvp(primals, tangents, **params)
+        except FtError as e:
+            raise core.complete(e, prim, args, params, self, "jvp")  # noqa: B904  (the same error, completed)
+        finally:
+            state.trace = self
+        if prim.multiple:
+            return [o if t is None else Dual(self, o, t) for o, t in zip(out, tangent, strict=True)]
+        return out if tangent is None else Dual(self, out, tangent)
+
+
+def jvp(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any], name: str = "jvp"
+) -> tuple[list[Any], list[Any]]:
+    """Results and their tangents, of a function of flat arguments. Tangents that are None are zero."""
+    trace = JVPTrace(name, state.trace)
+    with tracing(trace):
+        outs = fun(*[p if t is None else Dual(trace, p, t) for p, t in zip(primals, tangents, strict=True)])
+    return split_duals(trace, outs)
+
+
+def split_duals(trace: Trace, outs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Primals and tangents of results."""
+    mine = [type(o) is Dual and o.trace is trace for o in outs]
+    return (
+        [o.primal if m else o for o, m in zip(outs, mine, strict=True)],
+        [o.tangent if m else None for o, m in zip(outs, mine, strict=True)],
+    )

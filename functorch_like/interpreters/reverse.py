@@ -1,0 +1,192 @@
+"""Reverse mode: linearize, then transpose.
+
+`linearize` runs forward mode with tangents that are variables of a tape: each `jvp` rule computes its primal part at
+once and records what it does to tangents, which are linear primitives. Walking the tape backwards with the
+`transpose` column pulls cotangents through. (Radul et al., "You Only Linearize Once", 2022.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import Lin, Primitive, Trace, Tracer, aval_of, infer, state, tracing
+from functorch_like.errors import FtError
+from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
+from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.primitives.elementwise import add
+from functorch_like.primitives.structure import zeros
+
+
+class TapeTracer(Tracer):
+    """A tangent that is not known yet."""
+
+    __slots__ = ("_aval", "var")
+
+    def __init__(self, trace: Trace, var: Var) -> None:
+        self.trace, self.var, self._aval = trace, var, var.aval
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self._aval
+
+
+class TapeTrace(Trace):
+    """Records what is done to its own tracers; everything else is computed by the parent, at once.
+
+    In a recorded equation an operand is a `Var` of the tape, or the value itself where it is known.
+    """
+
+    __slots__ = ("equations",)
+
+    def __init__(self, parent: Trace) -> None:
+        super().__init__("", parent)  # no name: in errors it is one with the JVPTrace above it
+        self.equations: list[Equation] = []
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        for a in args:
+            if type(a) is TapeTracer and a.trace is self:
+                break
+        else:
+            parent = state.trace = self.parent
+            try:
+                return parent.process(prim, args, params)
+            finally:
+                state.trace = self
+        if prim.split is not None:
+            return prim.split(self, args, params)
+        return self.record(prim, args, params)
+
+    def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Append an equation; its results are tracers."""
+        inputs = [a.var if type(a) is TapeTracer and a.trace is self else a for a in args]
+        out = infer(prim, [aval_of(a) for a in args], params)
+        source = state.source
+        if source is None:
+            source = xla.here()
+        outputs = [Var(aval) for aval in (out if prim.multiple else (out,))]
+        self.equations.append(Equation(prim, inputs, params, outputs, source))
+        tracers = [TapeTracer(self, v) for v in outputs]
+        return tracers if prim.multiple else tracers[0]
+
+    def input(self, aval: ShapedArray) -> TapeTracer:
+        return TapeTracer(self, Var(aval))
+
+    def var(self, value: Any) -> Var | None:
+        """The variable of a recorded value; None for anything else (a tangent that is zero)."""
+        return value.var if type(value) is TapeTracer and value.trace is self else None
+
+
+class Linear:
+    """A linear map as a tape: how tangents of inputs become tangents of outputs.
+
+    Args:
+        inputs: one variable for each input.
+        equations: linear equations over them and known values.
+        outputs: a variable for each output, None where the tangent is zero.
+    """
+
+    __slots__ = ("equations", "inputs", "outputs")
+
+    def __init__(self, inputs: list[Var], equations: list[Equation], outputs: list[Var | None]) -> None:
+        self.inputs, self.outputs = inputs, outputs
+        self.equations = live(equations, outputs)
+
+    def apply(self, tangents: Sequence[Any]) -> list[Any]:
+        """Push tangents forward; None is zero."""
+        known = {v: t for v, t in zip(self.inputs, tangents, strict=True) if t is not None}
+        missing = [v for v in self.inputs if v not in known]
+        known.update((v, zeros(v.aval)) for v in missing)
+        carried = state.source
+        try:
+            for e in self.equations:
+                state.source = e.source
+                out = e.prim(*[known[a] if type(a) is Var else a for a in e.inputs], **e.params)
+                known.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+        finally:
+            state.source = carried
+        return [None if v is None else known[v] for v in self.outputs]
+
+    def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
+        """Pull cotangents back; None is zero, also in the result."""
+        return backward(self.equations, self.inputs, self.outputs, cotangents)
+
+
+def live(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
+    """The equations that some output depends on."""
+    needed = {v for v in outputs if type(v) is Var}
+    kept: list[Equation] = []
+    for e in reversed(equations):
+        if any(v in needed for v in e.outputs):
+            kept.append(e)
+            needed.update(a for a in e.inputs if type(a) is Var)
+    kept.reverse()
+    return kept
+
+
+def linearize(
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool], name: str = "grad"
+) -> tuple[list[Any], Linear]:
+    """Results of a function of flat arguments, and its derivative at them as a linear map of the wanted arguments."""
+    tape = TapeTrace(state.trace)
+    trace = JVPTrace(name, tape)
+    with tracing(tape), tracing(trace):
+        inputs = [tape.input(aval_of(p).strong()) for p, w in zip(primals, wanted, strict=True) if w]
+        rest = iter(inputs)
+        outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, wanted, strict=True)])
+    results, tangents = split_duals(trace, outs)
+    return results, Linear([t.var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
+
+
+def backward(
+    equations: Sequence[Equation], inputs: Sequence[Var], outputs: Sequence[Any], cotangents: Sequence[Any]
+) -> list[Any]:
+    """Walk linear equations backwards. Operands that are `Var` are linear, all others known values."""
+    pending: dict[Var, Any] = {}
+
+    def accumulate(var: Var, ct: Any) -> None:
+        pending[var] = add(pending[var], ct) if var in pending else ct
+
+    for out, ct in zip(outputs, cotangents, strict=True):
+        if type(out) is Var and ct is not None:
+            accumulate(out, ct)
+    carried = state.source
+    try:
+        for e in reversed(equations):
+            cts = [pending.pop(v, None) for v in e.outputs]
+            if all(c is None for c in cts):
+                continue
+            state.source = e.source
+            args = [Lin(a.aval) if type(a) is Var else a for a in e.inputs]
+            try:
+                back = e.prim.transpose(cts if e.prim.multiple else cts[0], args, **e.params)
+            except FtError as error:
+                raise core.complete(error, e.prim, args, e.params, None, "transpose")  # noqa: B904
+            for a, ct in zip(e.inputs, back, strict=True):
+                if type(a) is Var and ct is not None:
+                    accumulate(a, ct)
+    finally:
+        state.source = carried
+    return [pending.get(v) for v in inputs]
+
+
+def backward_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """Cotangents of the linear inputs of a jaxpr, given its other inputs."""
+    rest = iter(known)
+    values: dict[Var, Any] = {v: next(rest) for v, lin in zip(jaxpr.inputs, linear, strict=True) if not lin}
+    unknown = {v for v, lin in zip(jaxpr.inputs, linear, strict=True) if lin}
+    tape: list[Equation] = []
+    for e in jaxpr.equations:
+        operands = [a.value if type(a) is Literal else values.get(a, a) for a in e.inputs]
+        if any(type(a) is Var for a in operands):
+            tape.append(Equation(e.prim, operands, e.params, e.outputs, e.source))
+            unknown.update(e.outputs)
+        else:
+            out = e.prim(*operands, **e.params)
+            values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+    inputs = [v for v, lin in zip(jaxpr.inputs, linear, strict=True) if lin]
+    outputs = [a if a in unknown else None for a in jaxpr.outputs]
+    return backward(tape, inputs, outputs, cotangents)

@@ -1,0 +1,136 @@
+"""Staging: run a Python function on tracers and record what it does as a jaxpr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import (
+    ArrayImpl,
+    Primitive,
+    Trace,
+    Tracer,
+    aval_of,
+    infer,
+    leak,
+    state,
+    tracing,
+)
+from functorch_like.interpreters.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+
+#: NumPy constants of up to this many elements are written into the jaxpr; larger ones become inputs.
+LITERAL_SIZE = 16
+
+
+class StageTracer(Tracer):
+    """A value that will exist when the jaxpr runs."""
+
+    __slots__ = ("_aval", "var")
+
+    def __init__(self, trace: Trace, var: Var) -> None:
+        self.trace, self.var, self._aval = trace, var, var.aval
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self._aval
+
+    def made(self) -> Any:
+        trace = self.trace
+        assert isinstance(trace, StageTrace)
+        return next((e.source for e in trace.equations if self.var in e.outputs), None)
+
+
+class StageTrace(Trace):
+    """Records every primitive as an equation; whatever is not its own becomes a constant or a literal."""
+
+    __slots__ = ("_const_of", "const_vars", "consts", "equations")
+
+    def __init__(self, name: str, parent: Trace) -> None:
+        super().__init__(name, parent)
+        self.staging = True
+        self.equations: list[Equation] = []
+        self.consts: list[Any] = []
+        self.const_vars: list[Var] = []
+        self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        inputs: list[Any] = []
+        avals: list[ShapedArray] = []
+        for a in args:
+            atom = a.var if type(a) is StageTracer and a.trace is self else self.lift(a, prim.name)
+            inputs.append(atom)
+            avals.append(atom.aval)
+        out = infer(prim, avals, params)
+        source = state.source
+        if source is None:
+            source = xla.here()
+        if prim.multiple:
+            outputs = [Var(aval) for aval in out]
+            self.equations.append(Equation(prim, inputs, params, outputs, source))
+            return [StageTracer(self, v) for v in outputs]
+        var = Var(out)
+        self.equations.append(Equation(prim, inputs, params, (var,), source))
+        return StageTracer(self, var)
+
+    def input(self, aval: ShapedArray) -> StageTracer:
+        """A fresh tracer for an input."""
+        return StageTracer(self, Var(aval))
+
+    def lift(self, value: Any, using: str = "the result") -> Atom:
+        """The atom for a value from outside: a literal if small, an added input otherwise."""
+        if isinstance(value, StageTracer) and value.trace is self:
+            return value.var
+        known = self._const_of.get(id(value))
+        if known is not None:
+            return known[0]
+        if isinstance(value, Tracer):
+            if value.trace.done:
+                raise leak(value, using)
+        elif type(value) is not ArrayImpl:
+            aval = aval_of(value)
+            host = np.asarray(value, aval.dtype)
+            if host.size <= LITERAL_SIZE:
+                return Literal(host, aval)
+            const = xla.device_put(host)
+            return self._constant(value, const)
+        return self._constant(value, value)
+
+    def _constant(self, key: Any, value: Any) -> Var:
+        var = Var(aval_of(value))
+        self._const_of[id(key)] = (var, key)
+        self.consts.append(value)
+        self.const_vars.append(var)
+        return var
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    *,
+    name: str,
+    origin: str = "",
+    parent: Trace | None = None,
+) -> tuple[Jaxpr, list[Any]]:
+    """Record a function of flat arguments and flat results.
+
+    Args:
+        fun: takes one tracer for each aval, returns a sequence of values.
+        avals: of the arguments.
+        name: of the jaxpr, and of the trace in errors.
+        origin: how the jaxpr came about, for its text.
+        parent: the trace to run under; the current one by default. `core.EVALUATE` where the function closes over
+            nothing, so that the result depends on nothing but the function.
+
+    Returns:
+        The jaxpr, whose first inputs are what the function closed over, and those values.
+    """
+    trace = StageTrace(name, state.trace if parent is None else parent)
+    with tracing(trace):
+        inputs = [trace.input(a) for a in avals]
+        outputs = [trace.lift(o) for o in fun(*inputs)]
+    jaxpr = Jaxpr([*trace.const_vars, *(t.var for t in inputs)], trace.equations, outputs, name, origin)
+    return jaxpr, trace.consts

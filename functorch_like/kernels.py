@@ -1,0 +1,84 @@
+"""Floor 5. `kernel`: a user-level function runs eagerly as ONE compiled program, and is inlined under a trace.
+
+>>> import functorch_like.numpy as fnp
+>>> @kernel(static=("power",))
+... def moment(x, power):
+...     return fnp.mean(x**power)
+>>> float(moment(fnp.asarray([1.0, 3.0]), power=2))
+5.0
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar, overload
+
+from functorch_like.backends import xla
+from functorch_like.core import EVALUATE, Tracer, state
+from functorch_like.interpreters.evaluate import Program
+from functorch_like.interpreters.stage import stage
+from functorch_like.signatures import Call, resolve
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Programs kept by one function for calls that cannot take the C++ path (Python ints).
+_MOST_PROGRAMS = 256
+
+
+@overload
+def kernel(fun: F) -> F: ...
+@overload
+def kernel(*, static: tuple[str, ...] = (), ints: bool = False) -> Callable[[F], F]: ...
+
+
+def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False) -> Any:
+    """Compile a user-level function when it is called outside of all transformations.
+
+    Args:
+        fun: takes and returns arrays or pytrees of them.
+        static: names of parameters that are compiled in; their values must be hashable.
+        ints: let Python ints take the C++ path. Only for callers that have checked them to fit int32: C++ passes
+            64 bits, and the program narrows them without a look.
+
+    Returns:
+        A C++-dispatched function. Under a trace it calls `fun` itself.
+    """
+    if fun is None:
+        return functools.partial(kernel, static=static, ints=ints)
+    name = fun.__name__
+    which = resolve(fun, (), static)
+    programs: dict[Any, tuple[Program, Any]] = {}
+
+    def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if state.trace.staging:
+            return fun(*args, **kwargs), None, True
+        for a in args:
+            if isinstance(a, Tracer):
+                return fun(*args, **kwargs), None, True
+        call = Call(which, args, kwargs)
+        if any(isinstance(a, Tracer) for a in call.leaves):
+            return fun(*args, **kwargs), None, True
+        narrow = not ints and any(type(a) is int for a in call.leaves)
+        key = (call.key, tuple(map(type, call.leaves))) if narrow else None
+        found = programs.get(key) if key else None
+        if found is None:
+            found = _compile(fun, call, name)
+            if key:
+                if len(programs) >= _MOST_PROGRAMS:
+                    programs.clear()
+                programs[key] = found
+        program, out_tree = found
+        out = out_tree.unflatten(program.run(call.leaves))
+        return out, None if narrow else program.fastpath(out_tree), False
+
+    made = xla.function(name, fun, miss, static_argnums=which.nums, static_argnames=which.names)
+    functools.update_wrapper(made, fun)
+    made.inline = fun
+    return made
+
+
+def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
+    flat, trees = call.flatten_function(fun)
+    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE)
+    return Program(jaxpr, consts, call.leaves, name=name), trees[0]

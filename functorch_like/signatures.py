@@ -1,0 +1,158 @@
+"""Floor 5. Arguments of compiled functions: which are static, and what a call's cache key is.
+
+The C++ fast path keeps its own key for calls it has seen; this one is for the calls that reach Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import tree
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.core import Tracer, aval_of, state
+from functorch_like.errors import ArgumentError, FtError
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """One int or name, or a sequence of them, as a tuple; None is none."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, (int, str)) else tuple(value)
+
+
+class Static(NamedTuple):
+    """Which arguments are static, by position and by name.
+
+    A parameter named by either is static however the caller passes it, where the function's signature is known.
+    """
+
+    nums: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def resolve(fun: Callable[..., Any], nums: Any, names: Any, what: str = "static") -> Static:
+    """Complete positions by names and names by positions, from the function's signature.
+
+    Raises:
+        ArgumentError: for positions or names the function does not have.
+    """
+    positions, given = as_tuple(nums), as_tuple(names)
+    if not positions and not given:
+        return Static((), ())
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # builtins without a signature
+        return Static(positions, given)
+    ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    by_name = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    any_name = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    found: list[int] = []
+    for n in positions:
+        k = n + len(ordered) if n < 0 else n
+        if not 0 <= k < len(ordered) and not (rest and k >= 0):
+            raise ArgumentError(
+                f"{what}_argnums={nums} names position {n}, but {_name(fun)} takes {len(ordered)} positional arguments",
+                fix=f"use positions 0 to {len(ordered) - 1}" if ordered else "name keyword arguments instead",
+            )
+        found.append(k)
+    for name in given:
+        if name not in by_name and not any_name:
+            raise ArgumentError(
+                f"{what}_argnames={names!r} names {name!r}, which {_name(fun)} does not have",
+                fix=f"its parameters are {', '.join(p.name for p in parameters)}",
+            )
+    all_nums = {*found, *(ordered.index(n) for n in given if n in ordered)}
+    all_names = {*given, *(ordered[k] for k in found if k < len(ordered) and ordered[k] in by_name)}
+    return Static(tuple(sorted(all_nums)), tuple(sorted(all_names)))
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+class Call:
+    """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
+
+    __slots__ = ("avals", "leaves", "statics", "tree")
+
+    def __init__(self, static: Static, args: Sequence[Any], kwargs: dict[str, Any], abstract: bool = False) -> None:
+        """`abstract` allows `ShapeDtypeStruct` in place of arrays."""
+        if static.nums or static.names:
+            nums, names = static
+            positional = tuple((i, args[i]) for i in nums if i < len(args))
+            named = tuple((k, kwargs[k]) for k in names if k in kwargs)
+            dynamic: Any = (
+                tuple(None if i in nums else a for i, a in enumerate(args)),
+                {k: v for k, v in kwargs.items() if k not in names},
+            )
+            self.statics: tuple[Any, ...] = (positional, named)
+        else:
+            dynamic, self.statics = (tuple(args), kwargs), ((), ())
+        self.leaves, self.tree = xla.flatten(dynamic)
+        self.avals: list[ShapedArray] = []
+        try:
+            for leaf in self.leaves:
+                self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else aval_of(leaf))
+        except FtError as e:
+            raise self.blame(e, len(self.avals)) from None
+
+    def blame(self, error: FtError, position: int) -> FtError:
+        """The error with the path of the leaf it is about."""
+        path = tree.leaf_paths(self.tree)[position]
+        error.reason = f"argument {path}: {error.reason}"
+        return error
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a trace depends on, besides the function.
+
+        Static values count by type too: 1, 1.0 and True are three.
+        """
+        kinds = tuple(type(v) for part in self.statics for _, v in part)
+        return (self.tree, self.statics, kinds, tuple(self.avals), xla.settings(), state.axes)
+
+    def rebuild(self, leaves: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments with other leaves."""
+        args, kwargs = self.tree.unflatten(leaves)
+        positional, named = self.statics
+        if positional:
+            args = list(args)
+            for i, value in positional:
+                args[i] = value
+        return tuple(args), {**kwargs, **dict(named)} if named else kwargs
+
+    def flatten_function(self, fun: Callable[..., Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
+        """`fun` on flat leaves, with flat results; the list receives the tree of the results when it runs."""
+        trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = self.rebuild(leaves)
+            outs, out_tree = xla.flatten(fun(*args, **kwargs))
+            trees[:] = [out_tree]
+            return outs
+
+        return flat, trees
+
+    def traced(self) -> bool:
+        """Whether the call is inside a transformation that must see it: a traced argument, or staging."""
+        return state.trace.staging or any(isinstance(a, Tracer) for a in self.leaves)
+
+
+def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:
+    """Refuse static arguments that cannot be part of a cache key."""
+    given = [(f"argument {i}", args[i]) for i in static.nums if i < len(args)]
+    given += [(f"argument {k!r}", kwargs[k]) for k in static.names if k in kwargs]
+    for label, value in given:
+        try:
+            hash(value)
+        except TypeError:
+            kind = type(value).__name__
+            raise ArgumentError(
+                f"static {label} of {name} is a {kind}, which is not hashable: {value!r:.60}",
+                fix="pass a tuple instead of a list, a frozenset instead of a set; "
+                "an array should not be static: leave it out of static_argnums",
+            ) from None

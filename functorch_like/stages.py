@@ -1,0 +1,144 @@
+"""Floor 6. What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters import lower as lowering
+from functorch_like.interpreters.stage import stage
+from functorch_like.primitives.higher.call import CallSpec
+from functorch_like.signatures import Call
+
+
+class Traced:
+    """A function traced for one signature.
+
+    Attributes:
+        jaxpr: what it does; its first inputs are `consts`, the others the flat arguments.
+        consts: what the function closed over.
+        out_tree: the structure of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what tracing took.
+    """
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        call: Call,
+        spec: CallSpec,
+        *,
+        donated: Sequence[bool] = (),
+        origin: str = "traced by jit",
+        trace_name: str = "",
+    ) -> None:
+        started = time.perf_counter()
+        flat, trees = call.flatten_function(fun)
+        name = trace_name or f"jit({spec.name})"
+        self.jaxpr, self.consts = stage(flat, call.avals, name=name, origin=origin)
+        self.jaxpr.name = spec.name
+        self.out_tree = trees[0]
+        self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
+        self.spec, self.donated = spec, tuple(donated)
+        self.programs: dict[Any, Any] = {}  # compiled, by device and kinds of numbers
+        self.seconds = time.perf_counter() - started
+
+    @property
+    def out_info(self) -> Any:
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in self.jaxpr.out_avals])
+
+    def lower(self, *, device: Any = None) -> Lowered:
+        """Lower to StableHLO, for a device (the default one if None)."""
+        return Lowered(self, xla.find_device(device) if device is not None else xla.default_device())
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+
+class Lowered:
+    """A function lowered to StableHLO for one platform."""
+
+    def __init__(self, traced: Traced, device: Any) -> None:
+        started = time.perf_counter()
+        self.traced, self.device = traced, device
+        self.out_tree = traced.out_tree
+        self._lowered = lowering.lower(
+            traced.jaxpr,
+            name=traced.spec.name,
+            donated=[False] * len(traced.consts) + list(traced.donated) if any(traced.donated) else None,
+            keep_unused=traced.spec.keep_unused,
+            platform=device.platform,
+        )
+        self.seconds = time.perf_counter() - started
+
+    @property
+    def out_info(self) -> Any:
+        return self.traced.out_info
+
+    def as_text(self) -> str:
+        """StableHLO text."""
+        return lowering.as_text(self._lowered.module)
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Compile with XLA."""
+        options = {**dict(self.traced.spec.options), **(compiler_options or {})}
+        return Compiled(self, self._lowered, options)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of work: flops, bytes accessed, transcendentals. (Compiles.)"""
+        return self.compile().cost_analysis()
+
+
+class Compiled:
+    """A function compiled for one signature: call it with arguments of exactly that signature."""
+
+    def __init__(self, lowered: Lowered, inner: lowering.Lowered, options: dict[str, Any]) -> None:
+        started = time.perf_counter()
+        self.traced = lowered.traced
+        self._kept = inner.kept
+        self.executable = inner.compile(lowered.device, options or None)
+        self.seconds = time.perf_counter() - started
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        traced = self.traced
+        leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))
+        if tree != traced.in_tree:
+            raise ArgumentError(
+                f"{traced.spec.name} was compiled for arguments {traced.in_tree}, got {tree}",
+                fix="call the jitted function itself, which compiles for each signature",
+            )
+        flat: list[Any] = []
+        for leaf, aval in zip(leaves, traced.in_avals, strict=True):
+            got = aval_of(leaf)
+            if got.shape != aval.shape or got.dtype != aval.dtype:
+                raise ArgumentError(
+                    f"{traced.spec.name} was compiled for {aval!r}, got {got!r}",
+                    fix="call the jitted function itself, which compiles for each signature",
+                )
+            flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
+        given = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
+        return traced.out_tree.unflatten(self.executable.execute(given, traced.jaxpr.out_avals))
+
+    def as_text(self) -> str:
+        """Optimised HLO text."""
+        return self.executable.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of work: flops, bytes accessed, transcendentals."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Bytes of arguments, results, temporaries and aliases, as XLA allocated them."""
+        return self.executable.memory_analysis()
+
+
+def _static_out(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:
+    positions = {i for i, _ in statics}
+    return [None if i in positions else a for i, a in enumerate(args)]
