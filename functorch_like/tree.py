@@ -1,0 +1,435 @@
+"""Floor 2. Pytrees: nested containers of arrays, and functions over their leaves.
+
+Nodes are tuples, lists, dicts (in the order of sorted keys), None (no leaves), named tuples, OrderedDict,
+defaultdict, and types that were registered. Anything else is a leaf. Flattening is done in C++.
+
+>>> flatten({"b": [1, 2], "a": (3, None)})
+([3, 1, 2], PyTreeDef({'a': (*, None), 'b': [*, *]}))
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+from functorch_like.backends.xla import pytree
+from functorch_like.errors import ArgumentError, TreeError
+
+C = TypeVar("C", bound=type)
+IsLeaf = Callable[[Any], bool] | None
+
+PyTreeDef = pytree.PyTreeDef
+_registry = pytree.registry
+_MISSING: Any = object()
+
+
+class _Leaf:
+    """Stands for a leaf of a structure in error messages."""
+
+    def __repr__(self) -> str:
+        return "*"
+
+
+# ------------------------------------------------------------------------------------------------ apart and together
+def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its structure.
+
+    Args:
+        tree: any tree.
+        is_leaf: called on each node first; where it gives True the node counts as a leaf.
+
+    Returns:
+        A list of leaves and a `PyTreeDef`.
+
+    Raises:
+        TreeError: where the keys of a dict cannot be sorted.
+
+    >>> leaves, structure = flatten([1, (2, 3)])
+    >>> leaves
+    [1, 2, 3]
+    """
+    try:
+        return _registry.flatten(tree, is_leaf)
+    except ValueError as e:
+        if "sorting" not in str(e):
+            raise
+        raise TreeError("the keys of a dict cannot be sorted", fix="use keys of one type, such as str") from e
+
+
+def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of a tree, left to right.
+
+    >>> leaves({"b": 1, "a": [2, None]})
+    [2, 1]
+    """
+    return flatten(tree, is_leaf)[0]
+
+
+def structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """The structure of a tree: what is left when its leaves are taken out. Compares with `==`.
+
+    >>> structure([1, 2]) == structure([None, 2])
+    False
+    """
+    return flatten(tree, is_leaf)[1]
+
+
+def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
+    """A tree of this structure with these leaves.
+
+    Args:
+        treedef: as `flatten` and `structure` give it.
+        leaves: as many as the structure has.
+
+    Raises:
+        TreeError: where their number differs.
+
+    >>> unflatten(structure({"a": 0, "b": (0, 0)}), "xyz")
+    {'a': 'x', 'b': ('y', 'z')}
+    """
+    try:
+        return treedef.unflatten(leaves)
+    except ValueError as e:
+        if not str(e).startswith("Too "):
+            raise  # the constructor of a registered node refused
+        raise TreeError(
+            f"the structure {treedef} takes {treedef.num_leaves} leaves, and the number given differs",
+            fix="give one for each *",
+        ) from e
+
+
+def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Any, Any]], Any]:
+    """Pairs of path and leaf, and the structure; `keystr` shows a path as text.
+
+    >>> [(keystr(path), leaf) for path, leaf in flatten_with_path({"a": [1, 2]})[0]]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    predicate = None if is_leaf is None else lambda *node: is_leaf(node[-1])
+    pairs, treedef = _registry.flatten_with_path(tree, predicate)
+    return [(tuple(path), leaf) for path, leaf in pairs], treedef
+
+
+def leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[Any, Any]]:
+    """Pairs of path and leaf.
+
+    >>> [keystr(path) for path, _ in leaves_with_path((1, [2]))]
+    ['[0]', '[1][0]']
+    """
+    return flatten_with_path(tree, is_leaf)[0]
+
+
+def keystr(path: Sequence[Any], *, simple: bool = False, separator: str = "") -> str:
+    """A path as text, as one would write it in Python.
+
+    Args:
+        path: as `flatten_with_path` gives it.
+        simple: bare keys, without brackets and quotes.
+        separator: between keys.
+
+    >>> path, _ = leaves_with_path({"layers": [0]})[0]
+    >>> keystr(path), keystr(path, simple=True, separator=".")
+    ("['layers'][0]", 'layers.0')
+    """
+    return separator.join(_bare(key) if simple else str(key) for key in path)
+
+
+def _bare(key: Any) -> str:
+    return str(next((getattr(key, name) for name in ("key", "idx", "name") if hasattr(key, name)), key))
+
+
+def leaf_paths(treedef: Any) -> list[str]:
+    """The path of each leaf of a structure, as text."""
+    return [keystr(path) for path, _ in leaves_with_path(treedef.unflatten([0] * treedef.num_leaves))]
+
+
+# ---------------------------------------------------------------------------------------------------- over the leaves
+def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """Apply a function to each leaf, or to corresponding leaves of several trees.
+
+    Args:
+        f: takes as many arguments as there are trees.
+        tree: its structure is that of the result.
+        rest: have the structure of `tree`; below its leaves they may go deeper.
+        is_leaf: as for `flatten`.
+
+    Raises:
+        TreeError: where a tree has another structure; names the path where they part.
+
+    >>> map(lambda x, y: x + y, {"a": 1, "b": 2}, {"a": 10, "b": 20})
+    {'a': 11, 'b': 22}
+    """
+    first, treedef = flatten(tree, is_leaf)
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in first])
+    others = [flatten_up_to(treedef, other, "tree.map", f"tree {i}") for i, other in enumerate(rest, 2)]
+    return treedef.unflatten([f(*given) for given in zip(first, *others, strict=True)])
+
+
+def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+    """As `map`, with the path of the leaf as first argument.
+
+    >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1]})
+    {'a': ["['a'][0]=1"]}
+    """
+    pairs, treedef = flatten_with_path(tree, is_leaf)
+    others = [flatten_up_to(treedef, other, "tree.map_with_path", f"tree {i}") for i, other in enumerate(rest, 2)]
+    return treedef.unflatten([f(*pair, *given) for pair, *given in zip(pairs, *others, strict=True)])
+
+
+def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING, is_leaf: IsLeaf = None) -> Any:
+    """Combine the leaves from left to right with a function of two arguments.
+
+    >>> reduce(lambda a, b: a + b, {"a": 1, "b": (2, 3)}, 0)
+    6
+    """
+    given = leaves(tree, is_leaf)
+    if initializer is not _MISSING:
+        return functools.reduce(f, given, initializer)
+    if not given:
+        raise ArgumentError("tree.reduce was given a tree without leaves and no initializer", fix="pass an initializer")
+    return functools.reduce(f, given)
+
+
+def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true.
+
+    >>> all([True, {"a": 1}]), all([True, {"a": 0}])
+    (True, False)
+    """
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer_treedef: Any, inner_treedef: Any, pytree_to_transpose: Any) -> Any:
+    """Turn a tree of trees inside out.
+
+    Args:
+        outer_treedef: the structure of the outer tree.
+        inner_treedef: the structure of each inner tree; None takes that of the first.
+        pytree_to_transpose: an outer tree with inner trees for leaves.
+
+    Returns:
+        An inner tree with outer trees for leaves.
+
+    >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
+    {'x': [1, 2]}
+    """
+    inner = flatten_up_to(outer_treedef, pytree_to_transpose, "tree.transpose", "the tree")
+    if inner_treedef is None:
+        if not inner:
+            raise ArgumentError("tree.transpose cannot tell the inner structure of no trees", fix="pass inner_treedef")
+        inner_treedef = structure(inner[0])
+    columns = [flatten_up_to(inner_treedef, tree, "tree.transpose", f"inner tree {i}") for i, tree in enumerate(inner)]
+    turned = zip(*columns, strict=True) if columns else [()] * inner_treedef.num_leaves
+    return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in turned])
+
+
+def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+    """A tree of the structure of `full_tree`, in which each leaf of the prefix stands for all below it.
+
+    >>> broadcast((1, 2), ([0, 0], {"a": 0}))
+    ([1, 1], {'a': 2})
+    """
+    found = _spread(prefix_tree, full_tree, "tree.broadcast", is_leaf)
+    return structure(full_tree, is_leaf).unflatten(found)
+
+
+def broadcast_prefix(prefix: Any, whole: Any, what: str) -> list[Any]:
+    """One entry for each leaf of `whole`, from a prefix of it in which None is a leaf, as in `in_axes`."""
+    return _spread(prefix, whole, what, lambda x: x is None)
+
+
+def _spread(prefix: Any, whole: Any, what: str, is_leaf: IsLeaf) -> list[Any]:
+    entries, treedef = flatten(prefix, is_leaf)
+    parts = flatten_up_to(treedef, whole, what, "the tree it is spread over", prefix, is_leaf)
+    found: list[Any] = []
+    for entry, part in zip(entries, parts, strict=True):
+        found += [entry] * len(_registry.flatten(part)[0])
+    return found
+
+
+# ----------------------------------------------------------------------------------------------------- registration
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+) -> None:
+    """Make instances of a type nodes rather than leaves.
+
+    Args:
+        nodetype: the type itself; subclasses stay leaves.
+        flatten_func: gives the children and hashable data that are no leaves.
+        unflatten_func: takes that data and the children. Children may be any objects, so it must not check them.
+        flatten_with_keys_func: as `flatten_func`, with pairs of key and child, for paths in messages.
+
+    Raises:
+        ArgumentError: where the type is registered already.
+
+    >>> class Pair:
+    ...     def __init__(self, a, b):
+    ...         self.a, self.b = a, b
+    >>> register_pytree_node(Pair, lambda p: ((p.a, p.b), None), lambda _, children: Pair(*children))
+    >>> leaves([Pair(1, 2), 3])
+    [1, 2, 3]
+    """
+    with_keys = None
+    if flatten_with_keys_func is not None:
+
+        def with_keys(node: Any) -> tuple[list[tuple[Any, Any]], Any]:
+            pairs, data = flatten_with_keys_func(node)
+            return [tuple(pair) for pair in pairs], data  # type: ignore[misc]
+
+    try:
+        _registry.register_node(nodetype, flatten_func, unflatten_func, with_keys)
+    except ValueError as e:
+        raise ArgumentError(f"{nodetype.__name__} is registered as a pytree already", fix="register it once") from e
+
+
+register_node = register_pytree_node
+
+
+def register_pytree_with_keys(
+    nodetype: type, flatten_with_keys: Any, unflatten_func: Any, flatten_func: Any = None
+) -> None:
+    """As `register_pytree_node`, with the keyed function first; the other is made from it where left out."""
+
+    def plain(node: Any) -> tuple[list[Any], Any]:
+        pairs, data = flatten_with_keys(node)
+        return [child for _, child in pairs], data
+
+    register_pytree_node(nodetype, flatten_func or plain, unflatten_func, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: C) -> C:
+    """Class decorator: register by method `tree_flatten(self)` and class method `tree_unflatten(data, children)`."""
+    register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_pytree_with_keys_class(cls: C) -> C:
+    """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)`."""
+    plain = (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None
+    with_keys = lambda node: node.tree_flatten_with_keys()
+    register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, plain)  # type: ignore[attr-defined]
+    return cls
+
+
+def register_static(cls: C) -> C:
+    """Class decorator: instances have no leaves and are part of the structure; they must be hashable."""
+    register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
+    return cls
+
+
+def register_dataclass(
+    nodetype: C | None = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Any:
+    """Make a dataclass a node: data fields are children, meta fields part of the structure.
+
+    Args:
+        nodetype: the dataclass; left out, a decorator is returned.
+        data_fields: by default all fields that are not marked `dataclasses.field(metadata={"static": True})`.
+        meta_fields: by default those so marked; their values must be hashable.
+        drop_fields: fields with a default that are in neither.
+
+    Returns:
+        The class, so that it serves as a decorator.
+
+    Raises:
+        ArgumentError: where a field is named that the class does not have, or one is missing.
+
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     weight: object
+    ...     name: str = dataclasses.field(default="", metadata={"static": True})
+    >>> map(lambda x: 2 * x, Layer(3, "first"))
+    Layer(weight=6, name='first')
+    """
+    if nodetype is None:
+        return functools.partial(
+            register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
+        )
+    fields = [f for f in dataclasses.fields(nodetype) if f.init] if dataclasses.is_dataclass(nodetype) else None
+    if data_fields is None and meta_fields is None and fields is not None:
+        data_fields = [f.name for f in fields if not f.metadata.get("static") and f.name not in drop_fields]
+        meta_fields = [f.name for f in fields if f.metadata.get("static") and f.name not in drop_fields]
+    if data_fields is None or meta_fields is None:
+        raise ArgumentError(
+            f"register_dataclass({nodetype.__name__}) was not told which fields hold data and which do not",
+            fix="pass both data_fields and meta_fields; only a dataclass may leave both out",
+        )
+    if fields is not None:
+        named, have = {*data_fields, *meta_fields, *drop_fields}, {f.name for f in fields}
+        if named != have:
+            raise ArgumentError(
+                f"register_dataclass({nodetype.__name__}): the fields are {sorted(have)}, named were {sorted(named)}",
+                fix="name each field once, in data_fields, meta_fields or drop_fields",
+            )
+    try:
+        _registry.register_dataclass_node(nodetype, builtins.list(data_fields), builtins.list(meta_fields))
+    except ValueError as e:
+        raise ArgumentError(f"{nodetype.__name__} is registered as a pytree already", fix="register it once") from e
+    return nodetype
+
+
+# ------------------------------------------------------------------------------------------------------- mismatches
+def flatten_up_to(
+    treedef: Any, tree: Any, what: str, name: str, example: Any = _MISSING, is_leaf: IsLeaf = None
+) -> list[Any]:
+    """The subtrees of `tree` at the leaves of a structure.
+
+    Raises:
+        TreeError: where `tree` parts from the structure above a leaf, naming the path and what stands on both sides.
+    """
+    try:
+        return treedef.flatten_up_to(tree)
+    except (ValueError, TypeError) as e:
+        wanted = treedef.unflatten([_Leaf()] * treedef.num_leaves) if example is _MISSING else example
+        path, left, right = _parting(wanted, tree, is_leaf) or ("", f"{treedef}", f"{structure(tree)}")
+        raise TreeError(
+            f"{what}: the structures part at {path or 'the root'}: {left} is expected there, {name} has {right}",
+            fix="make the two trees alike down to the leaves of the first",
+        ) from e
+
+
+def _parting(wanted: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[str, str, str] | None:
+    """The first path at which `tree` is not of the structure of `wanted`, with what stands on both sides."""
+    ours = None if isinstance(wanted, _Leaf) or (is_leaf and is_leaf(wanted)) else _children(wanted)
+    if ours is None:
+        return None
+    theirs = _children(tree)
+    if theirs is None or type(wanted) is not type(tree) or len(ours) != len(theirs):
+        return path, _describe(wanted), _describe(tree)
+    if [str(key) for key, _ in ours] != [str(key) for key, _ in theirs]:
+        return path, _describe(wanted), _describe(tree)
+    for (key, mine), (_, yours) in zip(ours, theirs, strict=True):
+        found = _parting(mine, yours, is_leaf, path + str(key))
+        if found:
+            return found
+    if structure(wanted) != structure(tree) and not ours and wanted is not None:
+        return path, _describe(wanted), _describe(tree)
+    return None
+
+
+def _children(tree: Any) -> list[tuple[Any, Any]] | None:
+    """Keys and children of a node, None of a leaf."""
+    found = _registry.flatten_one_level_with_keys(tree)
+    return None if found is None else builtins.list(found[0])
+
+
+def _describe(node: Any) -> str:
+    children = _children(node)
+    if node is None:
+        return "None"
+    if children is None:
+        return f"a leaf of type {type(node).__name__}" if not isinstance(node, _Leaf) else "a leaf"
+    kind = type(node).__name__
+    if isinstance(node, dict):
+        return f"a {kind} with keys {sorted(node)}"
+    return f"a {kind} of {len(children)}"
