@@ -1,0 +1,111 @@
+"""The door to XLA: the only package that imports jaxlib. It knows arrays and modules, and nothing of jaxprs.
+
+Importing it costs about 40 ms over NumPy. The client starts with the first array, MLIR with the first lowering.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from functorch_like.backends.xla import counters
+from functorch_like.backends.xla.arrays import (
+    attach,
+    block_until_ready,
+    check_alive,
+    device_of,
+    device_put,
+    is_deleted,
+    reduce_array,
+    set_tracer_class,
+    to_numpy,
+)
+from functorch_like.backends.xla.client import default_backend, default_device, devices, find_device, local_devices
+from functorch_like.backends.xla.config import Setting, config, settings
+from functorch_like.backends.xla.executable import Executable, compile
+from functorch_like.backends.xla.function import PjitFunction, function
+from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
+from functorch_like.backends.xla.options import options
+from functorch_like.backends.xla.pytree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+    flatten,
+    flatten_one_level,
+    flatten_with_path,
+    is_node,
+    leaf_structure,
+    register_dataclass_node,
+    register_node,
+    registry,
+    structure,
+    unflatten,
+)
+from functorch_like.backends.xla.traceback import frames, here
+
+if TYPE_CHECKING:
+    from functorch_like.backends.xla.emit import Emitter, build
+    from functorch_like.backends.xla.mlir import module_text, verify
+
+__all__ = [
+    "Array",
+    "ArrayImpl",
+    "DictKey",
+    "Emitter",
+    "Executable",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "JaxRuntimeError",
+    "PjitFunction",
+    "PyTreeDef",
+    "SequenceKey",
+    "Setting",
+    "attach",
+    "block_until_ready",
+    "build",
+    "check_alive",
+    "compile",
+    "config",
+    "counters",
+    "default_backend",
+    "default_device",
+    "device_of",
+    "device_put",
+    "devices",
+    "find_device",
+    "flatten",
+    "flatten_one_level",
+    "flatten_with_path",
+    "frames",
+    "function",
+    "here",
+    "is_deleted",
+    "is_node",
+    "leaf_structure",
+    "local_devices",
+    "module_text",
+    "options",
+    "reduce_array",
+    "register_dataclass_node",
+    "register_node",
+    "registry",
+    "set_tracer_class",
+    "settings",
+    "structure",
+    "to_numpy",
+    "unflatten",
+    "verify",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """The emitter's names, at first use: they bring MLIR with them."""
+    if name in ("Emitter", "build"):
+        from functorch_like.backends.xla import emit as module
+    elif name in ("module_text", "verify"):
+        from functorch_like.backends.xla import mlir as module
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(module, name)
+    return found

@@ -1,0 +1,144 @@
+"""Arrays: jaxlib's own class, what it needs to behave, and the ways in and out of NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import client, counters, sharding
+from functorch_like.backends.xla.jaxlib_api import Array as Array
+from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, _jax, xc
+from functorch_like.backends.xla.stubs import stubbed
+from functorch_like.errors import CompileError, DonatedError, DtypeError
+
+# TRAP: jaxlib's default keeps pointing into NumPy memory that happens to be 64-byte aligned, and 0.10 copies large
+# arrays in the background. With this the data has been copied when the call returns.
+_COPY_NOW = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+_put = xc.batched_device_put
+
+
+def set_tracer_class(tracer: type) -> None:
+    """Let instances of `tracer` count as `Array` in isinstance. They answer True to `_is_traced_array()`."""
+    _jax.set_tracer_class(tracer)
+
+
+def attach(name: str, attribute: Any) -> None:
+    """Give every array a method, property or operator."""
+    setattr(ArrayImpl, name, attribute)
+
+
+def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
+    """`x` (NumPy array, NumPy scalar or array) as an array; a copy that later writes to `x` do not reach.
+
+    Committed to `device` if one is given, else on the default device and free to move. An array that already is where
+    it should be is returned as it is.
+    """
+    if type(x) is ArrayImpl:
+        return _move(x, device, weak_type)
+    client.check_not_forked()
+    host = np.asarray(x)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
+    where = device if device is not None else client.default_device()
+    aval = ShapedArray(host.shape, host.dtype, weak_type)
+    counters.host_to_device += 1
+    try:
+        return _put(aval, sharding.single(where), [host], [where], device is not None, host_buffer_semantics=_COPY_NOW)
+    except (JaxRuntimeError, TypeError, ValueError) as error:
+        if host.dtype.kind in "biufcV" and host.dtype.names is None and host.dtype != np.longdouble:
+            raise
+        raise DtypeError(
+            f"an array cannot hold NumPy dtype {host.dtype}",
+            fix="convert to a bool, integer, float or complex dtype of at most 64 bits a part",
+        ) from error
+
+
+def _move(x: Any, device: Any, weak_type: bool) -> Any:
+    check_alive(x)
+    aval = x.aval
+    if weak_type != aval.weak_type and weak_type:
+        aval = ShapedArray(aval.shape, aval.dtype, True)
+    if device is None or (device == device_of(x) and x._committed):
+        return x if aval is x.aval else _rewrapped(x, aval, x._committed)
+    client.check_not_forked()
+    target = sharding.single(device)
+    if device == device_of(x):
+        return _rewrapped(x, aval, True)
+    counters.device_to_device += 1
+    return _put(aval, target, [x], [device], True)
+
+
+def _rewrapped(x: Any, aval: ShapedArray, committed: bool) -> Any:
+    """Another array on the same buffer."""
+    return ArrayImpl(aval, x._sharding, [x], committed=committed, _skip_checks=True)
+
+
+def check_alive(x: Any) -> None:
+    """Raise DonatedError for an array whose memory is gone."""
+    if x.is_deleted():
+        raise DonatedError(
+            f"the array {x.aval!r} was donated to a computation or deleted, and is used again",
+            fix="use the result of that computation instead, copy the array before, or leave out donate_argnums",
+        )
+
+
+def is_deleted(x: Any) -> bool:
+    """Whether the array's memory was donated or deleted."""
+    return x.is_deleted()
+
+
+def device_of(x: Any) -> Any:
+    """The device an array is on."""
+    return x._sharding._device
+
+
+def block_until_ready(x: Any) -> Any:
+    """`x`, once it is computed."""
+    check_alive(x)
+    try:
+        return x.block_until_ready()
+    except JaxRuntimeError as error:
+        raise CompileError(f"the computation of {x.aval!r} failed: {error}") from error
+
+
+def to_numpy(x: Any) -> np.ndarray[Any, Any]:
+    """The array's values, read-only; on the CPU a view of its memory. Waits until they are computed."""
+    # Blocking first: the call below must not wait while it has its stubs out, and must not swallow an error.
+    block_until_ready(x)
+    counters.device_to_host += 1
+    if _HAS_DIRECT:
+        return x._to_np_array_did_copy()[0]
+    try:
+        return np.asarray(memoryview(x))  # 0.10: no import of jax on this way, but plain dtypes on the CPU only
+    except (BufferError, ValueError, TypeError, NotImplementedError, JaxRuntimeError):
+        with stubbed:
+            return x._single_device_array_to_np_array_did_copy()[0]
+
+
+_HAS_DIRECT = hasattr(ArrayImpl, "_to_np_array_did_copy")
+
+
+def _array(self: Any, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    """NumPy's conversion protocol."""
+    # TRAP: without this, np.asarray of a bfloat16 array, or of one whose computation failed, is a rank-0 object array.
+    value = to_numpy(self)
+    if dtype is not None and value.dtype != np.dtype(dtype):
+        if copy is False:
+            raise ValueError(f"a {value.dtype} array cannot be seen as {np.dtype(dtype)} without a copy")
+        return value.astype(dtype)
+    return value.copy() if copy else value
+
+
+def _restore(value: np.ndarray[Any, Any], weak_type: bool) -> Any:
+    return device_put(value, weak_type=weak_type)
+
+
+def reduce_array(x: Any) -> tuple[Any, ...]:
+    """For pickle and copy: the values and the weak type. An array comes back on the default device."""
+    return _restore, (to_numpy(x), x.aval.weak_type)
+
+
+attach("__array__", _array)
+attach("__reduce__", reduce_array)

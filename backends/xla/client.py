@@ -1,0 +1,140 @@
+"""Clients and devices, started at first use.
+
+Environment variables, read when the first device is asked for:
+    FT_PLATFORM     "cpu" or "gpu": use this platform alone. Unset: a GPU if there is one, and the CPU.
+    FT_CPU_ASYNC    "1": compiled calls on the CPU return before they have finished. Off by default: a NumPy array
+                    passed in is not copied, so with it on, C++ may not be handed NumPy arrays directly (`function.py`).
+    FT_CPU_DEVICES  how many devices the CPU shows itself as. 1 by default.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any
+
+from functorch_like.backends.xla import config, cuda, stubs
+from functorch_like.backends.xla.jaxlib_api import xc
+from functorch_like.errors import DeviceError, FtError
+
+CPU_ASYNC: bool = os.environ.get("FT_CPU_ASYNC", "0") == "1"
+
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}  # by platform, the default one first; filled at once
+_default: Any = None
+
+
+def _start() -> dict[str, Any]:
+    """The clients, started if they were not."""
+    global _clients, _default
+    if _clients:
+        return _clients
+    with _lock:
+        if _clients:
+            return _clients
+        wanted = os.environ.get("FT_PLATFORM", "").lower()
+        if wanted not in ("", "cpu", "gpu", "cuda"):
+            raise DeviceError(
+                f"FT_PLATFORM={wanted!r} is no platform", fix='set FT_PLATFORM to "cpu" or "gpu", or unset it'
+            )
+        made: dict[str, Any] = {}
+        if wanted != "cpu":
+            gpu = cuda.make_client(required=wanted in ("gpu", "cuda"))
+            if gpu is not None:
+                made["gpu"] = gpu
+        if wanted in ("", "cpu"):
+            made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices())
+        for client in made.values():
+            stubs.prime(client.local_devices()[0])
+            break  # C++ keeps the answers once per process
+        _default = next(iter(made.values())).local_devices()[0]
+        _clients = made
+    return _clients
+
+
+def _cpu_devices() -> int | None:
+    text = os.environ.get("FT_CPU_DEVICES", "")
+    if not text:
+        return None  # then XLA_FLAGS decides
+    if not text.isdecimal() or int(text) < 1:
+        raise DeviceError(f"FT_CPU_DEVICES={text!r} is no positive number", fix="set it to 1, 2, ... or unset it")
+    return int(text)
+
+
+def _platform(name: str) -> str:
+    return "gpu" if name in ("cuda", "gpu") else name
+
+
+def devices(backend: str | None = None) -> list[Any]:
+    """All devices of a platform; of the default one if None."""
+    clients = _start()
+    if backend is None:
+        return list(next(iter(clients.values())).devices())
+    client = clients.get(_platform(backend.lower()))
+    if client is None:
+        raise DeviceError(f"there is no platform {backend!r} here", fix=f"use one of: {_names()}")
+    return list(client.devices())
+
+
+def local_devices(backend: str | None = None) -> list[Any]:
+    """The devices of a platform that belong to this process."""
+    here = [device for device in devices(backend) if device.process_index == device.client.process_index()]
+    return here
+
+
+def default_backend() -> str:
+    """The platform computations run on unless told otherwise: "gpu" where there is one."""
+    return next(iter(_start()))
+
+
+def default_device() -> Any:
+    """The first device of the default platform."""
+    if _default is None:
+        _start()
+    return _default
+
+
+def find_device(spec: Any = None) -> Any:
+    """A device from itself, "cpu", "gpu" or "cpu:1"; the default one from None."""
+    if spec is None:
+        return default_device()
+    if isinstance(spec, xc.Device):
+        return spec
+    if not isinstance(spec, str):
+        raise DeviceError(f"{spec!r} of type {type(spec).__name__} is no device", fix=f"use one of: {_names()}")
+    name, _, index = spec.lower().partition(":")
+    client = _start().get(_platform(name))
+    if client is not None:
+        found = client.local_devices()
+        if not index:
+            return found[0]
+        if index.isdecimal() and int(index) < len(found):
+            return found[int(index)]
+    raise DeviceError(f"there is no device {spec!r} here", fix=f"use one of: {_names()}")
+
+
+def _names() -> str:
+    return ", ".join(f'"{name}:{i}"' for name, client in _start().items() for i in range(len(client.local_devices())))
+
+
+# TRAP: a fork copies none of XLA's threads, so a computation in the child would wait for ever. The setting is in the
+# key of jit: every compiled function of the child misses, comes back to Python, and `check_not_forked` refuses it.
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+    stubs.stubbed.renew()
+    if _clients:
+        config.forked.set_global(True)
+
+
+def check_not_forked() -> None:
+    """Raise in the child of a fork of a process that had already started XLA."""
+    if config.forked.value:
+        raise FtError(
+            "this process was forked from one that had already started XLA, whose threads did not come along",
+            fix="start workers with multiprocessing.get_context('spawn'), or fork before the first array is made",
+        )
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,69 @@
+"""Settings that jaxlib's jit knows about: changing one recompiles, changing it back hits the cache again.
+
+A setting has a global value and, inside a `with` block built on `swap_local` and `restore`, a value of its own in one
+thread. All must be made at import: one made later costs every function already compiled a miss, and none is ever
+removed from the key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends.xla.jaxlib_api import _jax
+
+_config = _jax.config
+_jax_jit = _jax.jax_jit
+
+
+class Setting:
+    """One value, global and per thread. Values must be hashable and compare by ==."""
+
+    __slots__ = ("_config", "name", "restore", "set_global", "set_local", "swap_local")
+
+    def __init__(self, name: str, default: Any, in_jit_key: bool, in_trace_key: bool) -> None:
+        config = _config.Config(
+            f"functorch_like_{name}", default, include_in_jit_key=in_jit_key, include_in_trace_context=in_trace_key
+        )
+        self._config, self.name = config, name
+        self.set_global = config.set_global
+        self.set_local = config.set_local  # stays until `unset_local`
+        self.swap_local = config.swap_local  # returns a token for `restore`
+        self.restore = config.set_local  # the token may be jaxlib's "unset"
+
+    @property
+    def value(self) -> Any:
+        """This thread's value, else the global one."""
+        return self._config.value
+
+    def unset_local(self) -> None:
+        """Forget this thread's own value."""
+        self._config.set_local(_config.unset)
+
+    def __repr__(self) -> str:
+        return f"Setting({self.name}={self.value!r})"
+
+
+def config(name: str, default: Any, *, in_jit_key: bool = True, in_trace_key: bool | None = None) -> Setting:
+    """A new setting; call it at import time only.
+
+    `in_jit_key` makes C++ look again when it changes; `in_trace_key` (the same unless said) makes it part of
+    `settings`.
+    """
+    return Setting(name, default, in_jit_key, in_jit_key if in_trace_key is None else in_trace_key)
+
+
+# C++ refuses to run a compiled function until it was told these three.
+_disable_jit = config("cpp_disable_jit", False)  # ours stays False: disable_jit is done above, where tracers are known
+_enable_x64 = config("cpp_enable_x64", True)  # 64-bit types always work; anything else would squash data silently
+_post_hook = config("cpp_post_hook", None, in_jit_key=False)
+# Set in the child of a fork, whose C++ threads are gone: every compiled function then comes to Python, which refuses.
+forked = config("forked", False)
+
+_jax_jit.set_disable_jit_state(_disable_jit._config)
+_jax_jit.set_enable_x64_state(_enable_x64._config)
+_jax_jit.set_post_hook_state(_post_hook._config)
+
+
+def settings() -> tuple[Any, ...]:
+    """This thread's values of all settings that change what is traced: part of the key of every cache of traces."""
+    return _config.trace_context()

@@ -1,0 +1,33 @@
+"""What was done so far, in plain numbers. Tests guard speed with these instead of clocks."""
+
+from __future__ import annotations
+
+compiles = 0  # programs XLA compiled
+cache_hits = 0  # programs loaded from disk instead
+cache_writes = 0  # programs written to disk
+modules = 0  # StableHLO modules built
+host_to_device = 0  # NumPy values copied in by Python (those C++ moves on its fast path are not seen)
+device_to_host = 0  # arrays read back
+device_to_device = 0  # arrays copied between devices by Python
+misses = 0  # calls of compiled functions that came back to Python
+
+_NAMES = (
+    "cache_hits",
+    "cache_writes",
+    "compiles",
+    "device_to_device",
+    "device_to_host",
+    "host_to_device",
+    "misses",
+    "modules",
+)
+
+
+def snapshot() -> dict[str, int]:
+    """All counters now."""
+    return {name: globals()[name] for name in _NAMES}
+
+
+def since(before: dict[str, int]) -> dict[str, int]:
+    """What grew since an earlier snapshot, and by how much."""
+    return {name: count - before[name] for name, count in snapshot().items() if count != before[name]}

@@ -1,0 +1,228 @@
+"""The emitter: StableHLO modules built operation by operation, through MLIR's generic constructor (1 us each).
+
+>>> def body(e, x, y):
+...     out = e.op("stablehlo.add", [x, y], [aval])
+...     return [out]
+>>> module = build("sum", [aval, aval], body)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import counters, mlir
+from functorch_like.backends.xla.attributes import Attributes
+
+Value = Any
+Body = Callable[..., Sequence[Value]]
+Region = tuple[Sequence[ShapedArray], Body]
+
+_create = ir.Operation.create
+_types = mlir.types
+
+
+class Emitter(Attributes):
+    """Writes operations into the current block of one module.
+
+    Attributes:
+        platform: what the module is for, "cpu" or "gpu".
+        ins, outs: free for the caller; lowering keeps the avals of the current equation here.
+    """
+
+    __slots__ = ("_constants", "_functions", "_ip", "_location", "_module", "_symbols", "ins", "outs", "platform")
+
+    def __init__(self, module: ir.Module, platform: str) -> None:
+        self.platform = platform
+        self.ins: Any = ()
+        self.outs: Any = ()
+        self._module = module
+        self._ip: Any = None
+        self._location = mlir.unknown
+        self._constants: dict[Any, Value] = {}  # of the current block: an outer one's are not visible in every region
+        self._functions: dict[Any, str] = {}
+        self._symbols: set[str] = set()
+
+    # ----------------------------------------------------------------------------------------------------- operations
+    def op(
+        self,
+        name: str,
+        operands: Sequence[Value],
+        out_avals: Sequence[ShapedArray],
+        attrs: dict[str, Any] | None = None,
+        regions: Sequence[Region] = (),
+    ) -> Any:
+        """One operation. Its value; or the list of its values, if it has not exactly one."""
+        if len(out_avals) == 1 and not regions:  # nearly all: kept short, it runs once per operation of a program
+            out_type = _types[out_avals[0]]
+            return _create(name, [out_type], operands, attrs, None, 0, self._location, self._ip).result
+        results = [_types[aval] for aval in out_avals]
+        made = _create(name, results, operands, attrs, None, len(regions), self._location, self._ip)
+        for region, (arg_avals, body) in zip(made.regions, regions, strict=True):
+            self._fill(region, arg_avals, body, "stablehlo.return")
+        return made.result if len(results) == 1 else list(made.results)
+
+    def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
+        """The one block of a region, and what it returns."""
+        arg_types = [_types[aval] for aval in arg_avals]
+        block = region.blocks.append(*arg_types, arg_locs=[self._location] * len(arg_types))
+        saved = self._ip, self._constants, self._location, self.ins, self.outs
+        self._ip, self._constants = ir.InsertionPoint(block), {}
+        try:
+            outs = list(body(self, *block.arguments))
+            _create(terminator, [], outs, None, None, 0, self._location, self._ip)
+        finally:
+            self._ip, self._constants, self._location, self.ins, self.outs = saved
+        return outs
+
+    def type(self, aval: ShapedArray) -> Any:
+        """The tensor type of an aval."""
+        return _types[aval]
+
+    def location(self, file: str, line: int, function: str = "") -> None:
+        """Operations from here on come from this line of the user's."""
+        self._location = mlir.location(file, line, function)
+
+    # ------------------------------------------------------------------------------------------------------ constants
+    def constant(self, value: Any) -> Value:
+        """A NumPy value. The same rank-0 value is written once per block."""
+        value = np.asarray(value)
+        if value.ndim:
+            return self._constant(value)
+        key = value.dtype, value.tobytes()
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self._constant(value)
+        return found
+
+    def _constant(self, value: np.ndarray[Any, Any]) -> Value:
+        aval = ShapedArray(value.shape, value.dtype)
+        if not aval.size:
+            return self._empty(aval)
+        attrs = {"value": mlir.dense(value)}
+        return _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self._location, self._ip).result
+
+    def full(self, scalar: Any, aval: ShapedArray) -> Value:
+        """An array of this aval with `scalar` everywhere."""
+        if not aval.size:
+            return self._empty(aval)
+        key = aval, np.asarray(scalar, aval.dtype).tobytes()
+        found = self._constants.get(key)
+        if found is None:
+            attrs = {"value": mlir.splat(aval.dtype, aval.shape, key[1])}
+            made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self._location, self._ip)
+            found = self._constants[key] = made.result
+        return found
+
+    def _empty(self, aval: ShapedArray) -> Value:
+        # MLIR's bindings cannot make an empty attribute of complex numbers.
+        return self.broadcast_in_dim(self.constant(np.zeros((), aval.dtype)), aval, ())
+
+    # ------------------------------------------------------------------------------------------------------ functions
+    def function(
+        self, key: Any, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], body: Body
+    ) -> str:
+        """The symbol of a private function, lowered once for each key in a module."""
+        symbol = self._functions.get(key)
+        if symbol is None:
+            symbol = self._functions[key] = self._define(name, in_avals, body, "private")
+        return symbol
+
+    def call(self, symbol: str, operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value]:
+        """Call a function of this module."""
+        attrs = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
+        results = [_types[aval] for aval in out_avals]
+        return list(_create("func.call", results, operands, attrs, None, 0, self._location, self._ip).results)
+
+    def _define(
+        self, name: str, in_avals: Sequence[ShapedArray], body: Body, visibility: str, arguments: Any = None
+    ) -> str:
+        symbol = base = _identifier(name)
+        while symbol in self._symbols:
+            symbol = f"{base}_{len(self._symbols)}"
+        self._symbols.add(symbol)
+        arg_types = [_types[aval] for aval in in_avals]
+        attrs = {
+            "sym_name": mlir.string(symbol),
+            "sym_visibility": mlir.string(visibility),
+            "function_type": ir.TypeAttr.get(ir.FunctionType.get(arg_types, [], mlir.context)),  # results follow below
+        }
+        if arguments is not None:
+            attrs["arg_attrs"] = arguments
+        made = _create("func.func", [], [], attrs, None, 1, self._location, ir.InsertionPoint(self._module.body))
+        outs = self._fill(made.regions[0], in_avals, body, "func.return")
+        full = ir.FunctionType.get(arg_types, [out.type for out in outs], mlir.context)
+        made.attributes["function_type"] = ir.TypeAttr.get(full)
+        return symbol
+
+    # ---------------------------------------------------------------------------------------------------- conveniences
+    def compare(self, direction: str, a: Value, b: Value, out_aval: ShapedArray, kind: str) -> Value:
+        """Elementwise comparison: direction EQ NE GE GT LE LT; kind FLOAT TOTALORDER SIGNED UNSIGNED."""
+        attrs = {
+            "comparison_direction": mlir.parsed(f"#stablehlo<comparison_direction {direction}>"),
+            "compare_type": mlir.parsed(f"#stablehlo<comparison_type {kind}>"),
+        }
+        return self.op("stablehlo.compare", [a, b], [out_aval], attrs)
+
+    def convert(self, x: Value, out_aval: ShapedArray) -> Value:
+        """To the dtype of `out_aval`; `x` itself if it has that."""
+        return x if x.type == _types[out_aval] else self.op("stablehlo.convert", [x], [out_aval])
+
+    def broadcast_in_dim(self, x: Value, out_aval: ShapedArray, dims: Sequence[int]) -> Value:
+        """`x` repeated: its axis i is axis dims[i] of the result."""
+        return self.op("stablehlo.broadcast_in_dim", [x], [out_aval], {"broadcast_dimensions": self.i64s(dims)})
+
+    def reduce(self, kind: str, x: Value, init: Any, dims: Sequence[int], out_aval: ShapedArray) -> Value:
+        """Fold axes with the operation `stablehlo.<kind>`, from `init` (a value, or a number)."""
+        scalar = ShapedArray((), out_aval.dtype)
+        if not isinstance(init, ir.Value):
+            init = self.constant(np.asarray(init, out_aval.dtype))
+        region: Region = ([scalar, scalar], lambda e, a, b: [e.op(f"stablehlo.{kind}", [a, b], [scalar])])
+        return self.op("stablehlo.reduce", [x, init], [out_aval], {"dimensions": self.i64s(dims)}, [region])
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
+
+
+def build(
+    name: str,
+    in_avals: Sequence[ShapedArray],
+    body: Body,
+    *,
+    donated: Collection[int] = (),
+    aliases: Mapping[int, int] | None = None,
+    platform: str = "cpu",
+) -> ir.Module:
+    """A module whose `main` takes `in_avals` and returns what `body(emitter, *arguments)` does.
+
+    Args:
+        name: of the module, as profiles and dumps show it.
+        in_avals: of main's arguments.
+        body: emits the operations.
+        donated: positions of arguments whose memory XLA may give to any result that fits.
+        aliases: positions of arguments whose memory goes to the result of that position.
+        platform: what `Emitter.platform` will say.
+    """
+    aliases = aliases or {}
+    with mlir.lock, mlir.context, mlir.unknown:
+        counters.modules += 1
+        module = ir.Module.create(mlir.unknown)
+        module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
+        arguments = None
+        if donated or aliases:
+            arguments = ir.ArrayAttr.get([_argument(i, donated, aliases) for i in range(len(in_avals))])
+        emitter = Emitter(module, platform)
+        emitter._define("main", in_avals, body, "public", arguments)
+        return module
+
+
+def _argument(position: int, donated: Collection[int], aliases: Mapping[int, int]) -> Any:
+    if position in aliases:
+        return ir.DictAttr.get({"tf.aliasing_output": mlir.integer(aliases[position], 32)})
+    return ir.DictAttr.get({"jax.buffer_donor": mlir.flags[True]} if position in donated else {})

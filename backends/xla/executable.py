@@ -1,0 +1,207 @@
+"""Compiled programs: made by XLA or taken from the disk, run from Python, handed to C++, looked into."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import arrays, cache, client, counters, sharding
+from functorch_like.backends.xla import options as compile_options
+from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
+from functorch_like.errors import CompileError, DeviceError
+
+# TRAP: C++ reads these by name from a tuple subclass; any other kind of object ends in std::bad_cast.
+_FastPath = namedtuple(
+    "_FastPath",
+    "xla_executable out_pytree_def in_shardings out_shardings out_avals out_committed kept_var_bitvec "
+    "in_device_local_layouts const_args",
+)
+
+
+def _handler(aval: ShapedArray, where: Any, committed: bool) -> Any:
+    if HANDLER_SKIPS_CHECKS:
+        return xc.array_result_handler(aval, where, committed, True)
+    return xc.array_result_handler(aval, where, committed)
+
+
+class Executable:
+    """A program compiled for one device.
+
+    Attributes:
+        device: where it runs.
+        name: of the module.
+        out_avals: of its results.
+    """
+
+    __slots__ = ("_handlers", "_inner", "_sharding", "device", "name", "out_avals")
+
+    def __init__(self, inner: Any, device: Any, out_avals: Sequence[ShapedArray], name: str) -> None:
+        self._inner, self.device, self.name = inner, device, name
+        self._sharding = sharding.single(device)
+        self.out_avals = list(out_avals)
+        self._handlers: dict[bool, list[Any]] = {}
+
+    def execute(
+        self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None, *, committed: bool = False
+    ) -> list[Any]:
+        """Run from Python.
+
+        Args:
+            args: arrays on the device of the program; NumPy values are copied in.
+            out_avals: in place of those given when it was compiled (other weak types).
+            committed: whether the results are bound to the device.
+
+        Raises:
+            DonatedError: for an array whose memory is gone.
+            DeviceError: for an array committed to another device. Others are copied over.
+        """
+        ready = [a if type(a) is ArrayImpl and a._sharding is self._sharding else self._bring(a) for a in args]
+        try:
+            return self._inner.execute_sharded(ready).consume_with_handlers(self._results(out_avals, committed))
+        except (JaxRuntimeError, ValueError) as error:
+            for a in ready:
+                arrays.check_alive(a)
+            raise CompileError(f"the program {self.name!r} failed on {self.device}: {error}") from error
+
+    def _bring(self, x: Any) -> Any:
+        """An argument, on this device. (TRAP: C++ runs with an array of another device, or crashes, unasked.)"""
+        if type(x) is not ArrayImpl:
+            return arrays.device_put(x, self.device)
+        arrays.check_alive(x)
+        if arrays.device_of(x) == self.device:
+            return x
+        if x._committed:
+            raise DeviceError(
+                f"{self.name!r} runs on {self.device}, and its argument {x.aval!r} is bound to {arrays.device_of(x)}",
+                fix="device_put the arguments to one device",
+            )
+        return arrays.device_put(x, self.device)
+
+    def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
+        if out_avals is not None and list(out_avals) != self.out_avals:
+            return [_handler(aval, self._sharding, committed) for aval in out_avals]
+        found = self._handlers.get(committed)
+        if found is None:
+            found = self._handlers[committed] = [_handler(a, self._sharding, committed) for a in self.out_avals]
+        return found
+
+    def fastpath(
+        self,
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray] | None = None,
+        kept: Sequence[bool] | None = None,
+        const_args: Sequence[Any] = (),
+        committed: bool = False,
+    ) -> Any:
+        """What a miss returns for C++ to run this program by itself.
+
+        Args:
+            out_tree: structure of the result.
+            out_avals: of the flat results.
+            kept: for each of `const_args` and then of the flat arguments, whether the program takes it.
+            const_args: arrays passed before the arguments.
+            committed: whether the results are bound to the device.
+        """
+        avals = self.out_avals if out_avals is None else list(out_avals)
+        taken = self._inner_arity() if kept is None else sum(kept)
+        return _FastPath(
+            self._inner,
+            out_tree,
+            [self._sharding] * taken,
+            [self._sharding] * len(avals),
+            avals,
+            [committed] * len(avals),
+            [True] * taken if kept is None else list(kept),
+            [None] * taken,
+            list(const_args),
+        )
+
+    def _inner_arity(self) -> int:
+        return len(self._inner.get_parameter_layouts())
+
+    # -------------------------------------------------------------------------------------------------- looking inside
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of work: flops, bytes accessed, transcendentals."""
+        found = self._inner.cost_analysis()
+        return dict(found[0] if isinstance(found, list) else found)
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes of arguments, results, temporaries, aliases, and the most at one time."""
+        stats = self._inner.get_compiled_memory_stats()
+        names = {
+            "argument": "argument_size_in_bytes",
+            "output": "output_size_in_bytes",
+            "temp": "temp_size_in_bytes",
+            "alias": "alias_size_in_bytes",
+            "peak": "peak_memory_in_bytes",
+        }
+        return {short: int(getattr(stats, long)) for short, long in names.items() if hasattr(stats, long)}
+
+    def as_text(self) -> str:
+        """Optimised HLO text."""
+        return "\n\n".join(module.to_string() for module in self._inner.hlo_modules())
+
+    def serialize(self) -> bytes:
+        """The machine code and what goes with it. TRAP: loading such bytes runs them; never load a stranger's."""
+        return self._inner.serialize()
+
+    def __repr__(self) -> str:
+        return f"Executable({self.name}, {self.device})"
+
+
+def compile(
+    module: Any,
+    *,
+    device: Any = None,
+    options: dict[str, Any] | None = None,
+    out_avals: Sequence[ShapedArray],
+    name: str = "",
+) -> Executable:
+    """Compile a module for a device, or load what was compiled from an equal module before.
+
+    Args:
+        module: what `build` made.
+        device: the default one if None.
+        options: XLA's, by name, on top of ours.
+        out_avals: of the results.
+        name: for messages.
+
+    Raises:
+        CompileError: where XLA refuses, quoting it.
+    """
+    client.check_not_forked()
+    device = client.default_device() if device is None else device
+    inner = _compile(module, device, options, name)
+    return Executable(inner, device, out_avals, name)
+
+
+def _compile(module: Any, device: Any, overrides: dict[str, Any] | None, name: str) -> Any:
+    from functorch_like.backends.xla import mlir  # 40 ms, and whoever has a module has paid them
+
+    while True:
+        chosen = compile_options.options(device, overrides)
+        key = cache.key(module, chosen, device)
+        if key is not None:
+            found = cache.load(key, device, chosen)
+            if found is not None:
+                counters.cache_hits += 1
+                return found
+        try:
+            # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then
+            # be writing into the same MLIR context, which does not lock.
+            made = device.client.compile_and_load(mlir.bytecode(module), sharding.device_list(device), chosen)
+        except (JaxRuntimeError, ValueError) as error:
+            if compile_options.refuse(str(error)):
+                continue
+            mlir.verify(module)  # says more, if the module itself is wrong
+            raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
+        counters.compiles += 1
+        if key is not None:
+            cache.store(key, made)
+        return made
+
+
+def _remedy(overrides: dict[str, Any] | None) -> str:
+    return f"check the options {overrides}" if overrides else ""

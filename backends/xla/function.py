@@ -1,0 +1,88 @@
+"""A Python function dispatched by C++: calls of a known signature run compiled without entering Python."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.backends.xla import client, counters, pytree
+from functorch_like.backends.xla.jaxlib_api import _jax
+
+PjitFunction = _jax.PjitFunction
+Miss = Callable[..., tuple[Any, Any, bool]]
+
+# Shared by all functions, so that memory is bounded for the process: the least recently used entry goes first, and
+# only costs its function one more miss.
+_cache = _jax.PjitFunctionCache(capacity=16384)
+_serial = itertools.count()
+
+
+def _no_fallback(*args: Any) -> Any:
+    raise RuntimeError("an argument with no way to the device reached a compiled function")  # many devices only
+
+
+def function(
+    name: str,
+    fun: Callable[..., Any] | None,
+    miss: Miss,
+    *,
+    static_argnums: Sequence[int] = (),
+    static_argnames: Sequence[str] = (),
+) -> Any:
+    """A callable that C++ answers by itself for every signature it has seen, and `miss` for the others.
+
+    Args:
+        name: what C++ calls it in profiles.
+        fun: what it stands for; held weakly.
+        miss: gets the arguments of the call and returns `(out, fastpath, remove)`. `fastpath` (see
+            `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always ask
+            `miss` again, unless `remove` is True, which stores nothing at all.
+        static_argnums: positions of arguments compared by hash and ==, not by signature.
+        static_argnames: likewise by name.
+    """
+
+    def guarded(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        counters.misses += 1
+        try:
+            client.check_not_forked()
+            result = miss(*args, **kwargs)
+            # TRAP: anything but a tuple crashes 0.10 and becomes a wrong object on later versions.
+            if type(result) is not tuple or len(result) != 3:
+                raise TypeError(f"the miss of {name!r} must return (out, fastpath, remove), got {result!r:.100}")
+            if client.CPU_ASYNC and result[1] is not None and _has_numpy(args, kwargs):
+                # TRAP: C++ would pass aligned NumPy memory as it is and return before it was read.
+                return result[0], None, result[2]
+            return result
+        except BaseException:
+            # TRAP: an exception leaves an entry behind that goes to Python for ever after, even once calls succeed.
+            made = itself()
+            if made is not None:
+                made._clear_cache()
+            raise
+
+    # TRAP: entries are shared by functions with the same `fun` and key, whatever their name and miss; so number them.
+    made = _jax.pjit(
+        name,
+        fun,
+        guarded,
+        list(static_argnums),
+        list(static_argnames),
+        ("functorch_like", next(_serial)),
+        pytree.registry,
+        _no_fallback,
+        _cache,
+    )
+    itself = weakref.ref(made)  # not `made` itself, which would be a cycle
+    return made
+
+
+def _has_numpy(args: Any, kwargs: Any) -> bool:
+    try:
+        leaves = pytree.flatten((args, kwargs))[0]
+    except ValueError:  # static arguments may be anything
+        return True
+    return any(isinstance(leaf, np.ndarray) for leaf in leaves)

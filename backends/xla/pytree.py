@@ -1,0 +1,70 @@
+"""Nested containers, flattened in C++. Our own registry: the default one is shared with whoever else uses jaxlib."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends.xla.jaxlib_api import _jax
+
+PyTreeDef = _jax.pytree.PyTreeDef
+# The parts of a path, as flatten_with_path gives them.
+DictKey = _jax.pytree.DictKey
+SequenceKey = _jax.pytree.SequenceKey
+GetAttrKey = _jax.pytree.GetAttrKey
+FlattenedIndexKey = _jax.pytree.FlattenedIndexKey
+registry = _jax.pytree.PyTreeRegistry(
+    enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
+)
+
+# The C++ methods themselves: 0.6 us for three leaves, and no Python frame on top.
+flatten: Callable[..., tuple[list[Any], Any]] = registry.flatten  # (tree, is_leaf=None) -> (leaves, treedef)
+flatten_with_path = registry.flatten_with_path  # (tree, is_leaf=None) -> ([(path, leaf)], treedef)
+flatten_one_level = registry.flatten_one_level  # (tree) -> (children, aux data), None for a leaf
+register_node = registry.register_node  # (type, to_iterable, from_iterable[, to_iterable_with_keys])
+register_dataclass_node = registry.register_dataclass_node  # (type, data_fields, meta_fields)
+is_node = registry.is_node
+
+
+def unflatten(treedef: Any, leaves: Any) -> Any:
+    """The tree of this structure with these leaves."""
+    return treedef.unflatten(leaves)
+
+
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
+    """The structure of `tree`, without its leaves."""
+    return registry.flatten(tree, is_leaf)[1]
+
+
+leaf_structure = structure(0)
+
+
+def _ordered(keys: tuple[Any, ...], values: Any) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(keys, values, strict=True))
+
+
+def _defaulted(aux: tuple[Any, tuple[Any, ...]], values: Any) -> defaultdict[Any, Any]:
+    return defaultdict(aux[0], zip(aux[1], values, strict=True))
+
+
+def _sorted_items(tree: defaultdict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, tuple[Any, ...]]]:
+    keys = tuple(sorted(tree))
+    return tuple(tree[key] for key in keys), (tree.default_factory, keys)
+
+
+def _items(tree: OrderedDict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return tuple(tree.values()), tuple(tree)
+
+
+def _items_with_keys(tree: OrderedDict[Any, Any]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    return tuple((DictKey(key), value) for key, value in tree.items()), tuple(tree)
+
+
+def _sorted_items_with_keys(tree: defaultdict[Any, Any]) -> tuple[Any, Any]:
+    values, aux = _sorted_items(tree)
+    return tuple((DictKey(key), value) for key, value in zip(aux[1], values, strict=True)), aux
+
+
+register_node(OrderedDict, _items, _ordered, _items_with_keys)
+register_node(defaultdict, _sorted_items, _defaulted, _sorted_items_with_keys)

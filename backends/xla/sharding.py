@@ -1,0 +1,32 @@
+"""Where an array lives: one device, for now. jaxlib's sharding class, given the methods C++ calls on it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends.xla.jaxlib_api import _jax, xc
+
+_REPLICATED = xc.HloSharding.replicate()
+# jaxlib leaves these to Python; a setattr on the C++ class works and costs nothing per call.
+for _class in (_jax.SingleDeviceSharding, _jax.NamedSharding, _jax.GSPMDSharding):
+    _class.memory_kind = property(lambda self: self._memory_kind)
+_jax.SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _REPLICATED
+
+_singles: dict[Any, Any] = {}
+_lists: dict[Any, Any] = {}
+
+
+def single(device: Any) -> Any:
+    """The sharding "all of it on `device`". One object per device, so that comparing is by identity."""
+    found = _singles.get(device)
+    if found is None:
+        found = _singles.setdefault(device, _jax.SingleDeviceSharding(device, None))
+    return found
+
+
+def device_list(device: Any) -> Any:
+    """jaxlib's list type holding one device, made once."""
+    found = _lists.get(device)
+    if found is None:
+        found = _lists.setdefault(device, xc.DeviceList((device,)))
+    return found

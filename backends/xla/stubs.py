@@ -1,0 +1,88 @@
+"""Answers to the imports that jaxlib's C++ makes behind our back.
+
+TRAP: C++ imports "jax.core" (for ShapedArray), "jax._src.named_sharding" and "jax._src.literals" once, keeping what
+it finds for the life of the process, and "jax._src.sharding_impls" for every array it wraps by itself. With jax
+installed these would really import jax. `stubbed` puts modules of ours in their place for the length of one call,
+and `prime` makes C++ ask for all it keeps, once, right after the first client exists.
+
+The package "jax" itself needs a stub too: C++ imports with an empty from-list, which imports the parent first.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import sharding
+from functorch_like.backends.xla.jaxlib_api import _jax, xc
+
+
+def _module(name: str, **contents: Any) -> ModuleType:
+    module = ModuleType(name, "Stands in for a module of jax during one call into jaxlib.")
+    module.__dict__.update(contents)
+    return module
+
+
+_STUBS = {
+    "jax": _module("jax"),
+    "jax.core": _module("jax.core", ShapedArray=ShapedArray),
+    "jax._src.named_sharding": _module("jax._src.named_sharding", check_pspec=lambda mesh, spec: None),
+    "jax._src.literals": _module("jax._src.literals", TypedNdArray=type("TypedNdArray", (), {})),
+    "jax._src.sharding_impls": _module(
+        "jax._src.sharding_impls", make_single_device_sharding=lambda device, memory_kind=None: sharding.single(device)
+    ),
+}
+
+
+class _Stubbed:
+    """`with stubbed:` around one short call into C++. Costs about 0.8 us.
+
+    The call must not release the interpreter for long: while it runs, another thread's `import jax` would find the
+    stub. So block on an array before, not inside.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        sys.modules.update(_STUBS)
+
+    def __exit__(self, *exception: object) -> None:
+        for name in _STUBS:
+            sys.modules.pop(name, None)
+        self._lock.release()
+
+    def renew(self) -> None:
+        """A fresh lock, for the child of a fork: the parent's may have been held by a thread the child lacks."""
+        self._lock = threading.RLock()
+
+
+stubbed = _Stubbed()
+
+
+class _OneDeviceMesh:
+    """As much of a mesh as NamedSharding's constructor reads."""
+
+    size = 1
+
+    def __init__(self, device: Any) -> None:
+        self._internal_device_list = sharding.device_list(device)
+
+
+def prime(device: Any) -> None:
+    """Let C++ look up, and keep for ever, our answers."""
+    one = sharding.single(device)
+    host = np.zeros(1, np.float32)
+    with stubbed:
+        array = xc.batched_device_put(ShapedArray((1,), host.dtype), one, [host], [device], False)
+        array.unsafe_buffer_pointer()
+        assert array._arrays  # C++ wraps the buffer again here, which looks up jax.core
+        _jax.NamedSharding(_OneDeviceMesh(device), ())
+        if hasattr(_jax, "shard_args"):  # from 0.11 on; looks up jax._src.literals
+            _jax.shard_args([one], [None], [xc.ArrayCopySemantics.REUSE_INPUT], [host], lambda *a: [a[3][0]])

