@@ -1,0 +1,83 @@
+"""From samples to a table: medians, ratios, budgets."""
+
+from statistics import median
+
+from benchmarks.budgets import CASES, LINEAR_WITHIN, NOISE, SCALING
+
+
+def table(results: dict, sides: list[str]) -> str:
+    """One line for each case: each side's median, ours over each peer's, the budget and whether it holds."""
+    peers = [side for side in sides if side != "ours"]
+    header = ["case", *sides, *(f"ours/{peer}" for peer in peers), "budget", ""]
+    verdict = verdicts(results)
+    lines, notes = [header], []
+    for case, row in results.items():
+        ratios = [ratio(row, "ours", peer) for peer in peers]
+        budget = CASES[case].budget
+        lines.append(
+            [
+                CASES[case].what,
+                *(duration(middle(row, side)) for side in sides),
+                *("" if value is None else f"{value:.2f}" for value in ratios),
+                "" if budget is None else f"{budget:.2f}",
+                verdict.get(case, ""),
+            ]
+        )
+        notes += [f"{CASES[case].what.strip()}: {side}: {reason}" for side, reason in failures(row)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    text = ["  ".join(f"{cell:{'<' if i == 0 else '>'}{widths[i]}}" for i, cell in enumerate(line)) for line in lines]
+    text.insert(1, "-" * len(text[0]))
+    return "\n".join([*text, "", *growth(results, sides), *notes])
+
+
+def verdicts(results: dict) -> dict[str, str]:
+    """For each case with a budget and a ratio to judge: "ok", "close" where chance may have decided, or "over"."""
+    found = {case: (ratio(row, "ours", "jax"), CASES[case].budget) for case, row in results.items()}
+    return {
+        case: "ok" if value <= budget else "close" if value <= budget * NOISE else "over"
+        for case, (value, budget) in found.items()
+        if value is not None and budget is not None
+    }
+
+
+def growth(results: dict, sides: list[str]) -> list[str]:
+    """How the cost of tracing one operation changes as the program grows."""
+    small, few, large, many = SCALING
+    if small not in results or large not in results:
+        return []
+    lines = []
+    for side in sides:
+        before, after = middle(results[small], side), middle(results[large], side)
+        if before and after:
+            drift = (after / many) / (before / few)
+            shape = "linear" if drift <= LINEAR_WITHIN else "NOT linear"
+            each = f"{duration(before / few)} each of {few:,}, {duration(after / many)} each of {many:,}"
+            lines.append(f"tracing grows, {side}: {each}: x {drift:.2f}, {shape}")
+    return lines
+
+
+def middle(row: dict, side: str) -> float | None:
+    """The median of a side's samples, or None where it has none."""
+    samples = row.get(side)
+    return median(samples) if isinstance(samples, list) and samples else None
+
+
+def ratio(row: dict, ours: str, peer: str) -> float | None:
+    """The ratio of two medians, where both sides have one."""
+    above, below = middle(row, ours), middle(row, peer)
+    return above / below if above is not None and below else None
+
+
+def failures(row: dict) -> list[tuple[str, str]]:
+    """The sides that could not run a case, and why; a side without such a case says nothing."""
+    return [(side, reason) for side, reason in row.items() if isinstance(reason, str) and reason]
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in the unit that reads best."""
+    if seconds is None:
+        return "-"
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

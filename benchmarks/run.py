@@ -1,0 +1,123 @@
+"""The runner: one long-lived worker for each side, asked for one sample of one case at a time, in turns.
+
+Every side has a process and an interpreter of its own, because this package and jax cannot share one. Turns are
+short (A B A B ...), so that a machine which slows down slows both sides down, and the ratio stands.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+from benchmarks.budgets import CASES
+from benchmarks.report import table, verdicts
+
+WORKER = Path(__file__).parent / "worker"
+
+
+class Side:
+    """One worker process. `sample` gives seconds, or raises `Failed` with the worker's own words."""
+
+    def __init__(self, name: str, api: str, python: str):
+        self.name = name
+        self.process = subprocess.Popen(
+            [python, str(WORKER), api], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.about = self.read()
+
+    def sample(self, case: str) -> float:
+        assert self.process.stdin is not None
+        print(json.dumps({"case": case}), file=self.process.stdin, flush=True)
+        return self.read()["seconds"]
+
+    def read(self) -> dict:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise Failed(f"{self.name}: the worker ended ({self.process.wait()})")
+        answer = json.loads(line)
+        if "error" in answer:
+            raise Failed(answer["error"])
+        return answer
+
+    def close(self) -> None:
+        self.process.communicate()  # its input ends, and so does it
+
+
+class Failed(Exception):
+    """A side cannot run, or cannot run one case."""
+
+
+def measure(sides: list[Side], cases: list[str], rounds: int) -> dict:
+    """Samples by case and side; a side that fails a case has the reason instead."""
+    results: dict = {}
+    for case in cases:
+        row: dict = {side.name: [] for side in sides}
+        progress(case)
+        for turn in range(rounds + 1):
+            for side in sides:
+                if isinstance(row[side.name], str):
+                    continue
+                try:
+                    seconds = side.sample(case)
+                except Failed as error:
+                    row[side.name] = str(error)
+                else:
+                    if turn:  # the first turn only prepares: it compiles, fills caches, chooses how often to repeat
+                        row[side.name].append(seconds)
+        results[case] = row
+    progress("")
+    return results
+
+
+def progress(text: str) -> None:
+    """One line that overwrites itself, where somebody may be watching."""
+    if sys.stderr.isatty():
+        print(f"\r{text:<40}\r", end="", file=sys.stderr, flush=True)
+
+
+def start(wanted: dict[str, tuple[str, str]]) -> list[Side]:
+    """A worker for each side that can have one; the others are named on standard error."""
+    sides = []
+    for name, (api, python) in wanted.items():
+        try:
+            sides.append(Side(name, api, python))
+        except (Failed, OSError) as error:
+            print(f"without {name}: {error}", file=sys.stderr)
+    return sides
+
+
+def arguments() -> argparse.Namespace:
+    """The command line; interpreters may also be named by FT_BENCH_OURS, FT_BENCH_JAX and FT_BENCH_TORCH."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    for side in ("ours", "jax", "torch"):
+        default = os.environ.get(f"FT_BENCH_{side.upper()}", sys.executable)
+        parser.add_argument(f"--{side}", default=default, metavar="PYTHON", help=f"interpreter of the {side} side")
+    parser.add_argument("--rounds", type=int, default=7, help="samples of each side and case (default 7)")
+    parser.add_argument("--case", action="append", metavar="PATTERN", help="only these cases (may be repeated)")
+    parser.add_argument("--null", action="store_true", help="JAX on both sides: how far from 1 is a ratio by chance?")
+    parser.add_argument("--json", metavar="FILE", help="write every sample to a file")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Measure, print the table, and return 1 when a budget is exceeded."""
+    options = arguments()
+    cases = [case for case in CASES if any(fnmatch(case, pattern) for pattern in options.case or ["*"])]
+    ours = ("jax", options.jax) if options.null else ("ours", options.ours)
+    sides = start({"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)})
+    about = {side.name: side.about for side in sides}
+    for name, versions in about.items():
+        print(f"{name:<6}" + "  ".join(f"{package} {version}" for package, version in versions.items()))
+    if len({about[name]["jaxlib"] for name in ("ours", "jax") if name in about}) > 1:
+        print("WARNING: the two sides have different versions of jaxlib, so their ratios say little", file=sys.stderr)
+    results = measure(sides, cases, options.rounds)
+    for side in sides:
+        side.close()
+    print(table(results, [side.name for side in sides]))
+    if options.json:
+        Path(options.json).write_text(json.dumps({"sides": about, "seconds": results}, indent=1))
+    return int("over" in verdicts(results).values())

@@ -1,0 +1,64 @@
+"""One side's worker: `PYTHON benchmarks/worker SIDE`. Reads {"case": ...} lines, answers one sample to each.
+
+It runs by path, so that nothing of the source tree but this folder is importable: what is measured is what is
+installed.
+"""
+
+import gc
+import json
+import os
+import sys
+import traceback
+
+
+def main(side: str) -> None:
+    """Answer requests until the input ends."""
+    # Whatever a library prints goes to standard error: standard output is the line to the runner.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def answer(**what: object) -> None:
+        print(json.dumps(what), file=answers, flush=True)
+
+    try:
+        cases, about = load(side)
+    except ImportError as error:
+        return answer(error=str(error))
+    answer(**about)
+    samplers = {}
+    for line in sys.stdin:
+        case = json.loads(line)["case"]
+        try:
+            if case not in samplers:
+                if case not in cases:
+                    answer(error="")  # this side has no such case; there is nothing to explain
+                    continue
+                samplers[case] = cases[case]()
+            gc.collect()
+            answer(seconds=samplers[case]())
+        except Exception as error:  # one case that fails must not take the others with it
+            traceback.print_exc()
+            answer(error=f"{type(error).__name__}: {str(error).strip().splitlines()[0] if str(error) else ''}")
+
+
+def load(side: str) -> tuple[dict, dict]:
+    """A side's cases, each a function that prepares and returns its sampler, and its versions."""
+    if side == "torch":
+        import torch_side
+
+        return torch_side.CASES, torch_side.ABOUT
+    import calls
+    import sides
+    import startup
+    import tracing
+    import workloads
+
+    api = sides.load(side)
+    cases = {}
+    for module in (startup, tracing, calls, workloads):
+        for name, case in module.CASES.items():
+            cases[name] = lambda case=case: case(api)
+    return cases, api.about
+
+
+main(sys.argv[1])
