@@ -1,0 +1,136 @@
+"""Floor 6. scatter (which overwrites), scatter_mul, scatter_min and scatter_max: updates by a way other than adding.
+
+Where several updates go to one place, `scatter` keeps one of them, the last on CPUs; its derivative follows the one
+that was kept. `unique_indices=True` promises that this does not happen, and is cheaper to differentiate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Lin, No, Primitive, aval_of
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.indexing import read_back, scatter_add
+from functorch_like.primitives.indices import scatter_row
+
+
+def _zeros(x: Any) -> Any:
+    return S.zeros(aval_of(x).strong())
+
+
+def _cast(flags: Any, like: Any) -> Any:
+    return S.convert_element_type(flags, new_dtype=aval_of(like).dtype)
+
+
+def _winners(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
+    """Which elements of the operand survive, and which of the updates are kept: by scattering their numbers."""
+    into, written = aval_of(operand), aval_of(updates)
+    number = dtypes.int32 if written.size < 2**31 - 1 else dtypes.int64
+    flat = S.iota(dtype=number, shape=(written.size,), dimension=0)
+    ids = S.reshape(E.add(flat, S.full_like(flat, 1)), shape=written.shape)
+    spread = scatter(S.zeros(into.strong().update(dtype=number)), indices, ids, **params)
+    return E.eq(spread, S.full_like(spread, 0)), E.eq(read_back(spread, indices, written, params), ids)
+
+
+def _set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    operand, indices, updates = primals
+    base, _, news = tangents
+    base = _zeros(operand) if base is None else base
+    news = _zeros(updates) if news is None else news
+    if params.get("unique_indices", False):
+        return scatter(operand, indices, updates, **params), scatter(base, indices, news, **params)
+    # Adding the kept updates to what survives is the same whichever of the repeated ones the hardware keeps.
+    survives, kept = _winners(operand, indices, updates, params)
+    write = lambda old, new: scatter_add(
+        E.select_n(survives, _zeros(old), old), indices, E.select_n(kept, _zeros(new), new), **params
+    )
+    return write(operand, updates), write(base, news)
+
+
+def _set_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+    operand, indices, updates = args
+    back: list[Any] = [None, None, None]
+    if type(operand) is Lin:
+        back[0] = scatter(ct, indices, _zeros(updates), **params)
+    if type(updates) is Lin:
+        back[2] = read_back(ct, indices, updates.aval, params)
+        if not params.get("unique_indices", False):
+            _, kept = _winners(ct, indices, updates, params)
+            back[2] = E.select_n(kept, _zeros(back[2]), back[2])
+    return back
+
+
+scatter = scatter_row(
+    "scatter", lambda old, new: new, "", _set_jvp, _set_transpose, lambda dtype: True,
+    "float32", "int32", "complex64", "bool", "bfloat16",
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------ scatter_mul
+def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    """For each update, the product of the operand and of all other updates that go to the same place.
+
+    Where the updates have zeros, these are counted instead of multiplied, so that nothing divides by zero. (Second
+    derivatives with respect to two updates of one place are exact unless one of them is zero.)
+    """
+    operand, indices, updates = primals
+    base, _, news = tangents
+    out = scatter_mul(operand, indices, updates, **params)
+    tangent = None
+    if base is not None:
+        tangent = E.mul(base, scatter_mul(S.full_like(operand, 1), indices, updates, **params))
+    if news is not None:
+        zero = E.eq(updates, S.full_like(updates, 0))
+        filled = E.select_n(zero, updates, S.full_like(updates, 1))
+        read = lambda x: read_back(x, indices, aval_of(updates), params)
+        product = read(scatter_mul(operand, indices, filled, **params))
+        zeros = read(scatter_add(_zeros(operand), indices, _cast(zero, operand), **params))
+        others = E.sub(zeros, _cast(zero, operand))  # zeros among the other updates of this place
+        rest = E.select_n(E.eq(others, _zeros(others)), _zeros(product), E.div(product, filled))
+        change = scatter_add(_zeros(operand), indices, E.mul(news, rest), **params)
+        tangent = change if tangent is None else E.add(tangent, change)
+    return out, tangent
+
+
+def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
+    _, indices, updates = args
+    return [E.mul(ct, scatter_mul(S.full_like(ct, 1), indices, updates, **params)), None, None]
+
+
+scatter_mul = scatter_row(
+    "scatter_mul", np.multiply, "multiply", _mul_jvp, _mul_transpose, lambda dtype: dtype != dtypes.bool_,
+    "float32", "int32", "complex64",
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------- scatter_min, scatter_max
+def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        """The operand's element and the updates that attain the extreme share the derivative evenly."""
+        operand, indices, updates = primals
+        base, _, news = tangents
+        out = row()(operand, indices, updates, **params)
+        old = _cast(E.eq(operand, out), operand)
+        new = _cast(E.eq(updates, read_back(out, indices, aval_of(updates), params)), operand)
+        count = scatter_add(old, indices, new, **params)
+        total = _zeros(operand) if base is None else E.mul(base, old)
+        if news is not None:
+            total = scatter_add(total, indices, E.mul(news, new), **params)
+        return out, E.div(total, count)
+
+    return jvp
+
+
+_real = lambda dtype: not dtypes.is_complex(dtype)
+_no = No("the least or greatest of several updates is not linear in them; differentiate it with its jvp rule")
+scatter_min = scatter_row(
+    "scatter_min", np.minimum, "minimum", _extreme_jvp(lambda: scatter_min), _no, _real, "float32", "int32", "bfloat16"
+)
+scatter_max = scatter_row(
+    "scatter_max", np.maximum, "maximum", _extreme_jvp(lambda: scatter_max), _no, _real, "float32", "int32", "bfloat16"
+)
