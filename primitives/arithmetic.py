@@ -1,0 +1,179 @@
+"""Floor 4. Arithmetic: sub mul div rem, sign abs square integer_pow, max min, and how ties share a tangent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.primitives.complexes import complex, conj, imag, real
+from functorch_like.primitives.rows import KIND, add, binary, elementwise, neg, nondifferentiable, same, samples_of, unary
+from functorch_like.primitives.shapes import full_like, zeros
+
+
+# --------------------------------------------------------------------------------------------------------- linear in x
+def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    first, second = tangents
+    return sub(*primals), first if second is None else neg(second) if first is None else sub(first, second)
+
+
+def _mul_transpose(ct: Any, args: Any) -> list[Any]:
+    x, y = args
+    return [mul(ct, y), None] if isinstance(x, Lin) else [None, mul(x, ct)]
+
+
+sub = elementwise(
+    "sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp,
+    transpose=lambda ct, args: [ct if isinstance(args[0], Lin) else None, neg(ct) if isinstance(args[1], Lin) else None],
+)  # fmt: skip
+mul = binary(
+    "mul", np.multiply, "multiply", lambda g, x, y, z: mul(g, y), lambda g, x, y, z: mul(x, g), transpose=_mul_transpose
+)
+
+
+# ------------------------------------------------------------------------------------------------------------ division
+def _div_ref(x: np.ndarray, y: np.ndarray) -> Any:
+    if KIND[x.dtype] not in "iu":
+        return np.divide(x, y)
+    # Rounds towards zero; x/0 has all bits set; the one quotient that overflows wraps around.
+    by = np.where(y == 0, 1, y).astype(x.dtype)
+    q = np.floor_divide(x, by)
+    r = x - q * by
+    q = q + ((r != 0) & ((x < 0) != (by < 0))).astype(x.dtype)
+    return np.where(y == 0, ~np.zeros((), x.dtype), q).astype(x.dtype)
+
+
+def _rem_ref(x: np.ndarray, y: np.ndarray) -> Any:
+    if KIND[x.dtype] not in "iu":
+        return np.fmod(x, y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, 1, y).astype(x.dtype)))
+
+
+def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (_, y), (first, second) = primals, tangents
+    z = div(*primals)
+    t = None if first is None else div(first, y)
+    if second is None:
+        return z, t
+    slope = div(z, y)
+    return z, mul(second, neg(slope)) if t is None else sub(t, mul(second, slope))
+
+
+div = elementwise(
+    "div", _div_ref, "divide", count=2, takes="fciu", jvp=_div_jvp, domain=(0.5, 3.0),
+    transpose=lambda ct, args: [div(ct, args[1]), None],
+)  # fmt: skip
+rem = binary(
+    "rem", _rem_ref, "remainder", lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
+    domain=(0.5, 4.0),
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------- sign and abs
+def _sign_lower(e: Any, x: Any) -> Any:
+    if KIND[e.outs[0].dtype] == "u":  # StableHLO has it for signed numbers only
+        return e.op("stablehlo.minimum", [x, e.full(1, e.outs[0])], e.outs)
+    return e.op("stablehlo.sign", [x], e.outs)
+
+
+def _sign_tangent(g: Any, x: Any, y: Any) -> Any:
+    if KIND[aval_of(x).dtype] != "c":
+        return None
+    # x/|x| turns but keeps its length: the part of g along x does nothing.
+    turn = div(imag(mul(g, conj(y))), abs(x))
+    return mul(y, complex(zeros(aval_of(turn)), turn))
+
+
+def _abs_tangent(g: Any, x: Any, y: Any) -> Any:
+    return real(mul(g, conj(sign(x)))) if KIND[aval_of(x).dtype] == "c" else mul(g, sign(x))
+
+
+sign = unary("sign", np.sign, _sign_lower, _sign_tangent, takes="fciu")
+abs = unary(
+    "abs", np.abs, lambda e, x: x if KIND[e.outs[0].dtype] == "u" else e.op("stablehlo.abs", [x], e.outs), _abs_tangent,
+    takes="fciu", gives=dtypes.real_part,
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------- powers
+square = unary(
+    "square", np.square, lambda e, x: e.op("stablehlo.multiply", [x, x], e.outs), lambda g, x, y: mul(g, add(x, x)),
+    takes="fciu",
+)  # fmt: skip
+
+
+def _power_shape(x: Any, *, y: int) -> Any:
+    if y < 0 and KIND[x.dtype] in "iu":
+        raise ArgumentError(f"integer_pow of {x!r} with the negative power {y}", fix="convert to a float first")
+    return _POWER_SAME(x)
+
+
+_POWER_SAME = same("integer_pow", "fciu")
+
+
+def _power_lower(e: Any, x: Any, *, y: int) -> Any:
+    left, factor, product = y if y >= 0 else -y, x, None
+    while left:  # the binary digits of the power, lowest first
+        if left & 1:
+            product = factor if product is None else e.op("stablehlo.multiply", [product, factor], e.outs)
+        left >>= 1
+        if left:
+            factor = e.op("stablehlo.multiply", [factor, factor], e.outs)
+    if product is None:
+        return e.full(1, e.outs[0])
+    return e.op("stablehlo.divide", [e.full(1, e.outs[0]), product], e.outs) if y < 0 else product
+
+
+def _power_tangent(g: Any, x: Any, z: Any, *, y: int) -> Any:
+    if y in (0, 1):
+        return g if y else None
+    if y == 2:
+        return mul(g, add(x, x))
+    return mul(g, mul(full_like(x, y), integer_pow(x, y=y - 1)))
+
+
+def _power_ref(x: np.ndarray, *, y: int) -> Any:
+    return np.ones_like(x) if y == 0 else np.power(x, y, dtype=x.dtype) if y > 0 else 1 / np.power(x, -y, dtype=x.dtype)
+
+
+def _power_samples() -> list[Sample]:
+    found: list[Sample] = []
+    for y, takes, domain in [(0, "f", None), (1, "f", None), (2, "fi", None), (3, "fci", None), (7, "f", None), (-3, "fc", (0.5, 1.5))]:
+        every = samples_of(1, takes, domain or (-1.5, 1.5), ({"y": y},), True)
+        found += every if y == 3 else every[1:2] + every[3:]
+    return found
+
+
+integer_pow = unary(
+    "integer_pow", _power_ref, _power_lower, _power_tangent, takes="fciu", shape=_power_shape, samples=_power_samples
+)
+
+
+# ------------------------------------------------------------------------------------------------------ larger, smaller
+def compare(e: Any, direction: str, x: Any, y: Any, aval: Any) -> Any:
+    """A comparison of two values of one aval."""
+    kind = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}.get(KIND[aval.dtype], "UNSIGNED")
+    return e.compare(direction, x, y, aval.update(dtype=dtypes.bool_, weak_type=False), kind)
+
+
+def _share_lower(e: Any, x: Any, y: Any) -> Any:
+    (out,) = e.outs
+    tie = e.op("stablehlo.select", [compare(e, "EQ", x, y, out), e.full(0.5, out), e.full(0, out)], [out])
+    return e.op("stablehlo.select", [compare(e, "GT", x, y, out), e.full(1, out), tie], [out])
+
+
+#: How much of the tangent of `max(x, y)` is that of x: all where x is larger, half where both are equal.
+share = nondifferentiable(
+    "share", lambda x, y: np.where(x > y, 1, np.where(x == y, 0.5, 0)).astype(x.dtype), _share_lower, count=2, takes="f"
+)
+max = binary(
+    "max", np.maximum, "maximum", lambda g, x, y, z: mul(g, share(x, y)), lambda g, x, y, z: mul(g, share(y, x)),
+    takes="fiub",
+)  # fmt: skip
+min = binary(
+    "min", np.minimum, "minimum", lambda g, x, y, z: mul(g, share(y, x)), lambda g, x, y, z: mul(g, share(x, y)),
+    takes="fiub",
+)  # fmt: skip

@@ -1,0 +1,21 @@
+"""Floor 6. All elementwise rows under one roof: `from functorch_like.primitives.elementwise import add`."""
+
+# ruff: noqa: F401, I001
+# fmt: off
+from __future__ import annotations
+
+from functorch_like.primitives.analysis import (
+    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p, logistic,
+    nextafter, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+)
+from functorch_like.primitives.arithmetic import (
+    abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
+)
+from functorch_like.primitives.bits import (
+    and_, bitcast_convert_type, clz, not_, or_, population_count, reduce_precision, shift_left, shift_right_arithmetic,
+    shift_right_logical, xor,
+)
+from functorch_like.primitives.comparison import clamp, eq, ge, gt, is_finite, le, lt, ne, select_n
+from functorch_like.primitives.complexes import complex, conj, imag, real
+from functorch_like.primitives.rows import add, neg
+from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma

@@ -1,0 +1,109 @@
+"""Floor 4. Special functions: erf erfc erf_inv lgamma digamma polygamma."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like.core import No, aval_of
+from functorch_like.primitives.arithmetic import mul, neg, square
+from functorch_like.primitives.analysis import exp
+from functorch_like.primitives.rows import add, binary, unary
+from functorch_like.primitives.shapes import full_like
+
+_ROOT_PI = math.sqrt(math.pi)
+
+
+def _each(scalar: Callable[..., float]) -> Callable[..., Any]:
+    """A function of Python floats, applied to each element."""
+    vectorised = np.vectorize(scalar, otypes=[np.float64])
+
+    def ref(x: np.ndarray, *rest: np.ndarray) -> Any:
+        out = vectorised(*[np.asarray(a, np.float64) for a in (x, *rest)]) if x.size else np.zeros(x.shape)
+        return out.astype(x.dtype)
+
+    return ref
+
+
+def _erf_inv(y: float) -> float:
+    if not -1 < y < 1:
+        return math.copysign(math.inf, y) if abs(y) == 1 else math.nan
+    w = math.log1p(-y * y)
+    a = 2 / (math.pi * 0.147) + w / 2
+    x = math.copysign(math.sqrt(math.sqrt(a * a - w / 0.147) - a), y)  # to two digits (Winitzki, 2008)
+    for _ in range(4):
+        slope = 2 / _ROOT_PI * math.exp(-x * x)
+        error = math.erf(x) - y if abs(y) < 0.5 else math.copysign(1 - abs(y) - math.erfc(abs(x)), y)
+        x -= error / (slope + x * error)  # Halley
+    return x
+
+
+def _lgamma(x: float) -> float:
+    if math.isinf(x) or (x <= 0 and x == math.floor(x)):
+        return math.inf
+    return math.lgamma(x)
+
+
+def _hurwitz(s: float, a: float) -> float:
+    """The sum of (a + k)**-s, by Euler and Maclaurin."""
+    total, n = 0.0, 12
+    for k in range(n):
+        total += (a + k) ** -s
+    x = a + n
+    total += x ** (1 - s) / (s - 1) + x**-s / 2
+    factor = s * x ** (-s - 1)
+    for k, bernoulli in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)):
+        total += bernoulli * factor / math.factorial(2 * k + 2)
+        factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (x * x)
+    return total
+
+
+def _digamma(x: float) -> float:
+    if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
+        return math.nan
+    if x < 0.5:
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x % 1))
+    total = 0.0
+    while x < 12:
+        total, x = total - 1 / x, x + 1
+    if x == math.inf:
+        return x
+    power, series = 1 / (x * x), 0.0
+    for k, bernoulli in enumerate((1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730)):
+        series += bernoulli / (2 * k + 2) * power ** (k + 1)
+    return total + math.log(x) - 0.5 / x - series
+
+
+def _polygamma(m: float, x: float) -> float:
+    if m == 0:
+        return _digamma(x)
+    if m < 0 or m != math.floor(m) or not x > 0:
+        return math.nan
+    return (-1) ** (int(m) + 1) * math.factorial(int(m)) * _hurwitz(m + 1, x)
+
+
+erf = unary(
+    "erf", _each(math.erf), "chlo.erf", lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))), takes="f"
+)
+erfc = unary(
+    "erfc", _each(math.erfc), "chlo.erfc", lambda g, x, y: mul(g, mul(full_like(x, -2 / _ROOT_PI), exp(neg(square(x))))),
+    takes="f",
+)  # fmt: skip
+erf_inv = unary(
+    "erf_inv", _each(_erf_inv), "chlo.erf_inv", lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
+    takes="f", domain=(-0.9, 0.9),
+)  # fmt: skip
+lgamma = unary("lgamma", _each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0))
+digamma = unary(
+    "digamma", _each(_digamma), "chlo.digamma", lambda g, x, y: mul(g, polygamma(full_like(x, 1), x)), takes="f",
+    domain=(0.3, 4.0),
+)  # fmt: skip
+
+#: The m-th derivative of digamma, for whole m of the same dtype as x.
+polygamma = binary(
+    "polygamma", _each(_polygamma), "chlo.polygamma", No("polygamma has a derivative in x only; keep m constant"),
+    lambda g, m, x, y: mul(g, polygamma(add(m, full_like(x, 1)), x)), takes="f", domain=(0.3, 4.0),
+)  # fmt: skip
