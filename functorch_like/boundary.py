@@ -37,7 +37,7 @@ def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:
         return traceback
     frames: list[types.TracebackType] = []
     while traceback is not None:
-        if not sources.is_ours(traceback.tb_frame.f_code.co_filename):
+        if sources.is_users(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
     kept: types.TracebackType | None = None

@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple, NoReturn
 
@@ -191,7 +191,7 @@ _STAGING = xla.config("staging", False, in_trace_key=False)
 
 
 @contextmanager
-def running(trace: Trace) -> Iterator[Trace]:
+def running(trace: Trace) -> Generator[Trace]:
     """Make a trace the current one."""
     previous = state.trace
     flips = trace.staging != previous.staging
@@ -206,7 +206,7 @@ def running(trace: Trace) -> Iterator[Trace]:
 
 
 @contextmanager
-def tracing(trace: Trace) -> Iterator[Trace]:
+def tracing(trace: Trace) -> Generator[Trace]:
     """Make a new trace the current one, and mark it done at the end: what escapes from it is a leak."""
     with running(trace):
         try:
@@ -216,7 +216,7 @@ def tracing(trace: Trace) -> Iterator[Trace]:
 
 
 @contextmanager
-def named_axis(name: Any, size: int) -> Iterator[None]:
+def named_axis(name: Any, size: int) -> Generator[None]:
     """Bring an axis name into scope (None: does nothing)."""
     previous = state.axes
     if name is not None:
@@ -311,8 +311,10 @@ def aval_of(x: Any) -> ShapedArray:
     if isinstance(x, (np.ndarray, np.generic)):
         dtype = x.dtype
         return ShapedArray(x.shape, dtypes.as_dtype(dtype), x.ndim == 0 and dtype != dtypes.bool_)
-    if isinstance(x, (bool, int, float, complex)):  # subclasses: IntEnum, ...
-        return aval_of(next(k for k in (bool, int, float, complex) if isinstance(x, k))(x))
+    numbers: tuple[Any, ...] = (bool, int, float, complex)
+    for number in numbers:  # subclasses: IntEnum, ...
+        if isinstance(x, number):
+            return aval_of(number(x))
     raise DtypeError(
         f"{_quote(x)} of type {kind.__name__} is not an array",
         fix="pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)",

@@ -45,6 +45,11 @@ _USER_FACING = (os.path.join(_OURS[0], "__main__.py"), os.path.join(_OURS[0], "e
 
 
 @functools.lru_cache(maxsize=4096)
+def is_users(file: str) -> bool:
+    """Whether a source file is the user's."""
+    return not is_ours(file)
+
+
 def is_ours(file: str) -> bool:
     """Whether a source file belongs to the package (and so is hidden from users)."""
     path = os.path.abspath(file)
@@ -58,7 +63,5 @@ def user_line(source: Any = None) -> Line | None:
         source = xla.here()
     if isinstance(source, Line):
         return source
-    for file, line, function in xla.frames(source):
-        if not is_ours(file):
-            return Line(file, line, function)
-    return None
+    found = xla.innermost(source, is_users)
+    return None if found is None else Line(*found)

@@ -42,7 +42,7 @@ from functorch_like.backends.xla.pytree import (
     structure,
     unflatten,
 )
-from functorch_like.backends.xla.traceback import frames, here
+from functorch_like.backends.xla.traceback import frames, here, innermost
 
 if TYPE_CHECKING:
     from functorch_like.backends.xla.emit import Emitter, build
@@ -80,6 +80,7 @@ __all__ = [
     "frames",
     "function",
     "here",
+    "innermost",
     "is_deleted",
     "is_node",
     "leaf_structure",

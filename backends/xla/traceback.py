@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax
@@ -15,3 +16,15 @@ def frames(traceback: Any) -> list[tuple[str, int, str]]:
     if traceback is None:
         return []
     return [(frame.file_name, frame.line_num, frame.function_name) for frame in traceback.frames]
+
+
+# (code, offset) -> (line, column, end line, end column)
+_locate = _jax.Traceback.code_addr2location
+
+
+def innermost(traceback: Any, wanted: Callable[[str], bool]) -> tuple[str, int, str] | None:
+    """The innermost frame whose file name is wanted, decoding no other."""
+    for code, offset in zip(*traceback.raw_frames(), strict=True):
+        if wanted(code.co_filename):
+            return code.co_filename, _locate(code, offset)[0], code.co_name
+    return None

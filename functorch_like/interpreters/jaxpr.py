@@ -106,7 +106,7 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
                 values[equation.outputs[0]] = out
     finally:
         state.source = carried
-    return [values[a] if type(a) is Var else a.value for a in jaxpr.outputs]
+    return [a.value if isinstance(a, Literal) else values[a] for a in jaxpr.outputs]
 
 
 # ---------------------------------------------------------------------------------------------------------- text
@@ -136,7 +136,7 @@ class _Printer:
         rows: list[tuple[str, str]] = []
         for eqn in jaxpr.equations:
             operands = [name(a) for a in eqn.inputs]
-            params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None]
+            params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec"]
             results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
             line = sources.user_line(eqn.source) if eqn.source is not None else None
             rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", line.short if line else ""))

@@ -76,11 +76,12 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     kept: list[Equation] = []
     for e in jaxpr.equations:
         inputs = [known.get(a, a) for a in e.inputs] if known else e.inputs
-        if inputs and e.prim.name in _EXACT and all(type(a) is Literal for a in inputs):
+        literals = [a.value for a in inputs if isinstance(a, Literal)]
+        if literals and len(literals) == len(inputs) and e.prim.name in _EXACT:
             aval = e.outputs[0].aval
             if aval.size == 1 and aval.dtype.kind in _FOLDED_KINDS and aval.dtype.isbuiltin == 1:
                 with np.errstate(all="ignore"):
-                    value = np.asarray(e.prim.ref(*[a.value for a in inputs], **e.params))
+                    value = np.asarray(e.prim.ref(*literals, **e.params))
                 known[e.outputs[0]] = Literal(value.astype(aval.dtype), aval)
                 continue
         kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source) if known else e)

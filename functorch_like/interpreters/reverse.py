@@ -17,8 +17,8 @@ from functorch_like.core import Lin, Primitive, Trace, Tracer, aval_of, infer, s
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
 from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
-from functorch_like.primitives.elementwise import add
-from functorch_like.primitives.structure import zeros
+from functorch_like.primitives.arithmetic import add
+from functorch_like.primitives.shapes import zeros
 
 
 class TapeTracer(Tracer):
