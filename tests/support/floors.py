@@ -20,10 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("backends",),  # groups of settings
     ("functorch_like/dtypes.py", "functorch_like/sources.py", "functorch_like/tree.py"),
     ("functorch_like/core.py",),
-    # First-order primitives: the interpreters need `add` and `transpose`.
-    ("primitives/structure.py",),
-    ("primitives/elementwise.py",),
-    ("primitives",),
+    ("primitives",),  # first-order primitives: the interpreters need `add` and `transpose`
     ("functorch_like/interpreters/jaxpr.py",),
     ("functorch_like/interpreters/stage.py", "functorch_like/interpreters/passes.py"),
     ("functorch_like/interpreters",),
@@ -40,6 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/random.py", "functorch_like/random", "functorch_like/nn"),
     ("functorch_like/array_methods.py", "functorch_like/inspect.py"),
     ("functorch_like/__init__.py",),
+    ("functorch_like/examples",),  # written as a user would
     ("functorch_like/__main__.py",),
 )
 
