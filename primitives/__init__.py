@@ -1,1 +1,36 @@
-"""The table of primitives: one row each, families by file."""
+"""The table of primitives: one row each, families by file. `python -m functorch_like.primitives` prints it."""
+# ruff: noqa: F401, I001
+# fmt: off
+from __future__ import annotations
+
+from functorch_like.primitives.analysis import (
+    acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p,
+    logistic, nextafter, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+)
+from functorch_like.primitives.arithmetic import (
+    abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
+)
+from functorch_like.primitives.bits import (
+    and_, bitcast_convert_type, clz, not_, or_, population_count, reduce_precision, shift_left,
+    shift_right_arithmetic, shift_right_logical, xor,
+)
+from functorch_like.primitives.collectives import axis_index, pmax, pmin, psum
+from functorch_like.primitives.comparison import clamp, eq, ge, gt, is_finite, le, lt, ne, select_n
+from functorch_like.primitives.complexes import complex, conj, imag, neg, real
+from functorch_like.primitives.contract import dot_general
+from functorch_like.primitives.convolution import conv_general_dilated
+from functorch_like.primitives.indexing import scatter_add
+from functorch_like.primitives.padding import pad, slice
+from functorch_like.primitives.random_bits import threefry2x32
+from functorch_like.primitives.reductions import (
+    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod,
+)
+from functorch_like.primitives.rows import add
+from functorch_like.primitives.scatter import scatter_max, scatter_min, scatter_mul
+from functorch_like.primitives.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
+from functorch_like.primitives.slicing import dynamic_slice, dynamic_update_slice, gather, scatter
+from functorch_like.primitives.sorting import sort
+from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from functorch_like.primitives.structure import (
+    concatenate, convert_element_type, copy, iota, rev, stop_gradient,
+)

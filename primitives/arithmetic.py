@@ -22,7 +22,9 @@ def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     x, y = args
-    return [mul(ct, y), None] if isinstance(x, Lin) else [None, mul(x, ct)]
+    if isinstance(y, Lin):  # of two unknown operands the product is linear where it is nothing at all
+        return [None, None if isinstance(x, Lin) else mul(x, ct)]
+    return [mul(ct, y), None]
 
 
 sub = elementwise(
@@ -64,7 +66,7 @@ def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 div = elementwise(
     "div", _div_ref, "divide", count=2, takes="fciu", jvp=_div_jvp, domain=(0.5, 3.0),
-    transpose=lambda ct, args: [div(ct, args[1]), None],
+    transpose=lambda ct, args: [None if isinstance(args[1], Lin) else div(ct, args[1]), None],
 )  # fmt: skip
 rem = binary(
     "rem", _rem_ref, "remainder", lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",

@@ -77,7 +77,7 @@ def _bitcast_shape(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> ShapedArray:
 
 
 def _bitcast_ref(x: np.ndarray, *, new_dtype: np.dtype[Any]) -> Any:
-    x = np.ascontiguousarray(x)
+    x = x.copy(order="C")
     old, new = BITS[x.dtype], BITS[new_dtype]
     if old == new:
         return x.view(new_dtype)

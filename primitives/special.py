@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.core import No, aval_of
 from functorch_like.primitives.arithmetic import mul, neg, square
 from functorch_like.primitives.analysis import exp
-from functorch_like.primitives.rows import add, binary, unary
+from functorch_like.primitives.rows import unary
 from functorch_like.primitives.shapes import full_like
 
 _ROOT_PI = math.sqrt(math.pi)
@@ -36,7 +35,7 @@ def _erf_inv(y: float) -> float:
     x = math.copysign(math.sqrt(math.sqrt(a * a - w / 0.147) - a), y)  # to two digits (Winitzki, 2008)
     for _ in range(4):
         slope = 2 / _ROOT_PI * math.exp(-x * x)
-        error = math.erf(x) - y if abs(y) < 0.5 else math.copysign(1 - abs(y) - math.erfc(abs(x)), y)
+        error = math.erf(x) - y if abs(y) < 0.5 else math.copysign(1, y) * (1 - abs(y) - math.erfc(abs(x)))
         x -= error / (slope + x * error)  # Halley
     return x
 
@@ -77,10 +76,10 @@ def _digamma(x: float) -> float:
     return total + math.log(x) - 0.5 / x - series
 
 
-def _polygamma(m: float, x: float) -> float:
+def _polygamma(x: float, m: float) -> float:
     if m == 0:
         return _digamma(x)
-    if m < 0 or m != math.floor(m) or not x > 0:
+    if not x > 0:
         return math.nan
     return (-1) ** (int(m) + 1) * math.factorial(int(m)) * _hurwitz(m + 1, x)
 
@@ -98,12 +97,16 @@ erf_inv = unary(
 )  # fmt: skip
 lgamma = unary("lgamma", _each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0))
 digamma = unary(
-    "digamma", _each(_digamma), "chlo.digamma", lambda g, x, y: mul(g, polygamma(full_like(x, 1), x)), takes="f",
-    domain=(0.3, 4.0),
-)  # fmt: skip
+    "digamma", _each(_digamma), "chlo.digamma", lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
+)
 
-#: The m-th derivative of digamma, for whole m of the same dtype as x.
-polygamma = binary(
-    "polygamma", _each(_polygamma), "chlo.polygamma", No("polygamma has a derivative in x only; keep m constant"),
-    lambda g, m, x, y: mul(g, polygamma(add(m, full_like(x, 1)), x)), takes="f", domain=(0.3, 4.0),
+
+def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
+    return e.op("chlo.polygamma", [e.full(m, e.outs[0]), x], e.outs)
+
+
+#: The m-th derivative of digamma.
+polygamma = unary(
+    "polygamma", lambda x, *, m: _each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
+    lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0), params=({"m": 0}, {"m": 1}, {"m": 3}),
 )  # fmt: skip
