@@ -354,7 +354,8 @@ def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any])
         found = shape_rule(prim, avals, params)
         if len(_SHAPES) > 100_000:
             _SHAPES.clear()
-        if prim.split is None:  # keys of higher-order rows would keep whole jaxprs alive
+        # Keys of higher-order rows would keep whole jaxprs alive; collectives depend on the names in scope, too.
+        if prim.split is None and "axis_name" not in params:
             _SHAPES[key] = found
     return found
 

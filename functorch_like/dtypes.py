@@ -149,7 +149,7 @@ _PYTHON = {bool: "bool", int: int, float: float, complex: complex}
 
 def as_dtype(dtype: Any) -> DType:
     """A NumPy dtype from a dtype, name, scalar type or Python type; Python's int, float, complex mean the defaults."""
-    if dtype in (int, float, complex):
+    if type(dtype) is type and dtype in (int, float, complex):  # np.dtype("float64") == float is True
         return default_for(dtype)
     try:
         made = np.dtype(dtype)

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from functorch_like import tree
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, state
@@ -74,6 +74,10 @@ def _name(fun: Any) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
+_WIDE = frozenset({dtypes.float64, dtypes.complex128})
+_WIDEN = {float: dtypes.float64, complex: dtypes.complex128}
+
+
 class Call:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
@@ -99,6 +103,12 @@ class Call:
                 self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else aval_of(leaf))
         except FtError as e:
             raise self.blame(e, len(self.avals)) from None
+        if any(a.dtype in _WIDE and not a.weak_type for a in self.avals):
+            # A Python float beside 64-bit arrays keeps all its digits: 0.1 as float32 would spoil the ninth.
+            self.avals = [
+                a.update(dtype=_WIDEN[type(leaf)]) if type(leaf) in _WIDEN else a
+                for leaf, a in zip(self.leaves, self.avals, strict=True)
+            ]
 
     def blame(self, error: FtError, position: int) -> FtError:
         """The error with the path of the leaf it is about."""

@@ -35,7 +35,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the `batch` column where an operand has the hidden axis, or where a collective names it."""
+    """Applies the `batch` column where an operand has the hidden axis, or a collective names it."""
 
     __slots__ = ("axis",)
 
@@ -57,7 +57,7 @@ class BatchTrace(Trace):
                 dims.append(None)
         parent = state.trace = self.parent
         try:
-            if not mine and (self.axis.name is None or params.get("axis_name") != self.axis.name):
+            if not mine and not self.named(prim, params):
                 return parent.process(prim, values, params)
             out, dim = prim.batch(self.axis, values, dims, **params)
         except FtError as e:
@@ -67,6 +67,11 @@ class BatchTrace(Trace):
         if prim.multiple:
             return [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
         return out if dim is None else BatchTracer(self, out, dim)
+
+    def named(self, prim: Primitive, params: dict[str, Any]) -> bool:
+        """Whether the axis may matter to a primitive by its name alone: a collective, or a jaxpr that may hold one."""
+        name = self.axis.name
+        return name is not None and (prim.split is not None or params.get("axis_name") == name)
 
 
 def batch(
