@@ -1,11 +1,14 @@
 """pyproject.toml lists every package, and what is installed has them all."""
 
+import importlib.metadata
 import importlib.resources
 import tomllib
 from pathlib import Path
 
 import pytest
 from support.floors import PACKAGES
+
+import functorch_like as ft
 
 ROOT = Path(__file__).parents[1]
 needs_tree = pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="the tests run without the source tree")
@@ -30,3 +33,7 @@ def test_every_folder_of_code_is_a_package():
 
 def test_types_are_shipped():
     assert (importlib.resources.files("functorch_like") / "py.typed").is_file()
+
+
+def test_the_version_is_said_once():
+    assert ft.__version__ == importlib.metadata.version("functorch_like")

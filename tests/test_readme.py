@@ -1,0 +1,30 @@
+"""What the README shows works, and the commands it gives are those CI knows."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+pytestmark = pytest.mark.skipif(not (ROOT / "README.md").is_file(), reason="the tests run without the source tree")
+
+
+def test_its_code_runs(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {})
+    assert "tanh" in capsys.readouterr().out
+
+
+def test_its_links_lead_somewhere():
+    named = re.findall(
+        r"`((?:functorch_like|primitives|backends|notebooks|benchmarks)/[\w./]*)`", (ROOT / "README.md").read_text()
+    )
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_ci_installs_what_it_says():
+    assert ".venv/bin/pip install -e '.[test]' && .venv/bin/pytest" in (ROOT / "README.md").read_text()
+    assert "install -qq -e '.[test]'" in (ROOT / ".ci" / "run").read_text()
