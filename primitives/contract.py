@@ -129,6 +129,8 @@ def _transpose(
 ) -> list[Any]:
     (lc, rc), (lb, rb) = dimension_numbers
     lhs, rhs = args
+    if type(lhs) is Lin and type(rhs) is Lin:
+        return [None, None]  # linear in both at once only where it is zero for want of elements
     if type(lhs) is Lin:
         return [_pull(ct, lhs.aval, rhs, (lc, rc), (lb, rb), precision, first=True), None]
     swapped = precision[::-1] if isinstance(precision, tuple) else precision

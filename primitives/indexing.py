@@ -82,8 +82,8 @@ def _ref(
     starts = starts_of(indices, n.start_index_map, n.operand_batching_dims, n.start_indices_batching_dims, operand.ndim)
     for at, start in starts:
         top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
-        inside = all(0 <= i <= t for i, t in zip(start, top, strict=True))
-        if inside or mode != "fill":
+        inside = all(0 <= i <= t for i, t in zip(start, top, strict=True)) and operand.size
+        if inside or (mode != "fill" and operand.size):
             start = [min(max(i, 0), t) for i, t in zip(start, top, strict=True)]
             window = operand[tuple(slice(i, i + s) for i, s in zip(start, sizes, strict=True))]
             view[at] = window.reshape([sizes[d] for d in kept])
@@ -98,6 +98,8 @@ def _lower(
 ) -> Any:  # fmt: skip
     n = dimension_numbers
     (given, at), (out,) = e.ins, e.outs
+    if out.size and not given.size:  # only positions out of bounds can be asked for
+        return e.full(fill_of(out.dtype, fill_value), out)
     indices, at = plain_indices(e, indices, at)
     parts = {
         "offset_dims": n.offset_dims,
@@ -190,7 +192,8 @@ def _samples() -> list[Sample]:
         return Sample((ShapedArray(shape, dtype), indices), params)
 
     return [
-        one((5,), int32([1], [3]), (1,), points, mode="promise_in_bounds", unique_indices=True, indices_are_sorted=True),
+        one((5,), int32([1], [3]), (1,), points, mode="promise_in_bounds", unique_indices=True),
+        one((5,), int32([3]), (1,), points, indices_are_sorted=True),
         one((5,), int32([1], [3], [1], [7], [-1]), (1,), points),
         one((5,), int32([1], [3], [1], [7], [-1]), (1,), points, mode="fill", fill_value=1.5),
         one((4, 3), int32([[2], [0]], [[2], [5]]), (1, 2), rows, mode="fill", fill_value=0),

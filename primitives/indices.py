@@ -257,7 +257,8 @@ def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[Sample]:
         return Sample((ShapedArray(shape, dtype), indices, ShapedArray(updates, dtype)), params, smooth=smooth)
 
     return [
-        one((5,), int32([1], [3]), (2,), points, unique_indices=True, indices_are_sorted=True),
+        one((5,), int32([1], [3]), (2,), points, unique_indices=True),
+        one((5,), int32([1]), (1,), points, indices_are_sorted=True),
         one((5,), int32([1], [3], [1], [7], [-1]), (5,), points),
         one((5,), int32([1], [3], [1], [7], [-1]), (5,), points, mode="clip"),
         one((4, 3), int32([[2], [0]], [[2], [1]]), (2, 3, 2), rows._replace(update_window_dims=(1,))),

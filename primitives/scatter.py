@@ -98,8 +98,12 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
 
 
 def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
-    _, indices, updates = args
-    return [E.mul(ct, scatter_mul(S.full_like(ct, 1), indices, updates, **params)), None, None]
+    operand, indices, updates = args
+    if type(operand) is Lin and type(updates) is Lin:
+        return [ct, None, None]  # linear in both at once only where one is empty
+    if type(operand) is Lin:
+        return [E.mul(ct, scatter_mul(S.full_like(ct, 1), indices, updates, **params)), None, None]
+    return [None, None, read_back(E.mul(ct, operand), indices, updates.aval, params)]  # linear if indices are unique
 
 
 scatter_mul = scatter_row(
