@@ -1,4 +1,5 @@
 """The table of primitives: one row each, families by file. `python -m functorch_like.primitives` prints it."""
+
 # ruff: noqa: F401, I001
 # fmt: off
 from __future__ import annotations

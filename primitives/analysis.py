@@ -12,10 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
+from functorch_like.core import Sample
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.arithmetic import div, mul, square, sub
+from functorch_like.primitives.arithmetic import compare, div, mul, square, sub
+from functorch_like.primitives.bits import BITS
 from functorch_like.primitives.comparison import eq, select_n
-from functorch_like.primitives.rows import KIND, add, binary, neg, nondifferentiable, same, unary
+from functorch_like.primitives.complexes import circular, following, halves
+from functorch_like.primitives.rows import KIND, add, binary, neg, nondifferentiable, same, samples_of, unary
 from functorch_like.primitives.shapes import full_like
 
 # ------------------------------------------------------------------------------------------------------------ rounding
@@ -46,7 +50,12 @@ def _round_lower(e: Any, x: Any, *, rounding_method: int = AWAY_FROM_ZERO) -> An
 floor = nondifferentiable("floor", np.floor, "floor", takes="f")
 ceil = nondifferentiable("ceil", np.ceil, "ceil", takes="f")
 round = nondifferentiable(
-    "round", _round_ref, _round_lower, takes="f", shape=_round_shape, params=({"rounding_method": 0}, {"rounding_method": 1})
+    "round",
+    _round_ref,
+    _round_lower,
+    takes="f",
+    shape=_round_shape,
+    params=({"rounding_method": 0}, {"rounding_method": 1}),
 )
 
 
@@ -54,7 +63,7 @@ round = nondifferentiable(
 nextafter = binary("nextafter", np.nextafter, "chlo.next_after", lambda g, x, y, z: g, None, takes="f")
 
 
-# -------------------------------------------------------------------------------------------- exponentials and logarithms
+# ---------------------------------------------------------------------------------------- exponentials and logarithms
 def _one_minus_square(x: Any) -> Any:
     """1 - x**2 without cancellation near 1."""
     one = full_like(x, 1)
@@ -80,18 +89,40 @@ log1p = unary("log1p", np.log1p, "log_plus_one", lambda g, x, y: div(g, add(x, f
 logistic = unary("logistic", _logistic_ref, "logistic", lambda g, x, y: mul(g, mul(y, sub(full_like(y, 1), y))))
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
-sin = unary("sin", np.sin, "sine", lambda g, x, y: mul(g, cos(x)))
-cos = unary("cos", np.cos, "cosine", lambda g, x, y: mul(g, neg(sin(x))))
+sin = unary("sin", np.sin, circular("stablehlo.sine", True, True), lambda g, x, y: mul(g, cos(x)))
+cos = unary("cos", np.cos, circular("stablehlo.cosine", True, False), lambda g, x, y: mul(g, neg(sin(x))))
 tan = unary("tan", np.tan, "tan", lambda g, x, y: mul(g, add(full_like(y, 1), square(y))), domain=(-1.2, 1.2))
-asin = unary("asin", np.arcsin, "chlo.asin", lambda g, x, y: mul(g, rsqrt(_one_minus_square(x))), domain=(-0.9, 0.9))
-acos = unary("acos", np.arccos, "chlo.acos", lambda g, x, y: mul(g, neg(rsqrt(_one_minus_square(x)))), domain=(-0.9, 0.9))
-atan = unary("atan", np.arctan, "chlo.atan", lambda g, x, y: div(g, add(full_like(x, 1), square(x))))
-sinh = unary("sinh", np.sinh, "chlo.sinh", lambda g, x, y: mul(g, cosh(x)))
-cosh = unary("cosh", np.cosh, "chlo.cosh", lambda g, x, y: mul(g, sinh(x)))
+asin = unary(
+    "asin",
+    np.arcsin,
+    following("chlo.asin", "imag"),
+    lambda g, x, y: mul(g, rsqrt(_one_minus_square(x))),
+    domain=(-0.9, 0.9),
+)
+acos = unary(
+    "acos",
+    np.arccos,
+    following("chlo.acos", "imag", opposite=True),
+    lambda g, x, y: mul(g, neg(rsqrt(_one_minus_square(x)))),
+    domain=(-0.9, 0.9),
+)
+atan = unary("atan", np.arctan, following("chlo.atan", "real"), lambda g, x, y: div(g, add(full_like(x, 1), square(x))))
+sinh = unary("sinh", np.sinh, circular("chlo.sinh", False, True), lambda g, x, y: mul(g, cosh(x)))
+cosh = unary("cosh", np.cosh, circular("chlo.cosh", False, False), lambda g, x, y: mul(g, sinh(x)))
 tanh = unary("tanh", np.tanh, "tanh", lambda g, x, y: mul(g, _one_minus_square(y)))
-asinh = unary("asinh", np.arcsinh, "chlo.asinh", lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x)))))
-acosh = unary("acosh", np.arccosh, "chlo.acosh", lambda g, x, y: mul(g, _acosh_slope(x)), domain=(1.2, 4.0))
-atanh = unary("atanh", np.arctanh, "chlo.atanh", lambda g, x, y: div(g, _one_minus_square(x)), domain=(-0.9, 0.9))
+asinh = unary(
+    "asinh", np.arcsinh, following("chlo.asinh", "real"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
+)
+acosh = unary(
+    "acosh", np.arccosh, following("chlo.acosh", "imag"), lambda g, x, y: mul(g, _acosh_slope(x)), domain=(1.2, 4.0)
+)
+atanh = unary(
+    "atanh",
+    np.arctanh,
+    following("chlo.atanh", "imag"),
+    lambda g, x, y: div(g, _one_minus_square(x)),
+    domain=(-0.9, 0.9),
+)
 
 
 def _acosh_slope(x: Any) -> Any:
@@ -104,15 +135,16 @@ def _turn(part: Any, x: Any, y: Any) -> Any:
 
 
 atan2 = binary(
-    "atan2", np.arctan2, "atan2", lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
+    "atan2", np.arctan2, "atan2",
+    lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
     takes="f", domain=(0.3, 2.0),
 )  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------- roots and powers
-sqrt = unary("sqrt", np.sqrt, "sqrt", lambda g, x, y: div(g, add(y, y)), domain=(0.2, 3.0))
+sqrt = unary("sqrt", np.sqrt, following("stablehlo.sqrt", "imag"), lambda g, x, y: div(g, add(y, y)), domain=(0.2, 3.0))
 rsqrt = unary(
-    "rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), "rsqrt", lambda g, x, y: mul(g, div(mul(full_like(y, -0.5), y), x)),
-    domain=(0.2, 3.0),
+    "rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), "rsqrt",
+    lambda g, x, y: mul(g, div(mul(full_like(y, -0.5), y), x)), domain=(0.2, 3.0),
 )  # fmt: skip
 cbrt = unary(
     "cbrt", np.cbrt, "cbrt", lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0)
@@ -131,4 +163,51 @@ def _pow_right(g: Any, x: Any, y: Any, z: Any) -> Any:
     return mul(g, mul(log(select_n(eq(x, full_like(x, 0)), x, full_like(x, 1))), z))
 
 
-pow = binary("pow", np.power, "power", _pow_left, _pow_right, takes="fciu", domain=(0.3, 2.5))
+def _pow_ref(x: np.ndarray, y: np.ndarray) -> Any:
+    if KIND[x.dtype] not in "iu":
+        return np.power(x, y)
+    # The power of a whole number that would be a fraction is rounded towards zero; 0 to a negative power is 0 too.
+    whole = np.power(x, np.where(y < 0, 0, y).astype(x.dtype))
+    unit = np.where(x == 1, 1, np.where((x < 0) & (x + 1 == 0), 1 - 2 * (y & 1), 0)).astype(x.dtype)
+    return np.where(y < 0, unit, whole)
+
+
+def _whole_pow(e: Any, x: Any, y: Any, out: Any, signed: bool) -> Any:
+    # XLA reads no more than six bits of an exponent: x**y is the product of (x**64**j)**(digit j of y to base 64).
+    binary = lambda op, a, b: e.op(f"stablehlo.{op}", [a, b], [out])
+    product, base, low = None, x, e.full(63, out)
+    for shift in range(0, BITS[out.dtype] - signed, 6):
+        digit = (
+            binary("and", binary("shift_right_logical", y, e.full(shift, out)), low) if shift else binary("and", y, low)
+        )
+        factor = binary("power", base, digit)
+        product = factor if product is None else binary("multiply", product, factor)
+        base = binary("multiply", binary("power", base, low), base)
+    if not signed:
+        return product
+    return e.op("stablehlo.select", [compare(e, "LT", y, e.full(0, out), out), binary("power", x, y), product], [out])
+
+
+def _pow_lower(e: Any, x: Any, y: Any) -> Any:
+    (out,) = e.outs
+    kind = KIND[out.dtype]
+    if kind in "iu":
+        return _whole_pow(e, x, y, out, signed=kind == "i")
+    z = e.op("stablehlo.power", [x, y], [out])
+    if kind != "c":
+        return z
+    # XLA finds NaN for a power of 0; it is 0 where the exponent's real part is positive, and 1 where it is 0.
+    re, _, part = halves(e, y, out)
+    empty = compare(e, "EQ", x, e.full(0, out), out)
+    positive = compare(e, "GT", re, e.full(0, part), part)
+    vanishes = e.op("stablehlo.and", [empty, positive], [part.update(dtype=dtypes.bool_, weak_type=False)])
+    return e.op("stablehlo.select", [vanishes, e.full(0, out), z], [out])
+
+
+def _pow_samples() -> list[Sample]:
+    base = np.array([0, 1, -1, 2, 3, -3, 7, 2, -1], np.int32)
+    power = np.array([-1, -5, -3, -1, 5, 64, 1000003, 40, 100], np.int32)
+    return [*samples_of(2, "fciu", (0.3, 2.5), ({},), True), Sample((base, power)), Sample((base, np.abs(power)))]
+
+
+pow = binary("pow", _pow_ref, _pow_lower, _pow_left, _pow_right, samples=_pow_samples)

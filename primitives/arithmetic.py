@@ -10,7 +10,17 @@ from functorch_like import dtypes
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.complexes import complex, conj, imag, real
-from functorch_like.primitives.rows import KIND, add, binary, elementwise, neg, nondifferentiable, same, samples_of, unary
+from functorch_like.primitives.rows import (
+    KIND,
+    add,
+    binary,
+    elementwise,
+    neg,
+    nondifferentiable,
+    same,
+    samples_of,
+    unary,
+)
 from functorch_like.primitives.shapes import full_like, zeros
 
 
@@ -20,6 +30,10 @@ def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return sub(*primals), first if second is None else neg(second) if first is None else sub(first, second)
 
 
+def _sub_transpose(ct: Any, args: Any) -> list[Any]:
+    return [ct if isinstance(args[0], Lin) else None, neg(ct) if isinstance(args[1], Lin) else None]
+
+
 def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     x, y = args
     if isinstance(y, Lin):  # of two unknown operands the product is linear where it is nothing at all
@@ -27,10 +41,7 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     return [mul(ct, y), None]
 
 
-sub = elementwise(
-    "sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp,
-    transpose=lambda ct, args: [ct if isinstance(args[0], Lin) else None, neg(ct) if isinstance(args[1], Lin) else None],
-)  # fmt: skip
+sub = elementwise("sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose)
 mul = binary(
     "mul", np.multiply, "multiply", lambda g, x, y, z: mul(g, y), lambda g, x, y, z: mul(x, g), transpose=_mul_transpose
 )
@@ -143,7 +154,14 @@ def _power_ref(x: np.ndarray, *, y: int) -> Any:
 
 def _power_samples() -> list[Sample]:
     found: list[Sample] = []
-    for y, takes, domain in [(0, "f", None), (1, "f", None), (2, "fi", None), (3, "fci", None), (7, "f", None), (-3, "fc", (0.5, 1.5))]:
+    for y, takes, domain in [
+        (0, "f", None),
+        (1, "f", None),
+        (2, "fi", None),
+        (3, "fci", None),
+        (7, "f", None),
+        (-3, "fc", (0.5, 1.5)),
+    ]:
         every = samples_of(1, takes, domain or (-1.5, 1.5), ({"y": y},), True)
         found += every if y == 3 else every[1:2] + every[3:]
     return found

@@ -23,19 +23,23 @@ def unsigned(x: np.ndarray) -> np.ndarray:
     return x.view(f"uint{x.dtype.itemsize * 8}")
 
 
-def _shift(ref: Any) -> Any:
-    """Shifts by the width or more give what shifting one by one would give; counts are read as unsigned."""
+def signed(x: np.ndarray) -> np.ndarray:
+    """The same bits as signed integers."""
+    return x.view(f"int{x.dtype.itemsize * 8}")
 
-    def shifted(x: np.ndarray, by: np.ndarray) -> Any:
-        bits, count = x.dtype.itemsize * 8, unsigned(by)
-        half = np.minimum(count, bits - 1).astype(x.dtype)
-        return ref(ref(x, half), (count >= bits).astype(x.dtype)).astype(x.dtype)
 
-    return shifted
+# Counts are read as unsigned; shifts by the width or more give what shifting one by one would give, as NumPy's do.
+def _left(x: np.ndarray, by: np.ndarray) -> Any:
+    return np.left_shift(unsigned(x), unsigned(by)).view(x.dtype)
 
 
 def _right_logical(x: np.ndarray, by: np.ndarray) -> Any:
     return np.right_shift(unsigned(x), unsigned(by)).view(x.dtype)
+
+
+def _right_arithmetic(x: np.ndarray, by: np.ndarray) -> Any:
+    count = np.minimum(unsigned(by), x.dtype.itemsize * 8 - 1)
+    return np.right_shift(signed(x), signed(count.astype(by.dtype))).view(x.dtype)
 
 
 def _leading_zeros(x: np.ndarray) -> Any:
@@ -48,16 +52,13 @@ and_ = nondifferentiable("and", np.bitwise_and, "and", count=2, takes="iub")
 or_ = nondifferentiable("or", np.bitwise_or, "or", count=2, takes="iub")
 xor = nondifferentiable("xor", np.bitwise_xor, "xor", count=2, takes="iub")
 not_ = nondifferentiable("not", np.bitwise_not, "not", takes="iub")
-shift_left = nondifferentiable(
-    "shift_left", _shift(np.left_shift), "shift_left", count=2, takes="iu", domain=(-3, 40)
-)
+shift_left = nondifferentiable("shift_left", _left, "shift_left", count=2, takes="iu", domain=(-3, 40))
 shift_right_logical = nondifferentiable(
-    "shift_right_logical", _shift(_right_logical), "shift_right_logical", count=2, takes="iu", domain=(-3, 40)
+    "shift_right_logical", _right_logical, "shift_right_logical", count=2, takes="iu", domain=(-3, 40)
 )
 shift_right_arithmetic = nondifferentiable(
-    "shift_right_arithmetic", _shift(lambda x, by: np.right_shift(x.view(f"int{x.dtype.itemsize * 8}"), by.view(f"int{x.dtype.itemsize * 8}")).view(x.dtype)),
-    "shift_right_arithmetic", count=2, takes="iu", domain=(-3, 40),
-)  # fmt: skip
+    "shift_right_arithmetic", _right_arithmetic, "shift_right_arithmetic", count=2, takes="iu", domain=(-3, 40)
+)
 population_count = nondifferentiable(
     "population_count", lambda x: np.bitwise_count(unsigned(x)).astype(x.dtype), "popcnt", takes="iu", domain=(-99, 99)
 )
@@ -67,12 +68,16 @@ clz = nondifferentiable("clz", _leading_zeros, "count_leading_zeros", takes="iu"
 # ------------------------------------------------------------------------------------------------ bitcast_convert_type
 def _bitcast_shape(x: ShapedArray, *, new_dtype: np.dtype[Any]) -> ShapedArray:
     if (x.dtype == dtypes.bool_) != (new_dtype == dtypes.bool_) or KIND[x.dtype] == "c" or KIND[new_dtype] == "c":
-        raise DtypeError(f"the bits of {x!r} cannot be read as {new_dtype}", fix="convert it with astype, or use real and imag")
+        raise DtypeError(
+            f"the bits of {x!r} cannot be read as {new_dtype}", fix="convert it with astype, or use real and imag"
+        )
     old, new = BITS[x.dtype], BITS[new_dtype]
     if old >= new:  # a wider number falls into several, along a new last dimension
         return ShapedArray(x.shape if old == new else (*x.shape, old // new), new_dtype)
     if not x.shape or x.shape[-1] != new // old:
-        raise ShapeError(f"the last dimension of {x!r} must be {new // old} to be read as {new_dtype}", fix="reshape it so")
+        raise ShapeError(
+            f"the last dimension of {x!r} must be {new // old} to be read as {new_dtype}", fix="reshape it so"
+        )
     return ShapedArray(x.shape[:-1], new_dtype)
 
 
@@ -100,8 +105,10 @@ bitcast_convert_type = Primitive(
     samples=lambda: [
         Sample((ShapedArray(shape, old),), {"new_dtype": np.dtype(new)}, smooth=False)
         for shape, old, new in [
-            ((), "float32", "int32"), ((2, 3, 4), "int32", "float32"), ((0, 2), "float32", "uint32"), ((3,), "float64", "int64"),
-            ((3,), "int8", "uint8"), ((3,), "float32", "uint8"), ((3, 2), "uint16", "uint32"), ((3,), "uint64", "uint32"),
+            ((), "float32", "int32"), ((2, 3, 4), "int32", "float32"), ((0, 2), "float32", "uint32"),
+            ((3,), "float64", "int64"),
+            ((3,), "int8", "uint8"), ((3,), "float32", "uint8"), ((3, 2), "uint16", "uint32"),
+            ((3,), "uint64", "uint32"),
             ((3,), ml_dtypes.bfloat16, "uint16"), ((2,), "float16", "int16"),
         ]
     ],
@@ -114,7 +121,8 @@ def _precision_shape(x: ShapedArray, *, exponent_bits: int, mantissa_bits: int) 
         raise DtypeError(f"reduce_precision takes floating point operands, got {x!r}", fix="convert it with astype")
     if operator.index(exponent_bits) < 1 or operator.index(mantissa_bits) < 0:
         raise ArgumentError(
-            f"{exponent_bits} exponent bits and {mantissa_bits} mantissa bits make no number", fix="give at least 1 and 0"
+            f"{exponent_bits} exponent bits and {mantissa_bits} mantissa bits make no number",
+            fix="give at least 1 and 0",
         )
     return x
 

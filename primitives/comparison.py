@@ -48,7 +48,9 @@ def _select_shape(which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
     if any(c.shape != first.shape or c.dtype != first.dtype for c in cases):
         raise ShapeError(f"cases {', '.join(map(repr, cases))} differ", fix="give them one shape and one dtype")
     if which.shape not in ((), first.shape):
-        raise ShapeError(f"{which!r} does not fit cases of shape {first.shape}", fix="give a scalar, or the cases' shape")
+        raise ShapeError(
+            f"{which!r} does not fit cases of shape {first.shape}", fix="give a scalar, or the cases' shape"
+        )
     return first.update(weak_type=all(c.weak_type for c in cases))
 
 
@@ -151,7 +153,9 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     lo, x, hi = primals
     low, high = _like(x, lo), _like(x, hi)
     total = None
-    for t, inside in zip(tangents, (lambda: gt(low, x), lambda: and_(gt(x, low), lt(x, high)), lambda: lt(high, x)), strict=True):
+    for t, inside in zip(
+        tangents, (lambda: gt(low, x), lambda: and_(gt(x, low), lt(x, high)), lambda: lt(high, x)), strict=True
+    ):
         if t is not None:
             part = select_n(inside(), zeros(aval_of(x)), _like(x, t))
             total = part if total is None else add(total, part)

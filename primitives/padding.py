@@ -24,7 +24,10 @@ def _slice_shape(x: ShapedArray, *, start_indices: Any, limit_indices: Any, stri
         )
     for start, limit, step, n in zip(start_indices, limit_indices, steps, x.shape, strict=True):
         if not 0 <= start <= limit <= n or step < 1:
-            raise ShapeError(f"{start}:{limit}:{step} is no slice of a dimension of {n}", fix="0 <= start <= limit <= size, stride >= 1")
+            raise ShapeError(
+                f"{start}:{limit}:{step} is no slice of a dimension of {n}",
+                fix="0 <= start <= limit <= size, stride >= 1",
+            )
     return x.update(shape=tuple(-(-(b - a) // s) for a, b, s in zip(start_indices, limit_indices, steps, strict=True)))
 
 
@@ -61,8 +64,10 @@ slice = linear(
         Sample((ShapedArray(shape, dtype),), {"start_indices": start, "limit_indices": limit, "strides": strides})
         for shape, start, limit, strides, dtype in [
             ((), (), (), None, "float32"), ((5,), (1,), (4,), None, "float32"), ((5,), (0,), (5,), (2,), "float32"),
-            ((2, 7, 4), (0, 1, 2), (2, 6, 4), (1, 3, 1), "float32"), ((6,), (1,), (6,), (4,), "int32"), ((3,), (2,), (2,), None, "float32"),
-            ((0, 3), (0, 1), (0, 3), (1, 2), "float32"), ((4,), (1,), (3,), None, "bool"), ((4,), (1,), (3,), None, "complex64"),
+            ((2, 7, 4), (0, 1, 2), (2, 6, 4), (1, 3, 1), "float32"), ((6,), (1,), (6,), (4,), "int32"),
+            ((3,), (2,), (2,), None, "float32"),
+            ((0, 3), (0, 1), (0, 3), (1, 2), "float32"), ((4,), (1,), (3,), None, "bool"),
+            ((4,), (1,), (3,), None, "complex64"),
         ]
     ],
 )  # fmt: skip
@@ -73,12 +78,17 @@ def _pad_shape(x: ShapedArray, value: ShapedArray, *, padding_config: Any) -> Sh
     if value.shape != () or value.dtype != x.dtype:
         raise ShapeError(f"{x!r} is padded with {value!r}", fix="give a scalar of the same dtype")
     if len(padding_config) != x.ndim:
-        raise ShapeError(f"padding_config {padding_config} does not fit {x!r}", fix=f"give {x.ndim} triples (low, high, interior)")
+        raise ShapeError(
+            f"padding_config {padding_config} does not fit {x!r}", fix=f"give {x.ndim} triples (low, high, interior)"
+        )
     sizes = []
     for n, (lo, hi, interior) in zip(x.shape, padding_config, strict=True):
         size = lo + hi + n + max(n - 1, 0) * interior
         if size < 0 or interior < 0:
-            raise ShapeError(f"padding {(lo, hi, interior)} of a dimension of {n}", fix="interior >= 0, and the size left must be >= 0")
+            raise ShapeError(
+                f"padding {(lo, hi, interior)} of a dimension of {n}",
+                fix="interior >= 0, and the size left must be >= 0",
+            )
         sizes.append(size)
     return x.update(shape=tuple(sizes), weak_type=x.weak_type and value.weak_type)
 
@@ -149,8 +159,10 @@ def _pad_samples() -> list[Sample]:
     return [
         Sample((ShapedArray(shape, dtype), ShapedArray((), dtype)), {"padding_config": config})
         for shape, config, dtype in [
-            ((), (), "float32"), ((3,), ((1, 2, 0),), "float32"), ((3,), ((0, 0, 2),), "float32"), ((4,), ((-1, 1, 1),), "float32"),
-            ((4,), ((-2, -1, 0),), "float32"), ((2, 3, 4), ((0, 1, 0), (1, 0, 1), (-1, -1, 2)), "float32"), ((0, 2), ((1, 1, 1), (0, 0, 0)), "float32"),
+            ((), (), "float32"), ((3,), ((1, 2, 0),), "float32"), ((3,), ((0, 0, 2),), "float32"),
+            ((4,), ((-1, 1, 1),), "float32"),
+            ((4,), ((-2, -1, 0),), "float32"), ((2, 3, 4), ((0, 1, 0), (1, 0, 1), (-1, -1, 2)), "float32"),
+            ((0, 2), ((1, 1, 1), (0, 0, 0)), "float32"),
             ((3,), ((2, 0, 1),), "int32"), ((3,), ((1, 1, 0),), "bool"), ((3,), ((1, 1, 0),), "complex64"),
         ]
     ]  # fmt: skip

@@ -61,7 +61,8 @@ def align(axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[
     """Operands of one shape with their batch axes in one place: that of the first that has one."""
     at = next(d for d in dims if d is not None)
     return [
-        a if d == at else widen(a, axis.size, at) if d is None else move(a, d, at) for a, d in zip(args, dims, strict=True)
+        a if d == at else widen(a, axis.size, at) if d is None else move(a, d, at)
+        for a, d in zip(args, dims, strict=True)
     ], at
 
 
@@ -76,7 +77,13 @@ def quiet(ref: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-_EXTRA = {"f": ("float64", "bfloat16", "float16"), "c": ("complex64", "complex128"), "i": ("int32", "int8"), "u": ("uint8",), "b": ("bool",)}
+_EXTRA = {
+    "f": ("float64", "bfloat16", "float16"),
+    "c": ("complex64", "complex128"),
+    "i": ("int32", "int8"),
+    "u": ("uint8",),
+    "b": ("bool",),
+}
 
 
 def samples_of(
@@ -87,7 +94,12 @@ def samples_of(
     kinds = [(shape, main) for shape in ((), (2, 3, 4), (0, 2))]
     kinds += [((5,), dtype) for kind in takes for dtype in _EXTRA[kind] if dtype != main]
     return [
-        Sample((ShapedArray(shape, dtype),) * count, dict(p), (max(domain[0], 0), domain[1]) if dtype[0] == "u" else domain, smooth)
+        Sample(
+            (ShapedArray(shape, dtype),) * count,
+            dict(p),
+            (max(domain[0], 0), domain[1]) if dtype[0] == "u" else domain,
+            smooth,
+        )
         for p in params
         for shape, dtype in kinds
     ]
@@ -135,7 +147,9 @@ def elementwise(
     return row
 
 
-def unary(name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes: str = "fc", **columns: Any) -> Primitive:
+def unary(
+    name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes: str = "fc", **columns: Any
+) -> Primitive:
     """A row of one operand; `tangent` is `(g, x, y, **params)`, and a `transpose` is `(ct, **params)`."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
@@ -149,9 +163,7 @@ def unary(name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes
     return row
 
 
-def binary(
-    name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str = "fciu", **columns: Any
-) -> Primitive:
+def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str = "fciu", **columns: Any) -> Primitive:
     """A row of two operands; `left` and `right` are their tangents' rules `(g, x, y, z)`, None where it is zero."""
 
     def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:

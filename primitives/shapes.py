@@ -55,7 +55,9 @@ def linear(
 def check_axes(axes: Any, ndim: int) -> None:
     """Raise unless the axes are different and within 0 ... ndim-1."""
     if len(set(axes)) != len(axes) or not all(0 <= a < ndim for a in axes):
-        raise ShapeError(f"axes {tuple(axes)} must be different and within 0..{ndim - 1}", fix="name each axis once, counting from 0")
+        raise ShapeError(
+            f"axes {tuple(axes)} must be different and within 0..{ndim - 1}", fix="name each axis once, counting from 0"
+        )
 
 
 def check_sizes(shape: Any) -> None:
@@ -107,7 +109,8 @@ reduce_sum = linear(
         Sample((ShapedArray(shape, dtype),), {"axes": axes})
         for shape, axes, dtype in [
             ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3, 4), (0, 2), "float32"), ((2, 3, 4), (1,), "int32"),
-            ((2, 0), (1,), "float32"), ((0, 2), (1,), "float32"), ((2, 3), (), "float32"), ((2, 3), (0, 1), "complex64"),
+            ((2, 0), (1,), "float32"), ((0, 2), (1,), "float32"), ((2, 3), (), "float32"),
+            ((2, 3), (0, 1), "complex64"),
             ((4, 5), (1,), "bfloat16"),
         ]
     ],
@@ -124,7 +127,9 @@ def _broadcast_shape(x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimens
         )
     check_axes(broadcast_dimensions, len(shape))
     if list(broadcast_dimensions) != sorted(broadcast_dimensions):
-        raise ShapeError(f"broadcast_dimensions {broadcast_dimensions} must increase", fix="transpose the operand first")
+        raise ShapeError(
+            f"broadcast_dimensions {broadcast_dimensions} must increase", fix="transpose the operand first"
+        )
     for n, d in zip(x.shape, broadcast_dimensions, strict=True):
         if n != 1 and n != shape[d]:
             raise ShapeError(
@@ -141,7 +146,9 @@ def _broadcast_ref(x: np.ndarray, *, shape: tuple[int, ...], broadcast_dimension
     return np.broadcast_to(x.reshape(inner), shape).copy()
 
 
-def _broadcast_transpose(ct: Any, x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]) -> Any:
+def _broadcast_transpose(
+    ct: Any, x: ShapedArray, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+) -> Any:
     kept = {d for n, d in zip(x.shape, broadcast_dimensions, strict=True) if n == shape[d]}
     axes = tuple(d for d in range(len(shape)) if d not in kept)
     if axes:
@@ -170,7 +177,8 @@ broadcast_in_dim = linear(
         for shape, out, dims, dtype in [
             ((), (), (), "float32"), ((), (2, 3), (), "float32"), ((3,), (2, 3), (1,), "float32"),
             ((2, 3), (2, 3, 4), (0, 1), "float32"), ((2, 1, 3), (2, 4, 3), (0, 1, 2), "float32"),
-            ((1, 3), (1, 2, 3), (0, 2), "complex64"), ((0, 2), (3, 0, 2), (1, 2), "float32"), ((1,), (0, 2), (0,), "float32"),
+            ((1, 3), (1, 2, 3), (0, 2), "complex64"), ((0, 2), (3, 0, 2), (1, 2), "float32"),
+            ((1,), (0, 2), (0,), "float32"),
             ((3,), (3, 2), (0,), "bool"), ((3,), (3, 2), (0,), "int8"),
         ]
     ],
@@ -182,7 +190,8 @@ def _reshape_shape(x: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
     check_sizes(shape)
     if math.prod(shape) != x.size:
         raise ShapeError(
-            f"{x!r} has {x.size} elements and {tuple(shape)} has {math.prod(shape)}", fix="the sizes must have equal products"
+            f"{x!r} has {x.size} elements and {tuple(shape)} has {math.prod(shape)}",
+            fix="the sizes must have equal products",
         )
     return x.update(shape=shape)
 
@@ -207,7 +216,8 @@ reshape = linear(
     samples=lambda: [
         Sample((ShapedArray(shape, dtype),), {"shape": out})
         for shape, out, dtype in [
-            ((), (1, 1), "float32"), ((6,), (2, 3), "float32"), ((2, 3, 4), (6, 4), "float32"), ((2, 6), (3, 4), "int32"),
+            ((), (1, 1), "float32"), ((6,), (2, 3), "float32"), ((2, 3, 4), (6, 4), "float32"),
+            ((2, 6), (3, 4), "int32"),
             ((0, 3), (3, 0, 2), "float32"), ((1,), (), "bool"), ((4, 3), (2, 2, 3), "complex64"),
         ]
     ],
@@ -218,7 +228,8 @@ reshape = linear(
 def _transpose_shape(x: ShapedArray, *, permutation: tuple[int, ...]) -> ShapedArray:
     if sorted(permutation) != list(range(x.ndim)):
         raise ShapeError(
-            f"{tuple(permutation)} is no permutation of the dimensions of {x!r}", fix=f"name each of 0..{x.ndim - 1} once"
+            f"{tuple(permutation)} is no permutation of the dimensions of {x!r}",
+            fix=f"name each of 0..{x.ndim - 1} once",
         )
     return x.update(shape=tuple(x.shape[p] for p in permutation))
 
@@ -244,8 +255,10 @@ transpose = linear(
     samples=lambda: [
         Sample((ShapedArray(shape, dtype),), {"permutation": perm})
         for shape, perm, dtype in [
-            ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3), (1, 0), "float32"), ((2, 3, 4), (2, 0, 1), "float32"),
-            ((2, 3, 4), (1, 2, 0), "int32"), ((0, 3), (1, 0), "float32"), ((2, 3), (1, 0), "bool"), ((2, 3), (1, 0), "complex64"),
+            ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3), (1, 0), "float32"),
+            ((2, 3, 4), (2, 0, 1), "float32"),
+            ((2, 3, 4), (1, 2, 0), "int32"), ((0, 3), (1, 0), "float32"), ((2, 3), (1, 0), "bool"),
+            ((2, 3), (1, 0), "complex64"),
         ]
     ],
 )  # fmt: skip

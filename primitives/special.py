@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.primitives.arithmetic import mul, neg, square
 from functorch_like.primitives.analysis import exp
+from functorch_like.primitives.arithmetic import mul, neg, square
 from functorch_like.primitives.rows import unary
 from functorch_like.primitives.shapes import full_like
 
@@ -46,11 +46,10 @@ def _lgamma(x: float) -> float:
     return math.lgamma(x)
 
 
-def _hurwitz(s: float, a: float) -> float:
+def _hurwitz(s: int, a: float) -> float:
     """The sum of (a + k)**-s, by Euler and Maclaurin."""
-    total, n = 0.0, 12
-    for k in range(n):
-        total += (a + k) ** -s
+    n = math.ceil(max(12.0, 12.0 - a))
+    total = math.fsum((a + k) ** -s for k in range(n))
     x = a + n
     total += x ** (1 - s) / (s - 1) + x**-s / 2
     factor = s * x ** (-s - 1)
@@ -64,7 +63,7 @@ def _digamma(x: float) -> float:
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
     if x < 0.5:
-        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x % 1))
+        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x - round(x)))
     total = 0.0
     while x < 12:
         total, x = total - 1 / x, x + 1
@@ -79,23 +78,31 @@ def _digamma(x: float) -> float:
 def _polygamma(x: float, m: float) -> float:
     if m == 0:
         return _digamma(x)
-    if not x > 0:
+    if math.isnan(x) or x == -math.inf:
         return math.nan
-    return (-1) ** (int(m) + 1) * math.factorial(int(m)) * _hurwitz(m + 1, x)
+    if x == math.inf or (x <= 0 and x == math.floor(x)):
+        return 0.0 if x > 0 else math.inf if m % 2 else math.nan
+    return (-1) ** (int(m) + 1) * math.factorial(int(m)) * _hurwitz(int(m) + 1, x)
 
 
 erf = unary(
-    "erf", _each(math.erf), "chlo.erf", lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))), takes="f"
+    "erf",
+    _each(math.erf),
+    "chlo.erf",
+    lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))),
+    takes="f",
 )
 erfc = unary(
-    "erfc", _each(math.erfc), "chlo.erfc", lambda g, x, y: mul(g, mul(full_like(x, -2 / _ROOT_PI), exp(neg(square(x))))),
-    takes="f",
+    "erfc", _each(math.erfc), "chlo.erfc",
+    lambda g, x, y: mul(g, mul(full_like(x, -2 / _ROOT_PI), exp(neg(square(x))))), takes="f",
 )  # fmt: skip
 erf_inv = unary(
     "erf_inv", _each(_erf_inv), "chlo.erf_inv", lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
     takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
-lgamma = unary("lgamma", _each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0))
+lgamma = unary(
+    "lgamma", _each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0)
+)
 digamma = unary(
     "digamma", _each(_digamma), "chlo.digamma", lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
 )
@@ -108,5 +115,6 @@ def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
 #: The m-th derivative of digamma.
 polygamma = unary(
     "polygamma", lambda x, *, m: _each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
-    lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0), params=({"m": 0}, {"m": 1}, {"m": 3}),
+    lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0),
+    params=({"m": 0}, {"m": 1}, {"m": 3}),
 )  # fmt: skip

@@ -15,7 +15,18 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.padding import pad, slice  # noqa: F401
 from functorch_like.primitives.rows import KIND, align, quiet
 from functorch_like.primitives.shapes import (  # noqa: F401
-    broadcast_in_dim, check_axes, check_sizes, full, full_like, linear, move, reduce_sum, reshape, transpose, widen, zeros,
+    broadcast_in_dim,
+    check_axes,
+    check_sizes,
+    full,
+    full_like,
+    linear,
+    move,
+    reduce_sum,
+    reshape,
+    transpose,
+    widen,
+    zeros,
 )
 
 
@@ -28,8 +39,14 @@ def _concatenate_shape(*xs: ShapedArray, dimension: int) -> ShapedArray:
     for x in xs:
         if x.dtype != first.dtype:
             raise DtypeError(f"{first!r} and {x!r} differ in dtype", fix="convert one of them with astype")
-        if x.shape[:dimension] != first.shape[:dimension] or x.shape[dimension + 1 :] != first.shape[dimension + 1 :] or x.ndim != first.ndim:
-            raise ShapeError(f"{first!r} and {x!r} differ elsewhere than in dimension {dimension}", fix="make all other sizes equal")
+        if (
+            x.shape[:dimension] != first.shape[:dimension]
+            or x.shape[dimension + 1 :] != first.shape[dimension + 1 :]
+            or x.ndim != first.ndim
+        ):
+            raise ShapeError(
+                f"{first!r} and {x!r} differ elsewhere than in dimension {dimension}", fix="make all other sizes equal"
+            )
     size = sum(x.shape[dimension] for x in xs)
     shape = (*first.shape[:dimension], size, *first.shape[dimension + 1 :])
     return first.update(shape=shape, weak_type=all(x.weak_type for x in xs))
@@ -71,7 +88,8 @@ concatenate = Primitive(
         Sample(tuple(ShapedArray(s, dtype) for s in shapes), {"dimension": dimension})
         for shapes, dimension, dtype in [
             (((3,),), 0, "float32"), (((3,), (2,)), 0, "float32"), (((2, 1, 4), (2, 3, 4), (2, 0, 4)), 1, "float32"),
-            (((0, 2), (0, 1)), 1, "float32"), (((2, 2), (2, 1)), 1, "int32"), (((2,), (1,)), 0, "bool"), (((2,), (1,)), 0, "complex64"),
+            (((0, 2), (0, 1)), 1, "float32"), (((2, 2), (2, 1)), 1, "int32"), (((2,), (1,)), 0, "bool"),
+            (((2,), (1,)), 0, "complex64"),
         ]
     ],
 )  # fmt: skip
@@ -97,7 +115,8 @@ rev = linear(
     samples=lambda: [
         Sample((ShapedArray(shape, dtype),), {"dimensions": dims})
         for shape, dims, dtype in [
-            ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3, 4), (2, 0), "float32"), ((0, 2), (1,), "float32"), ((3,), (0,), "int32"),
+            ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3, 4), (2, 0), "float32"), ((0, 2), (1,), "float32"),
+            ((3,), (0,), "int32"),
         ]
     ],
 )  # fmt: skip
@@ -128,7 +147,8 @@ iota = Primitive(
     samples=lambda: [
         Sample((), {"dtype": np.dtype(dtype), "shape": shape, "dimension": dimension})
         for shape, dimension, dtype in [
-            ((5,), 0, "int32"), ((2, 3, 4), 1, "float32"), ((0, 2), 1, "int32"), ((3,), 0, "uint8"), ((3,), 0, "complex64"),
+            ((5,), 0, "int32"), ((2, 3, 4), 1, "float32"), ((0, 2), 1, "int32"), ((3,), 0, "uint8"),
+            ((3,), 0, "complex64"),
             ((3,), 0, dtypes.bfloat16), ((3,), 0, "int64"),
         ]
     ],
@@ -191,11 +211,16 @@ convert_element_type = Primitive(
     samples=lambda: [
         Sample((ShapedArray(shape, old),), {"new_dtype": np.dtype(new), "weak_type": weak}, (-9.0, 9.0), smooth)
         for shape, old, new, weak, smooth in [
-            ((), "float32", "float64", False, True), ((2, 3, 4), "float64", "complex128", False, True), ((0, 2), "float32", "int32", False, True),
-            ((5,), "float32", "int32", False, False), ((5,), "float32", "uint8", False, False), ((5,), "float64", "float32", False, False),
-            ((5,), "float32", dtypes.bfloat16, False, False), ((5,), dtypes.bfloat16, "float32", True, False), ((5,), "complex128", "float64", False, True),
-            ((5,), "complex64", "complex128", False, True), ((5,), "int32", "float32", True, True), ((5,), "int32", "int8", False, True),
-            ((5,), "float32", "bool", False, True), ((5,), "bool", "float32", False, True), ((5,), "int8", "uint32", False, True),
+            ((), "float32", "float64", False, True), ((2, 3, 4), "float64", "complex128", False, True),
+            ((0, 2), "float32", "int32", False, True),
+            ((5,), "float32", "int32", False, False), ((5,), "float32", "uint8", False, False),
+            ((5,), "float64", "float32", False, False),
+            ((5,), "float32", dtypes.bfloat16, False, False), ((5,), dtypes.bfloat16, "float32", True, False),
+            ((5,), "complex128", "float64", False, True),
+            ((5,), "complex64", "complex128", False, True), ((5,), "int32", "float32", True, True),
+            ((5,), "int32", "int8", False, True),
+            ((5,), "float32", "bool", False, True), ((5,), "bool", "float32", False, True),
+            ((5,), "int8", "uint32", False, True),
             ((5,), "float32", "float32", True, True), ((5,), "complex64", "bool", False, True),
         ]
     ],
