@@ -1,0 +1,32 @@
+"""The batch column of every row is a loop, over every combination of mapped axes."""
+
+import numpy as np
+import pytest
+from support.oracle import reference
+from support.row_checks import check_batch
+from support.rows import all_cases, ref
+
+from functorch_like.core import Axis, No
+
+CASES = [pytest.param(c, id=c.label) for c in all_cases() if not isinstance(c.prim.batch, No) and c.sample.operands]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_vmap_is_a_loop(case):
+    check_batch(case)
+
+
+def elementwise(case):
+    shapes = {o.shape for o in case.sample.operands}
+    return not case.sample.params and len(shapes) == 1 and {o.shape for o in ref(case, case.draw())} == shapes
+
+
+@pytest.mark.parametrize("case", [p for p in CASES if p.values[0].index == 1 and elementwise(p.values[0])])
+def test_operands_mapped_alike_are_not_moved(case):
+    """An elementwise row whose operands share the mapped axis applies itself, once, and leaves the axis there."""
+    dim = min(1, case.sample.operands[0].ndim)
+    args = [np.stack(case.variants(k, 3), dim) for k in range(len(case.sample.operands))]
+    with reference() as trace:
+        _, where = case.prim.batch(Axis(3), args, [dim] * len(args), **case.sample.params)
+    assert trace.bound == [case.prim]
+    assert set(where if case.prim.multiple else [where]) == {dim}

@@ -1,0 +1,44 @@
+"""The jvp and transpose columns of every row, judged by finite differences and adjointness."""
+
+import pytest
+from support.row_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets
+from support.rows import differentiable
+
+from functorch_like.core import No
+
+ALL = [pytest.param(c, id=c.label) for c in differentiable()]
+SMOOTH = [pytest.param(c, id=c.label) for c in differentiable(smooth=True)]
+LINEAR = [
+    pytest.param(c, id=c.label)
+    for c in differentiable()
+    if c.prim.split is None and not isinstance(c.prim.transpose, No)
+]
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_jvp_is_the_finite_difference(case):
+    check_jvp(case)
+
+
+@pytest.mark.parametrize("case", ALL)
+def test_vjp_is_the_adjoint_of_jvp(case):
+    check_adjoint(case)
+
+
+@pytest.mark.parametrize("case", SMOOTH)
+def test_second_derivative_is_the_finite_difference_of_the_first(case):
+    check_second(case)
+
+
+@pytest.mark.parametrize("case", LINEAR)
+def test_transpose_is_the_adjoint_of_the_meaning(case):
+    check_transpose(case)
+
+
+def test_every_transpose_rule_is_reached():
+    """A row that claims a transpose is linear in something, so that the test above says something of it."""
+    reached: dict[str, int] = {}
+    for param in LINEAR:
+        case = param.values[0]
+        reached[case.prim.name] = reached.get(case.prim.name, 0) + len(linear_sets(case))
+    assert [name for name, count in reached.items() if not count] == []

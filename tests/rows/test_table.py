@@ -1,0 +1,70 @@
+"""Every row is filled, and its shape rule and compiled form agree with its meaning."""
+
+import functools
+
+import numpy as np
+import pytest
+from support.row_checks import check_compiled, check_rules_compiled, check_shape
+from support.rows import all_cases, close, results
+
+import functorch_like as ft
+from functorch_like import core
+from functorch_like.core import COLUMNS, No
+
+CASES = [pytest.param(c, id=c.label) for c in all_cases()]
+ROWS = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
+
+
+@pytest.mark.parametrize("prim", ROWS)
+def test_every_column_is_filled(prim):
+    for column in COLUMNS:
+        cell = getattr(prim, column)
+        assert callable(cell)
+        if isinstance(cell, No):
+            why, _, instead = cell.partition("; ")
+            assert len(why) >= 15 and instead, f"{column} of {prim}: say why, and after '; ' what to do instead"
+    assert ".py:" in prim.where and prim.family
+
+
+@pytest.mark.parametrize("prim", ROWS)
+def test_samples_are_there(prim):
+    samples = prim.samples()
+    # Collectives mean something inside of vmap only; tests/transformations/test_axis_names.py has them.
+    assert samples or prim.family == "collectives", "without samples nothing about the row is tested"
+    assert all(lo <= hi for lo, hi in (s.domain for s in samples))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_shape_is_that_of_the_meaning(case):
+    check_shape(case)
+
+
+@functools.cache
+def compiled(prim):
+    """All samples of a row in one program: compiling is what takes the time."""
+    cases = [c for c in all_cases() if c.prim is prim]
+    drawn = [c.draw() for c in cases]
+    run = lambda *args: [results(prim, prim(*xs, **c.sample.params)) for c, xs in zip(cases, args, strict=True)]
+    return ft.jit(run, keep_unused=True)(*drawn)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_compiled_is_the_meaning(case):
+    check_compiled(case, compiled(case.prim)[case.index], case.draw())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_eager_is_compiled(case):
+    xs = case.draw()
+    eager = results(case.prim, case.prim(*xs, **case.sample.params))
+    check_compiled(case, eager, xs)
+    for a, b in zip(eager, compiled(case.prim)[case.index], strict=True):
+        close(np.asarray(a), np.asarray(b), what="eager")
+
+
+FIRST = [c for c in all_cases() if c.index == 0]
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.label) for c in FIRST])
+def test_rules_lower_to_what_they_mean(case):
+    check_rules_compiled(case)

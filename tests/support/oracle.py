@@ -1,0 +1,53 @@
+"""An interpreter that evaluates rows with their `ref` column, in NumPy: derivative and batch rules run on it.
+
+Each result is held against the row's shape rule, so whatever rows a rule is made of are judged too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.core import Primitive, Tracer, aval_of
+
+
+class Reference(core.Trace):
+    """Takes the place of evaluation; `bound` counts the rows that were applied."""
+
+    __slots__ = ("bound",)
+
+    def __init__(self) -> None:
+        super().__init__("reference", core.EVALUATE)
+        self.bound: list[Primitive] = []
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        self.bound.append(prim)
+        for a in args:
+            assert not isinstance(a, Tracer), f"{prim} was given a {a!r} that is none of its business"
+        expected = core.infer(prim, [aval_of(a) for a in args], params)
+        # Rules see only shapes and dtypes of integer operands that they pass on, so plain copies are enough.
+        out = prim.ref(*[np.asarray(a, aval_of(a).dtype) for a in args], **params)
+        agree(prim, out, expected)
+        return [np.asarray(o) for o in out] if prim.multiple else np.asarray(out)
+
+
+def agree(prim: Primitive, out: Any, expected: Any) -> None:
+    """Raise unless results have the shapes and dtypes that the shape rule says."""
+    outs = out if prim.multiple else (out,)
+    avals = expected if prim.multiple else (expected,)
+    assert len(outs) == len(avals), f"{prim} has {len(outs)} results, its shape rule says {len(avals)}"
+    for o, aval in zip(outs, avals, strict=True):
+        assert isinstance(o, (np.ndarray, np.generic)), f"ref of {prim} gives a {type(o).__name__}"
+        assert o.shape == aval.shape, f"{prim} gives shape {o.shape}, its shape rule says {aval.shape}"
+        assert o.dtype == aval.dtype, f"{prim} gives {o.dtype}, its shape rule says {aval.dtype}"
+
+
+@contextmanager
+def reference() -> Iterator[Reference]:
+    """Within the block, rows are evaluated by NumPy."""
+    with core.running(Reference()) as trace:
+        yield trace

@@ -1,0 +1,220 @@
+"""What holds of every row: one function for each law, of one case."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core, dtypes
+from functorch_like.core import Axis, Lin, aval_of
+from functorch_like.interpreters import forward, reverse
+from support.oracle import agree, reference
+from support.rows import Case, along, close, direction, in_axes, pair, random_like, ref, results
+
+Fun = Callable[..., list[Any]]
+
+
+def applied(case: Case) -> Fun:
+    """The row as a function of a list of operands to a list of results."""
+    return lambda *xs: results(case.prim, case.prim(*xs, **case.sample.params))
+
+
+def check_shape(case: Case) -> None:
+    """The shape rule says what `ref` gives."""
+    xs = case.draw()
+    out = case.prim.ref(*xs, **case.sample.params)
+    avals = [aval_of(x).strong() for x in xs]
+    agree(
+        case.prim, tuple(out) if case.prim.multiple else np.asarray(out), case.prim.shape(*avals, **case.sample.params)
+    )
+
+
+def check_jvp(case: Case) -> None:
+    """The jvp column is the finite difference of `ref`, for all tangents and for each alone."""
+    xs = case.draw()
+    whole = direction(case, xs, 1)
+    alone = [[v if i == k else None for i, v in enumerate(whole)] for k in case.floats]
+    for vs in [whole, *(alone if len(case.floats) > 1 else [])]:
+        with reference():
+            out, tangent = case.prim.jvp(xs, vs, **case.sample.params)
+        outs, tangents = results(case.prim, out), results(case.prim, tangent)
+        numeric = along(lambda ys: ref(case, ys), xs, vs)
+        for o, want in zip(outs, ref(case, xs), strict=True):
+            close(o, want, what="primal")
+        for o, t, want in zip(outs, tangents, numeric, strict=True):
+            if want is None:
+                assert t is None, f"a result {aval_of(o)!r} has no tangent, got {t!r}"
+            else:
+                close(np.zeros_like(o) if t is None else t, want, *_numeric(o), what="tangent")
+
+
+def _numeric(x: Any) -> tuple[float, float]:
+    # Finite differences in single precision tell a wrong factor, not more.
+    return (2e-6, 1e-7) if x.dtype.itemsize // (2 if x.dtype.kind == "c" else 1) == 8 else (5e-2, 5e-2)
+
+
+def check_adjoint(case: Case) -> None:
+    """<ct, jvp v> = <vjp ct, v>, and linearize = jvp."""
+    xs = case.draw()
+    vs = direction(case, xs, 1)
+    wanted = [v is not None for v in vs]
+    fun = applied(case)
+    with reference():
+        _, pushed = forward.jvp(fun, xs, vs)
+        outs, linear = reverse.linearize(fun, xs, wanted)
+        tangents = linear.apply([v for v in vs if v is not None])
+        cts = [random_like(o, case.seed(2)) for o in outs]
+        back = linear.transpose([None if t is None else c for c, t in zip(cts, tangents, strict=True)])
+        scaled = linear.apply([0.7 * v for v in vs if v is not None])
+    # A row that rounds (reduce_precision) rounds tangents too: linear, but for the rounding.
+    rounds = not all(t is None or np.allclose(s, 0.7 * t, *_exact(t)) for s, t in zip(scaled, tangents, strict=True))
+    for o, a, b in zip(outs, tangents, pushed, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            close(a, b, *_exact(o), what="linearize")
+    inputs = [v for v in vs if v is not None]
+    for ct, v in zip(back, inputs, strict=True):
+        assert ct is None or aval_of(ct).strong() is aval_of(v).strong(), f"cotangent {aval_of(ct)!r} of {aval_of(v)!r}"
+    exact = (5e-2, 5e-2) if rounds else _exact(xs[case.floats[0]])
+    np.testing.assert_allclose(pair(back, inputs), pair(cts, pushed), *exact)
+
+
+def _exact(x: Any) -> tuple[float, float]:
+    return (1e-9, 1e-10) if _numeric(x)[0] < 1e-3 else (1e-3, 1e-4)
+
+
+def check_second(case: Case) -> None:
+    """The jvp of the vjp is the finite difference of the vjp."""
+    xs = case.draw()
+    vs = direction(case, xs, 1)
+    fun = applied(case)
+    cts = [random_like(o, case.seed(2)) for o in ref(case, xs)]
+
+    def pull(*ys: Any) -> list[Any]:
+        wanted = [v is not None for v in vs]
+        _, linear = reverse.linearize(fun, ys, wanted)
+        live = linear.outputs
+        back = linear.transpose([None if v is None else c for c, v in zip(cts, live, strict=True)])
+        return [b for b in back if b is not None]
+
+    def numeric(ys: list[Any]) -> list[Any]:
+        with reference():
+            return [np.asarray(b) for b in pull(*ys)]
+
+    with reference():
+        outs, tangents = forward.jvp(pull, xs, vs)
+    for o, t, want in zip(outs, tangents, along(numeric, xs, vs), strict=True):
+        close(np.zeros_like(o) if t is None else t, want, *_numeric(np.asarray(o)), what="second derivative")
+
+
+def linear_sets(case: Case) -> list[tuple[tuple[int, ...], list[Any]]]:
+    """Sets of operands in which `ref` is linear, with values of the others.
+
+    Where it is linear only if the others are zero (a sum, a scatter-add), they are zero.
+    """
+    found: list[tuple[tuple[int, ...], list[Any]]] = []
+    for count in range(1, len(case.floats) + 1):
+        for chosen in itertools.combinations(case.floats, count):
+            xs = case.draw()
+            rest = [k for k in case.floats if k not in chosen]
+            zeroed = [np.zeros_like(x) if k in rest else x for k, x in enumerate(xs)]
+            if _linear(case, chosen, xs):
+                found.append((chosen, xs))
+            elif rest and _linear(case, chosen, zeroed):
+                found.append((chosen, zeroed))
+    return found
+
+
+def _linear(case: Case, chosen: Sequence[int], xs: Sequence[Any]) -> bool:
+    at = lambda vs: ref(case, [vs[k] if k in chosen else x for k, x in enumerate(xs)])
+    u, v = direction(case, xs, 3), direction(case, xs, 4)
+    mixed = [None if a is None else np.asarray(0.3 * a - 2.0 * b, a.dtype) for a, b in zip(u, v, strict=True)]
+    return all(
+        dtypes.is_inexact(m.dtype) and np.allclose(m, 0.3 * a - 2.0 * b, rtol=1e-9, atol=1e-9)
+        for m, a, b in zip(at(mixed), at(u), at(v), strict=True)
+    )
+
+
+def check_transpose(case: Case) -> int:
+    """The transpose column is the adjoint of `ref`, for every set of operands in which that is linear."""
+    sets = linear_sets(case)
+    for chosen, xs in sets:
+        vs = direction(case, xs, 5)
+        outs = ref(case, [vs[k] if k in chosen else x for k, x in enumerate(xs)])
+        cts = [random_like(o, case.seed(6)) for o in outs]
+        args = [Lin(aval_of(x).strong()) if k in chosen else x for k, x in enumerate(xs)]
+        with reference():
+            back = case.prim.transpose(cts if case.prim.multiple else cts[0], args, **case.sample.params)
+        assert len(back) == len(xs), f"{len(back)} cotangents for {len(xs)} operands"
+        for k, (b, x) in enumerate(zip(back, xs, strict=True)):
+            assert b is None or k in chosen, f"operand {k} is not linear, yet has a cotangent"
+            assert b is None or aval_of(b).strong() is aval_of(x).strong(), (
+                f"cotangent {aval_of(b)!r} of {aval_of(x)!r}"
+            )
+        some = [v if k in chosen else None for k, v in enumerate(vs)]
+        np.testing.assert_allclose(pair(back, some), pair(cts, outs), rtol=1e-9, atol=1e-10, err_msg=f"of {chosen}")
+    return len(sets)
+
+
+def check_batch(case: Case) -> None:
+    """The batch column is a loop over `ref`, for every way to map over the operands."""
+    for dims in in_axes(case):
+        _check_dims(case, dims, 3)
+    first = tuple(0 for _ in case.sample.operands)
+    if first:
+        _check_dims(case, first, 1)
+
+
+def _check_dims(case: Case, dims: Sequence[int | None], size: int) -> None:
+    plain = case.draw()
+    elements = [
+        [x] * size if d is None else case.variants(k, size) for k, (x, d) in enumerate(zip(plain, dims, strict=True))
+    ]
+    args = [x if d is None else np.stack(e, d) for x, e, d in zip(plain, elements, dims, strict=True)]
+    loop = [ref(case, [e[k] for e in elements]) for k in range(size)]
+    with reference():
+        out, dim = case.prim.batch(Axis(size), args, dims, **case.sample.params)
+    pairs = zip(out, dim, strict=True) if case.prim.multiple else [(out, dim)]
+    for n, (o, d) in enumerate(pairs):
+        o = np.asarray(o)
+        for k in range(size):
+            close(o if d is None else np.take(o, k, d), loop[k][n], what=f"in_axes={tuple(dims)}, element {k}")
+
+
+def check_compiled(case: Case, got: Sequence[Any], xs: Sequence[Any]) -> None:
+    """A compiled row computes what `ref` says."""
+    for g, want in zip(got, ref(case, xs), strict=True):
+        close(np.asarray(g), want, what="compiled")
+
+
+def check_rules_compiled(case: Case) -> None:
+    """jvp, vjp and batch rules compute the same through XLA as through `ref`: the rows they are made of lower right."""
+    import functorch_like as ft
+
+    xs = case.draw()
+    fun = applied(case)
+    vs = direction(case, xs, 1) if not isinstance(case.prim.jvp, core.No) else [None] * len(xs)
+    wanted = [v is not None for v in vs]
+    dims = [0] * len(xs)
+    stacked = [np.stack(case.variants(k, 2)) for k in range(len(xs))]
+    outs = ref(case, xs)
+    cts = [random_like(o, case.seed(2)) for o in outs]
+
+    def everything(ys: Any, batch: Any) -> Any:
+        found = []
+        if any(wanted):
+            _, linear = reverse.linearize(fun, ys, wanted)
+            found += [t for t in linear.apply([v for v in vs if v is not None]) if t is not None]
+            live = [None if v is None else c for c, v in zip(cts, linear.outputs, strict=True)]
+            found += [b for b in linear.transpose(live) if b is not None]
+        out, dim = case.prim.batch(Axis(2), batch, dims, **case.sample.params) if dims else ([], [])
+        return found, results(case.prim, out) if dims else [], len(results(case.prim, dim)) if dims else 0
+
+    with reference():
+        want = everything(xs, stacked)
+    got = ft.jit(lambda ys, batch: everything(ys, batch)[:2])(xs, stacked)
+    for g, w in zip([*got[0], *got[1]], [*want[0], *want[1]], strict=True):
+        close(np.asarray(g), w, 1e-4, 1e-4, what="compiled rule")

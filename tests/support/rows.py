@@ -1,0 +1,198 @@
+"""The table of primitives as test cases: operands drawn for each sample, derivatives by finite differences."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import functorch_like  # noqa: F401  (fills the table)
+from functorch_like import core, dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import No, Primitive, Sample
+
+#: What a value may differ by, relative and absolute, from one computed with more precision.
+TOLERANCE = {"float64": 1e-10, "float32": 3e-5, "bfloat16": 2e-2, "float16": 3e-3}
+WIDE = {"float32": "float64", "bfloat16": "float64", "float16": "float64", "complex64": "complex128"}
+
+
+class Case(NamedTuple):
+    """One sample of one row."""
+
+    prim: Primitive
+    index: int
+    sample: Sample
+
+    @property
+    def label(self) -> str:
+        """For test ids."""
+        shown = [repr(o) if isinstance(o, ShapedArray) else repr(core.aval_of(o)) for o in self.sample.operands]
+        shown += [
+            f"{k}={v}" for k, v in self.sample.params.items() if isinstance(v, (bool, int, str, tuple)) and v != ()
+        ]
+        return f"{self.prim.name}-{self.index}({','.join(shown)})".replace(" ", "")[:90]
+
+    def seed(self, salt: int) -> np.random.Generator:
+        return np.random.default_rng([zlib.crc32(self.prim.name.encode()), self.index, salt])
+
+    def draw(self, salt: int = 0) -> list[np.ndarray[Any, Any]]:
+        """Operands: random within the domain, or as the sample says."""
+        rng = self.seed(salt)
+        return [self._one(o, rng) for o in self.sample.operands]
+
+    def _one(self, operand: Any, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        if not isinstance(operand, ShapedArray):
+            return np.asarray(operand)
+        low, high = self.sample.domain
+        shape, dtype = operand.shape, operand.dtype
+        if dtypes.is_complex(dtype):
+            return (rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)).astype(dtype)
+        if dtypes.is_inexact(dtype):
+            return np.asarray(rng.uniform(low, high, shape)).astype(dtype)
+        if dtype == dtypes.bool_:
+            return np.asarray(rng.integers(0, 2, shape)).astype(dtype)
+        least, most = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
+        least, most = max(math.ceil(low), int(least)), min(math.floor(high), int(most))
+        return np.asarray(rng.integers(least, most, shape, endpoint=True)).astype(dtype)
+
+    def variants(self, position: int, size: int) -> list[np.ndarray[Any, Any]]:
+        """Different values for one operand, as elements of a batch."""
+        operand = self.sample.operands[position]
+        if isinstance(operand, ShapedArray):
+            return [self._one(operand, self.seed(100 + 10 * position + k)) for k in range(size)]
+        x = np.asarray(operand)
+        if x.dtype == bool:
+            made = [x, ~x, x]
+        elif x.ndim >= 2:
+            made = [x, np.roll(x, 1, 0), x[::-1]]
+        else:
+            made = [x, np.where(x > 0, x - x.dtype.type(1), x), x] if x.dtype.kind in "iu" else [x, x, x]
+        return [np.asarray(made[k % 3], x.dtype) for k in range(size)]
+
+    @property
+    def wide(self) -> Case:
+        """The same sample in double precision."""
+        operands = tuple(map(_widen, self.sample.operands))
+        params = {k: _widen_dtype(v) if isinstance(v, np.dtype) else v for k, v in self.sample.params.items()}
+        return self._replace(sample=Sample(operands, params, self.sample.domain, self.sample.smooth))
+
+    @property
+    def floats(self) -> list[int]:
+        """Positions of the operands that have derivatives."""
+        return [k for k, o in enumerate(self.sample.operands) if dtypes.is_inexact(o.dtype)]
+
+
+def _widen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.dtype(WIDE.get(dtype.name, dtype))
+
+
+def _widen(operand: Any) -> Any:
+    dtype = _widen_dtype(operand.dtype)
+    return operand.update(dtype=dtype) if isinstance(operand, ShapedArray) else operand.astype(dtype)
+
+
+def cases() -> Iterator[Case]:
+    """Every sample of every row."""
+    for prim in list(core.TABLE.values()):
+        for index, sample in enumerate(prim.samples()):
+            yield Case(prim, index, sample)
+
+
+def differentiable(smooth: bool = False) -> Iterator[Case]:
+    """The samples whose derivatives exist, in double precision, each once."""
+    seen: set[Any] = set()
+    for case in cases():
+        if isinstance(case.prim.jvp, No) or not case.floats or (smooth and not case.sample.smooth):
+            continue
+        if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):
+            continue
+        wide = case.wide
+        if wide.prim.split is None:  # jaxprs say the dtype of each variable, so they stay as they are
+            case = wide
+        key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
+        if key not in seen:
+            seen.add(key)
+            yield case
+
+
+def results(prim: Primitive, out: Any) -> list[Any]:
+    """One or several results, as a list."""
+    return list(out) if prim.multiple else [out]
+
+
+def ref(case: Case, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """The meaning of the row."""
+    with np.errstate(all="ignore"):
+        return [np.asarray(o) for o in results(case.prim, case.prim.ref(*operands, **case.sample.params))]
+
+
+def close(got: Any, want: Any, rtol: float | None = None, atol: float | None = None, what: str = "") -> None:
+    """Raise unless values agree as far as their dtype lets them; dtypes and shapes must be equal."""
+    got, want = np.asarray(got), np.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, wanted {want.shape}"
+    assert got.dtype == want.dtype, f"{what}: dtype {got.dtype}, wanted {want.dtype}"
+    if not dtypes.is_inexact(want.dtype):
+        np.testing.assert_array_equal(got, want, err_msg=what)
+        return
+    tolerance = TOLERANCE.get(dtypes.real_part(want.dtype).name, 0.2)
+    exact = np.complex128 if dtypes.is_complex(want.dtype) else np.float64
+    np.testing.assert_allclose(
+        got.astype(exact),
+        want.astype(exact),
+        rtol=tolerance if rtol is None else rtol,
+        atol=tolerance if atol is None else atol,
+        err_msg=what,
+    )
+
+
+def along(
+    fun: Callable[[list[Any]], list[np.ndarray[Any, Any]]], xs: Sequence[Any], vs: Sequence[Any], step: float = 2e-4
+) -> list[np.ndarray[Any, Any]]:
+    """The directional derivative, by central differences of fourth order; directions that are None are zero."""
+
+    def at(h: float) -> list[np.ndarray[Any, Any]]:
+        moved = [x if v is None else np.asarray(x + h * v, x.dtype) for x, v in zip(xs, vs, strict=True)]
+        return fun(moved)
+
+    near, far = (at(step), at(-step)), (at(2 * step), at(-2 * step))
+    return [
+        np.asarray((8 * (a - b) - (c - d)) / (12 * step)).astype(a.dtype) if dtypes.is_inexact(a.dtype) else None
+        for a, b, c, d in zip(*near, *far, strict=True)
+    ]
+
+
+def direction(case: Case, xs: Sequence[Any], salt: int) -> list[np.ndarray[Any, Any] | None]:
+    """Random tangents, complex ones for complex operands; None for integers."""
+    rng = case.seed(salt)
+    return [random_like(x, rng) for x in xs]
+
+
+def random_like(x: Any, rng: np.random.Generator) -> np.ndarray[Any, Any] | None:
+    if not dtypes.is_inexact(x.dtype):
+        return None
+    made = rng.normal(size=x.shape)
+    return np.asarray(made + 1j * rng.normal(size=x.shape) if x.dtype.kind == "c" else made).astype(x.dtype)
+
+
+def pair(cotangents: Sequence[Any], tangents: Sequence[Any]) -> float:
+    """The real bilinear pairing that makes transposes of complex maps unique: Re sum(ct * t), nothing conjugated."""
+    return float(
+        sum(np.sum(c * t).real for c, t in zip(cotangents, tangents, strict=True) if c is not None and t is not None)
+    )
+
+
+def in_axes(case: Case, most: int = 300) -> list[tuple[int | None, ...]]:
+    """Every way to map over the operands."""
+    choices = [(None, *range(o.ndim + 1)) for o in case.sample.operands]
+    found = [dims for dims in itertools.product(*choices) if any(d is not None for d in dims)]
+    return found[:: -(-len(found) // most)] if len(found) > most else found
+
+
+@functools.cache
+def all_cases() -> tuple[Case, ...]:
+    return tuple(cases())
