@@ -61,7 +61,7 @@ def _collective(name: str, over: Callable[..., Any], alone: Callable[..., Any], 
         return (alone(x, axis.size) if at is None else over(x, at)), None
 
     row = Primitive(
-        name, shape=shape, ref=_NO_REF, lower=_NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=lambda: []
+        name, shape=shape, ref=_NO_REF, lower=_NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=list
     )
     return row
 
@@ -91,12 +91,8 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
 
 
 _no = No("an extreme is not linear in its operand; differentiate it with its jvp rule")
-pmax = _collective(
-    "pmax", lambda x, at: reduce_max(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmax), _no
-)
-pmin = _collective(
-    "pmin", lambda x, at: reduce_min(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmin), _no
-)
+pmax = _collective("pmax", lambda x, at: reduce_max(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmax), _no)
+pmin = _collective("pmin", lambda x, at: reduce_min(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmin), _no)
 
 
 # ------------------------------------------------------------------------------------------------------- axis_index
@@ -117,5 +113,5 @@ axis_index = Primitive(
     jvp=No("axis_index has no operand to differentiate with respect to; none is needed"),
     transpose=No("axis_index is an integer and has no cotangent; none is needed"),
     batch=_index_batch,
-    samples=lambda: [],
+    samples=list,
 )

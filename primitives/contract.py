@@ -42,7 +42,12 @@ def precision_config(e: Any, precision: Any) -> Any:
 
 
 def _shape(
-    lhs: ShapedArray, rhs: ShapedArray, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+    lhs: ShapedArray,
+    rhs: ShapedArray,
+    *,
+    dimension_numbers: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
 ) -> ShapedArray:
     (lc, rc), (lb, rb) = dimension_numbers
     if lhs.dtype != rhs.dtype:
@@ -65,26 +70,30 @@ def _shape(
         for i, j in zip(left, right, strict=True):
             if lhs.shape[i] != rhs.shape[j]:
                 raise ShapeError(
-                    f"{kind} dimension {i} of {lhs!r} has size {lhs.shape[i]}, but dimension {j} of {rhs!r}, which it is "
-                    f"paired with, has size {rhs.shape[j]}",
+                    f"{kind} dimension {i} of {lhs!r} has size {lhs.shape[i]}, but dimension {j} of {rhs!r}, its "
+                    f"partner, has size {rhs.shape[j]}",
                     fix="make the two sizes equal (transpose or reshape one operand), or pair other dimensions",
                 )
     shape = [lhs.shape[d] for d in lb]
     shape += [lhs.shape[d] for d in free_dims(lhs.ndim, lc, lb)]
     shape += [rhs.shape[d] for d in free_dims(rhs.ndim, rc, rb)]
     return ShapedArray(
-        tuple(shape), preferred_element_type or lhs.dtype, lhs.weak_type and rhs.weak_type and not preferred_element_type
+        tuple(shape),
+        preferred_element_type or lhs.dtype,
+        lhs.weak_type and rhs.weak_type and not preferred_element_type,
     )
 
 
-def _ref(lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def _ref(
+    lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
     (lc, rc), (lb, rb) = dimension_numbers
     lf, rf = free_dims(lhs.ndim, lc, lb), free_dims(rhs.ndim, rc, rb)
     out = np.dtype(preferred_element_type or lhs.dtype)
     wide = np.float32 if lhs.dtype.itemsize < 4 and dtypes.is_float(lhs.dtype) else np.promote_types(lhs.dtype, out)
     sizes = lambda x, dims: [x.shape[d] for d in dims]
-    flat = lambda x, *groups: x.transpose([d for g in groups for d in g]).astype(wide).reshape(
-        [math.prod(sizes(x, g)) for g in groups]
+    flat = lambda x, *groups: (
+        x.transpose([d for g in groups for d in g]).astype(wide).reshape([math.prod(sizes(x, g)) for g in groups])
     )
     product = flat(lhs, lb, lf, lc) @ flat(rhs, rb, rc, rf)
     return product.reshape(sizes(lhs, lb) + sizes(lhs, lf) + sizes(rhs, rf)).astype(out)
@@ -137,9 +146,7 @@ def _transpose(
     return [None, _pull(ct, rhs.aval, lhs, (rc, lc), (rb, lb), swapped, first=False)]
 
 
-def _pull(
-    ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, precision: Any, *, first: bool
-) -> Any:
+def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, precision: Any, *, first: bool) -> Any:
     """The cotangent of the operand with `aval`: contract ct with the other operand over that one's free dimensions."""
     (mc, oc), (mb, ob) = contract, batch
     given, known = aval_of(ct), aval_of(other)
@@ -174,7 +181,9 @@ def _batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, dimension_num
 
 
 def _samples() -> list[Sample]:
-    def one(left: Any, right: Any, contract: Any, batch: Any = ((), ()), dtype: str = "float32", **params: Any) -> Sample:
+    def one(
+        left: Any, right: Any, contract: Any, batch: Any = ((), ()), dtype: str = "float32", **params: Any
+    ) -> Sample:
         params = {"precision": None, "preferred_element_type": None, **params}
         return Sample(
             (ShapedArray(left, dtype), ShapedArray(right, dtype)),

@@ -27,7 +27,7 @@ from functorch_like.primitives.contract import check_precision, precision_config
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where (batch, feature, *spatial) stand in operand and result, (out feature, in feature, *spatial) in the kernel."""
+    """Where (batch, feature, *spatial) stand in operand and result, and (out, in feature, *spatial) in the kernel."""
 
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
@@ -61,10 +61,13 @@ def _shape(
         )
     n = lhs.ndim - 2
     for name, given in (
-        ("window_strides", window_strides), ("padding", padding), ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation)
+        ("window_strides", window_strides), ("padding", padding),
+        ("lhs_dilation", lhs_dilation), ("rhs_dilation", rhs_dilation),
     ):  # fmt: skip
         if len(given) != n or (name != "padding" and any(g < 1 for g in given)):
-            raise ArgumentError(f"{name}={given} must be {n} positive numbers", fix="give one for each spatial dimension")
+            raise ArgumentError(
+                f"{name}={given} must be {n} positive numbers", fix="give one for each spatial dimension"
+            )
     features, inputs, outputs, batch = lhs.shape[ls[1]], rhs.shape[rs[1]], rhs.shape[rs[0]], lhs.shape[ls[0]]
     groups = max(feature_group_count, batch_group_count)
     if feature_group_count * batch_group_count != groups or groups < 1:
@@ -80,7 +83,7 @@ def _shape(
         )
     if outputs % groups or batch % batch_group_count:
         raise ShapeError(
-            f"{outputs} output features of {rhs!r}, or a batch of {batch} in {lhs!r}, do not divide into {groups} groups",
+            f"{outputs} output features of {rhs!r}, or a batch of {batch} in {lhs!r}, are not divisible by {groups}",
             fix="make them multiples of the number of groups",
         )
     shape = [0] * lhs.ndim
@@ -90,7 +93,9 @@ def _shape(
         size = dilated(lhs.shape[ls[2 + i]], lhs_dilation[i])
         shape[os[2 + i]] = window_count(size, *padding[i], window, window_strides[i])
     return ShapedArray(
-        tuple(shape), preferred_element_type or lhs.dtype, lhs.weak_type and rhs.weak_type and not preferred_element_type
+        tuple(shape),
+        preferred_element_type or lhs.dtype,
+        lhs.weak_type and rhs.weak_type and not preferred_element_type,
     )
 
 
@@ -119,7 +124,10 @@ def _ref(
     ]
     y = np.zeros((x.shape[0], groups, w.shape[0] // groups, *counts), wide)
     for k in np.ndindex(w.shape[2:]):
-        taken = [slice(i * r, i * r + dilated(c, s), s) for i, r, c, s in zip(k, rhs_dilation, counts, window_strides, strict=True)]
+        taken = [
+            slice(i * r, i * r + dilated(c, s), s)
+            for i, r, c, s in zip(k, rhs_dilation, counts, window_strides, strict=True)
+        ]
         part = line[(slice(None), slice(None), *taken)]
         part = part.reshape(x.shape[0], groups, w.shape[1], *counts)
         kernel = w[(slice(None), slice(None), *k)].reshape(groups, w.shape[0] // groups, w.shape[1])

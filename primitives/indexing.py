@@ -25,9 +25,9 @@ from functorch_like.primitives.indices import (
     check_window,
     last_starts,
     plain_indices,
-    scatter_row,
     starts_of,
 )
+from functorch_like.primitives.scattering import scatter_row
 
 
 def _shape(
@@ -200,7 +200,14 @@ def _samples() -> list[Sample]:
         one((4, 3), int32([1, 2], [0, 0], [2, 9]), (2, 2), window),
         one((4, 3), int32([1, 2], [0, 0], [2, 9]), (2, 2), window, mode="fill", fill_value=0),
         one((2, 4), int32([1], [3]), (1, 2), GatherDimensionNumbers((1,), (), (1,), (0,), (0,))),
-        one((2, 4), int32([1], [3]), (1, 1), GatherDimensionNumbers((), (1,), (1,), (0,), (0,)), mode="fill", fill_value=0),
+        one(
+            (2, 4),
+            int32([1], [3]),
+            (1, 1),
+            GatherDimensionNumbers((), (1,), (1,), (0,), (0,)),
+            mode="fill",
+            fill_value=0,
+        ),
         one((3,), np.zeros((0, 1), np.int32), (1,), points),
         one((3, 2), np.zeros((0,), np.int32), (3, 1), GatherDimensionNumbers((0, 1), (), ())),
         one((5,), np.array([[1], [3], [200]], np.uint8), (1,), points, "complex64"),
@@ -214,8 +221,8 @@ gather = Primitive(
 )
 
 
-def along(operand: Any, indices: Any, dimension: int) -> Any:
-    """`numpy.take_along_axis`, for positions known to be in bounds and different."""
+def along(operand: Any, indices: Any, dimension: int, *, unique: bool = True) -> Any:
+    """`numpy.take_along_axis`, for positions known to be in bounds, and different unless `unique` is False."""
     shape = aval_of(indices).shape
     others = tuple(d for d in range(len(shape)) if d != dimension)
     return gather(
@@ -226,7 +233,7 @@ def along(operand: Any, indices: Any, dimension: int) -> Any:
         mode="promise_in_bounds",
         fill_value=None,
         indices_are_sorted=False,
-        unique_indices=True,
+        unique_indices=unique,
     )
 
 

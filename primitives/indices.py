@@ -1,17 +1,15 @@
-"""Floor 6. What gather and the scatters share: dimension numbers, their checks, and the scatters' row maker."""
+"""Floor 6. What gather and the scatters share: dimension numbers, and the checks of what they say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Sample
-from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.primitives import structure as S
+from functorch_like.errors import DtypeError, ShapeError
 
 MODES = ("clip", "fill", "promise_in_bounds")
 
@@ -37,7 +35,6 @@ class GatherDimensionNumbers(NamedTuple):
         """The dimensions of the operand that the offset dimensions run over, in order."""
         gone = (*self.collapsed_slice_dims, *self.operand_batching_dims)
         return [d for d in range(ndim) if d not in gone]
-
 
 
 class ScatterDimensionNumbers(NamedTuple):
@@ -94,12 +91,14 @@ def check_window(
     pairs = list(zip(operand_batch, indices_batch, strict=False))
     if len(operand_batch) != len(indices_batch) or any(operand.shape[i] != indices.shape[j] for i, j in pairs):
         raise ShapeError(
-            f"batching dimensions {tuple(operand_batch)} of {operand!r} and {tuple(indices_batch)} of {indices!r} differ",
+            f"batching dimensions {tuple(operand_batch)} of {operand!r} and {tuple(indices_batch)} of {indices!r} clash",
             fix=fix,
         )
 
 
-def starts_of(indices: Any, index_map: Sequence[int], operand_batch: Sequence[int], indices_batch: Sequence[int], ndim: int) -> Iterator[tuple[tuple[int, ...], list[int]]]:
+def starts_of(
+    indices: Any, index_map: Sequence[int], operand_batch: Sequence[int], indices_batch: Sequence[int], ndim: int
+) -> Iterator[tuple[tuple[int, ...], list[int]]]:
     """For each batch position: it, and where in the operand its window starts. NumPy only."""
     for at in np.ndindex(indices.shape[:-1]):
         start = [0] * ndim
@@ -123,150 +122,3 @@ def plain_indices(e: Any, indices: Any, aval: ShapedArray) -> tuple[Any, ShapedA
 def last_starts(shape: Sequence[int], sizes: Sequence[int], index_map: Sequence[int], dtype: Any) -> Any:
     """The greatest position, for each element of an index vector, at which a window fits."""
     return np.minimum([shape[d] - sizes[d] for d in index_map], dtypes.iinfo(dtype).max).astype(dtype)
-
-
-# ------------------------------------------------------------------------------------------------ the scatters' rows
-def scatter_row(
-    name: str, fold: Callable[..., Any], kind: str, jvp: Any, transpose: Any, accepts: Callable[[Any], bool], *dtype_names: str,
-    smooth: bool = True,
-) -> Primitive:  # fmt: skip
-    """A row that writes windows of updates into an operand.
-
-    Args:
-        name: of the row.
-        fold: `(old, update) -> new`, in NumPy.
-        kind: the StableHLO operation that does the same; "" keeps the update.
-        jvp: the derivative column.
-        transpose: the transposition column.
-        accepts: whether a dtype is taken.
-        dtype_names: of the samples.
-        smooth: as in `Sample`.
-    """
-
-    def shape(
-        operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
-        mode: str = "fill", indices_are_sorted: bool = False, unique_indices: bool = False,
-    ) -> ShapedArray:  # fmt: skip
-        n = dimension_numbers
-        if mode not in (*MODES, "drop"):
-            raise ArgumentError(f"mode={mode!r} is unknown", fix="use 'drop', 'fill' (the same), 'clip' or 'promise_in_bounds'")
-        if operand.dtype != updates.dtype or not accepts(operand.dtype):
-            raise DtypeError(f"{name} cannot write {updates!r} into {operand!r}", fix="convert the updates with astype")
-        window = list(n.update_window_dims)
-        if len(window) + len(n.inserted_window_dims) + len(n.operand_batching_dims) != operand.ndim or any(
-            not 0 <= d < updates.ndim for d in window
-        ):
-            raise ShapeError(
-                f"update_window_dims={n.update_window_dims} of {updates!r}, with inserted and batching dimensions "
-                f"{(*n.inserted_window_dims, *n.operand_batching_dims)}, do not cover the dimensions of {operand!r}",
-                fix="each dimension of the operand is a window dimension, inserted or batching",
-            )
-        check_window(
-            name, operand, indices, n.scatter_dims_to_operand_dims, n.sizes(operand, updates), n.inserted_window_dims,
-            n.operand_batching_dims, n.scatter_indices_batching_dims,
-        )  # fmt: skip
-        rest = tuple(s for d, s in enumerate(updates.shape) if d not in window)
-        if rest != indices.shape[:-1]:
-            raise ShapeError(
-                f"the dimensions of updates {updates!r} outside windows have sizes {rest}, but those of indices "
-                f"{indices!r} have {indices.shape[:-1]}",
-                fix="give one window of updates for each index vector",
-            )
-        return operand.update(weak_type=operand.weak_type and updates.weak_type)
-
-    def ref(operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: str = "fill", **_: Any) -> Any:
-        n = dimension_numbers
-        sizes = n.sizes(*(ShapedArray(x.shape, x.dtype) for x in (operand, updates)))
-        batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
-        view, out = updates.transpose((*batch, *n.update_window_dims)), np.array(operand)
-        top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
-        for at, start in starts_of(indices, n.scatter_dims_to_operand_dims, *n[3:], operand.ndim):
-            if mode == "clip":
-                start = [min(max(i, 0), t) for i, t in zip(start, top, strict=True)]
-            if all(0 <= i <= t for i, t in zip(start, top, strict=True)):
-                where = tuple(slice(i, i + s) for i, s in zip(start, sizes, strict=True))
-                out[where] = fold(out[where], view[at].reshape(sizes))
-        return out
-
-    def lower(
-        e: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
-        mode: str = "fill", indices_are_sorted: bool = False, unique_indices: bool = False,
-    ) -> Any:  # fmt: skip
-        n = dimension_numbers
-        (given, at, written), (out,) = e.ins, e.outs
-        if not out.size:
-            return operand
-        indices, at = plain_indices(e, indices, at)
-        if mode == "clip" and n.scatter_dims_to_operand_dims:
-            top = last_starts(given.shape, n.sizes(given, written), n.scatter_dims_to_operand_dims, at.dtype)
-            top = e.broadcast_in_dim(e.constant(top), at, [at.ndim - 1])
-            indices = e.op("stablehlo.clamp", [e.full(0, at), indices, top], [at])
-        text = ", ".join(f"{name} = [{', '.join(map(str, dims))}]" for name, dims in n._asdict().items())
-        text = text.replace("operand_batching_dims", "input_batching_dims")
-        scalar = ShapedArray((), out.dtype)
-        attrs = {
-            "scatter_dimension_numbers": e.attr(f"#stablehlo.scatter<{text}, index_vector_dim = {at.ndim - 1}>"),
-            "indices_are_sorted": e.flag(indices_are_sorted),
-            "unique_indices": e.flag(unique_indices),
-        }
-        body = lambda e, old, new: [e.op(f"stablehlo.{kind}", [old, new], [scalar]) if kind else new]
-        region = ([scalar, scalar], body)
-        return e.op("stablehlo.scatter", [operand, indices, updates], [out], attrs=attrs, regions=(region,))
-
-    def batch(
-        axis: Any, args: Sequence[Any], dims: Sequence[Any], *, dimension_numbers: ScatterDimensionNumbers, **params: Any
-    ) -> Any:
-        (operand, indices, updates), (od, xd, ud) = args, dims
-        lead = lambda v, d: S.widen(v, axis.size) if d is None else S.move(v, d, 0)
-        up = lambda ds: tuple(d + 1 for d in ds)
-        operand, updates = lead(operand, od), lead(updates, ud)
-        n = dimension_numbers._replace(
-            inserted_window_dims=up(dimension_numbers.inserted_window_dims),
-            scatter_dims_to_operand_dims=up(dimension_numbers.scatter_dims_to_operand_dims),
-            operand_batching_dims=up(dimension_numbers.operand_batching_dims),
-            update_window_dims=up(dimension_numbers.update_window_dims),
-        )
-        if xd is None:  # each window runs over the whole new dimension
-            n = n._replace(update_window_dims=(0, *n.update_window_dims))
-        else:
-            indices = S.move(indices, xd, 0)
-            n = n._replace(
-                operand_batching_dims=(0, *n.operand_batching_dims),
-                scatter_indices_batching_dims=(0, *up(n.scatter_indices_batching_dims)),
-            )
-            params = params | {"indices_are_sorted": False}
-        return row(operand, indices, updates, dimension_numbers=n, **params), 0
-
-    row = Primitive(
-        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch,
-        samples=lambda: scatter_samples(dtype_names, smooth),
-    )  # fmt: skip
-    return row
-
-
-def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[Sample]:
-    """Samples of a scatter: points, windows, batching, repeated and outlying positions."""
-    first, *others = dtype_names
-    points, rows = ScatterDimensionNumbers((), (0,), (0,)), ScatterDimensionNumbers((1,), (0,), (0,))
-    window = ScatterDimensionNumbers((1, 2), (), (1, 0))
-    batched = ScatterDimensionNumbers((1,), (), (1,), (0,), (0,))
-    int32 = lambda *v: np.array(v, np.int32)
-
-    def one(shape: Any, indices: Any, updates: Any, n: Any, dtype: str = first, **params: Any) -> Sample:
-        params = {"dimension_numbers": n, "mode": "drop", "indices_are_sorted": False, "unique_indices": False, **params}
-        return Sample((ShapedArray(shape, dtype), indices, ShapedArray(updates, dtype)), params, smooth=smooth)
-
-    return [
-        one((5,), int32([1], [3]), (2,), points, unique_indices=True),
-        one((5,), int32([1]), (1,), points, indices_are_sorted=True),
-        one((5,), int32([1], [3], [1], [7], [-1]), (5,), points),
-        one((5,), int32([1], [3], [1], [7], [-1]), (5,), points, mode="clip"),
-        one((4, 3), int32([[2], [0]], [[2], [1]]), (2, 3, 2), rows._replace(update_window_dims=(1,))),
-        one((4, 3), int32([1, 2], [0, 0], [2, 9]), (3, 2, 2), window),
-        one((4, 3), int32([1, 2], [0, 0], [2, 9]), (3, 2, 2), window, mode="clip"),
-        one((2, 4), int32([1], [3]), (2, 2), batched),
-        one((3,), np.zeros((0, 1), np.int32), (0,), points),
-        one((0, 3), np.zeros((2, 1), np.int32), (2, 0), ScatterDimensionNumbers((1,), (1,), (1,))),
-        one((3, 2), np.zeros((0,), np.int32), (3, 2), ScatterDimensionNumbers((0, 1), (), ())),
-        *(one((5,), np.array([[1], [3], [200]], np.uint8), (3,), points, d) for d in others),
-    ]

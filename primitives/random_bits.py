@@ -20,7 +20,9 @@ _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # makes the third key word depend on the other two
 
 
-def _rounds(key: Sequence[Any], x0: Any, x1: Any, add: Callable[..., Any], rotate_xor: Callable[..., Any], count: Any) -> Any:
+def _rounds(
+    key: Sequence[Any], x0: Any, x1: Any, add: Callable[..., Any], rotate_xor: Callable[..., Any], count: Any
+) -> Any:
     """The cipher over any arithmetic: `rotate_xor(x, n, y)` is (x rotated left by n bits) ^ y."""
     x0, x1 = add(x0, key[0]), add(x1, key[1])
     for group in range(5):
@@ -64,7 +66,9 @@ def _body(e: Any, k0: Any, k1: Any, c0: Any, c1: Any, aval: ShapedArray) -> list
 def _lower(e: Any, *operands: Any) -> list[Any]:
     aval = e.outs[0]
     body = lambda inner, *args: _body(inner, *args, aval)
-    return e.call(e.function(("threefry2x32", aval), "threefry2x32", [aval] * 4, [aval] * 2, body), operands, [aval] * 2)
+    return e.call(
+        e.function(("threefry2x32", aval), "threefry2x32", [aval] * 4, [aval] * 2, body), operands, [aval] * 2
+    )
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:

@@ -16,7 +16,7 @@ from functorch_like.core import Lin, No, Primitive, aval_of
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.indexing import read_back, scatter_add
-from functorch_like.primitives.indices import scatter_row
+from functorch_like.primitives.scattering import scatter_row
 
 
 def _zeros(x: Any) -> Any:

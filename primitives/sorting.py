@@ -21,7 +21,9 @@ from functorch_like.primitives.indexing import along
 from functorch_like.primitives.rows import align
 
 
-def _shape(*operands: ShapedArray, dimension: int, is_stable: bool = True, num_keys: int = 1) -> tuple[ShapedArray, ...]:
+def _shape(
+    *operands: ShapedArray, dimension: int, is_stable: bool = True, num_keys: int = 1
+) -> tuple[ShapedArray, ...]:
     first = operands[0]
     for x in operands:
         if x.shape != first.shape:
@@ -29,7 +31,9 @@ def _shape(*operands: ShapedArray, dimension: int, is_stable: bool = True, num_k
     if not 0 <= dimension < first.ndim:
         raise ShapeError(f"{first!r} has no dimension {dimension}", fix=f"use a dimension below {first.ndim}")
     if not 1 <= num_keys <= len(operands):
-        raise ArgumentError(f"num_keys={num_keys} of {len(operands)} operands", fix="use at least 1 and at most all of them")
+        raise ArgumentError(
+            f"num_keys={num_keys} of {len(operands)} operands", fix="use at least 1 and at most all of them"
+        )
     return tuple(operands)
 
 
@@ -98,7 +102,9 @@ def _one_nan(e: Any, x: Any, aval: ShapedArray) -> Any:
 
 def _one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
     zero = e.full(np.zeros((), aval.dtype), aval)
-    return e.op("stablehlo.select", [e.compare("EQ", x, zero, aval.update(dtype=dtypes.bool_), "FLOAT"), zero, x], [aval])
+    return e.op(
+        "stablehlo.select", [e.compare("EQ", x, zero, aval.update(dtype=dtypes.bool_), "FLOAT"), zero, x], [aval]
+    )
 
 
 def _flip(e: Any, i: Any, aval: ShapedArray) -> Any:

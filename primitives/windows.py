@@ -20,7 +20,7 @@ from functorch_like.errors import DtypeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.convolution import dilated
-from functorch_like.primitives.reductions import highest, lowest
+from functorch_like.primitives.folding import highest, lowest
 from functorch_like.primitives.selection import select_and_gather_add
 from functorch_like.primitives.windowing import (
     FEW,
@@ -38,8 +38,8 @@ from functorch_like.primitives.windowing import (
 
 
 def _window_row(
-    name: str, kind: str, fold: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool], jvp: Any, transpose: Any,
-    *dtype_names: str,
+    name: str, kind: str, fold: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
+    jvp: Any, transpose: Any, *dtype_names: str,
 ) -> Primitive:  # fmt: skip
     """A row that reduces windows: `kind` is the StableHLO operation that folds two elements, `fold` NumPy's."""
 
@@ -149,10 +149,10 @@ def _by_taps(dx: Any, x: Any, out: Any, fill: Any, params: dict[str, Any]) -> An
 _real = lambda dtype: not dtypes.is_complex(dtype)
 _no = No("the extreme of a window is not linear in its elements; differentiate it with its jvp rule")
 reduce_window_max = _window_row(
-    "reduce_window_max", "maximum", np.maximum, lowest, _real, _extreme_jvp(lambda: reduce_window_max, "ge", lowest), _no,
-    "float32", "int32", "bfloat16",
+    "reduce_window_max", "maximum", np.maximum, lowest, _real,
+    _extreme_jvp(lambda: reduce_window_max, "ge", lowest), _no, "float32", "int32", "bfloat16",
 )  # fmt: skip
 reduce_window_min = _window_row(
-    "reduce_window_min", "minimum", np.minimum, highest, _real, _extreme_jvp(lambda: reduce_window_min, "le", highest), _no,
-    "float32", "int32", "bfloat16",
+    "reduce_window_min", "minimum", np.minimum, highest, _real,
+    _extreme_jvp(lambda: reduce_window_min, "le", highest), _no, "float32", "int32", "bfloat16",
 )  # fmt: skip

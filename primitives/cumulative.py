@@ -1,0 +1,161 @@
+"""Floor 6. Running sums, products and extremes along one axis, from its start or (`reverse`) from its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.folding import highest, lowest
+from functorch_like.primitives.indexing import along
+from functorch_like.primitives.windowing import window_attrs, window_params
+
+
+def _row(
+    name: str, kind: str, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
+    jvp: Any, transpose: Any, *dtype_names: str,
+) -> Primitive:  # fmt: skip
+    """A row that folds all prefixes: `kind` is the StableHLO operation that folds two elements, `ufunc` NumPy's."""
+
+    def shape(x: ShapedArray, *, axis: int, reverse: bool = False) -> ShapedArray:
+        if not 0 <= axis < x.ndim:
+            raise ShapeError(f"{x!r} has no axis {axis}", fix=f"use an axis below {x.ndim}")
+        if not takes(x.dtype):
+            raise DtypeError(f"{name} does not take {x!r}", fix="convert it with astype")
+        return x
+
+    def ref(x: Any, *, axis: int, reverse: bool = False) -> Any:
+        wide = x.astype(np.float32) if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype) else x
+        turn = (lambda v: np.flip(v, axis)) if reverse else (lambda v: v)
+        return turn(ufunc.accumulate(turn(wide), axis, dtype=wide.dtype)).astype(x.dtype)
+
+    def lower(e: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
+        (out,) = e.outs
+        if not out.size:
+            return x
+        small = out.dtype in (dtypes.bfloat16, dtypes.float16)  # kept in f32 while it runs
+        wide = out.update(dtype=dtypes.float32) if small else out
+        scalar, n = ShapedArray((), wide.dtype), out.shape[axis]
+        of = lambda this, other: tuple(this if d == axis else other for d in range(out.ndim))
+        params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if reverse else (n - 1, 0), (0, 0)))
+        region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
+        operands = [e.convert(x, wide), e.constant(identity(wide.dtype))]
+        y = e.op("stablehlo.reduce_window", operands, [wide], attrs=window_attrs(e, params), regions=(region,))
+        return e.convert(y, out)
+
+    def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
+        (at,) = dims
+        return row(args[0], axis=axis + (axis >= at), reverse=reverse), at
+
+    def samples() -> list[Sample]:
+        main, *others = dtype_names
+        shapes = [
+            ((5,), 0, False),
+            ((2, 3), 1, True),
+            ((2, 3, 4), 1, False),
+            ((0, 2), 0, False),
+            ((2, 0), 1, True),
+            ((1,), 0, False),
+        ]
+        return [
+            *(Sample((ShapedArray(s, main),), {"axis": a, "reverse": r}) for s, a, r in shapes),
+            *(Sample((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
+        ]
+
+    row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch, samples=samples)
+    return row
+
+
+_number = lambda dtype: dtype != dtypes.bool_
+_real = lambda dtype: not dtypes.is_complex(dtype)
+
+
+# --------------------------------------------------------------------------------------------------------------- sums
+def _sum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    return cumsum(*primals, **params), cumsum(*tangents, **params)
+
+
+cumsum = _row(
+    "cumsum", "add", np.add, lambda dtype: np.zeros((), dtype), _number, _sum_jvp,
+    lambda ct, args, *, axis, reverse=False: [cumsum(ct, axis=axis, reverse=not reverse)],
+    "float32", "int32", "uint8", "complex64", "bfloat16",
+)  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------- products
+def _shift(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
+    """The elements `by` places before each (after each, if reverse); `fill` where there are none."""
+    config = [(0, 0, 0)] * aval_of(x).ndim
+    config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
+    return S.pad(x, S.full((), fill, aval_of(x).dtype), padding_config=tuple(config))
+
+
+def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+    """Pairs (a, da) folded by (ab, da b + a db) over spans of 1, 2, 4, ...: no division, so zeros do no harm."""
+    (p,), (t,) = primals, tangents
+    out, by = cumprod(p, axis=axis, reverse=reverse), 1
+    while by < aval_of(p).shape[axis]:
+        before, change = _shift(p, by, 1, axis, reverse), _shift(t, by, 0, axis, reverse)
+        p, t, by = E.mul(before, p), E.add(E.mul(change, p), E.mul(before, t)), 2 * by
+    return out, t
+
+
+cumprod = _row(
+    "cumprod", "multiply", np.multiply, lambda dtype: np.ones((), dtype), _number, _prod_jvp,
+    No("a running product is not linear in its elements; differentiate it with its jvp rule"),
+    "float32", "int32", "complex64", "bfloat16",
+)  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------- extremes
+def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+        """The tangent of the element that set the record; of equal ones, the first."""
+        (x,), (dx,) = primals, tangents
+        out = row()(x, axis=axis, reverse=reverse)
+        aval = aval_of(x)
+        if not aval.size:
+            return out, None
+        first = aval.shape[axis] - 1 if reverse else 0
+        places = S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=axis)
+        record = beats(x, _shift(out, 1, 0, axis, reverse))
+        known = S.full(aval.shape, first, np.dtype(np.int32))
+        setting = E.select_n(record, known, places)
+        holder = (cummin if reverse else cummax)(setting, axis=axis, reverse=reverse)
+        return out, along(dx, holder, axis, unique=False)
+
+    return jvp
+
+
+_no = No("a running extreme is not linear in its elements; differentiate it with its jvp rule")
+cummax = _row(
+    "cummax",
+    "maximum",
+    np.maximum,
+    lowest,
+    _real,
+    _extreme_jvp(lambda: cummax, E.gt),
+    _no,
+    "float32",
+    "int32",
+    "bfloat16",
+)
+cummin = _row(
+    "cummin",
+    "minimum",
+    np.minimum,
+    highest,
+    _real,
+    _extreme_jvp(lambda: cummin, E.lt),
+    _no,
+    "float32",
+    "int32",
+    "bfloat16",
+)
