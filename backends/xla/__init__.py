@@ -20,11 +20,11 @@ from functorch_like.backends.xla.arrays import (
     to_numpy,
 )
 from functorch_like.backends.xla.client import default_backend, default_device, devices, find_device, local_devices
-from functorch_like.backends.xla.config import Setting, config, settings
+from functorch_like.backends.xla.compile_options import options
+from functorch_like.backends.xla.configuration import Setting, config, settings
+from functorch_like.backends.xla.dispatch import PjitFunction, function
 from functorch_like.backends.xla.executable import Executable, compile
-from functorch_like.backends.xla.function import PjitFunction, function
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
-from functorch_like.backends.xla.options import options
 from functorch_like.backends.xla.pytree import (
     DictKey,
     FlattenedIndexKey,

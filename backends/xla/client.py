@@ -3,7 +3,7 @@
 Environment variables, read when the first device is asked for:
     FT_PLATFORM     "cpu" or "gpu": use this platform alone. Unset: a GPU if there is one, and the CPU.
     FT_CPU_ASYNC    "1": compiled calls on the CPU return before they have finished. Off by default: a NumPy array
-                    passed in is not copied, so with it on, C++ may not be handed NumPy arrays directly (`function.py`).
+                    passed in is not copied, so with it on, C++ may not be handed NumPy arrays directly (`dispatch.py`).
     FT_CPU_DEVICES  how many devices the CPU shows itself as. 1 by default.
 """
 
@@ -13,7 +13,7 @@ import os
 import threading
 from typing import Any
 
-from functorch_like.backends.xla import config, cuda, stubs
+from functorch_like.backends.xla import configuration, cuda, stubs
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
 
@@ -124,12 +124,12 @@ def _after_fork() -> None:
     _lock = threading.RLock()
     stubs.stubbed.renew()
     if _clients:
-        config.forked.set_global(True)
+        configuration.forked.set_global(True)
 
 
 def check_not_forked() -> None:
     """Raise in the child of a fork of a process that had already started XLA."""
-    if config.forked.value:
+    if configuration.forked.value:
         raise FtError(
             "this process was forked from one that had already started XLA, whose threads did not come along",
             fix="start workers with multiprocessing.get_context('spawn'), or fork before the first array is made",

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import arrays, cache, client, counters, sharding
-from functorch_like.backends.xla import options as compile_options
+from functorch_like.backends.xla import arrays, cache, client, compile_options, counters, sharding
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
-from functorch_like.errors import CompileError, DeviceError
+from functorch_like.errors import ArgumentError, CompileError, DeviceError
 
 # TRAP: C++ reads these by name from a tuple subclass; any other kind of object ends in std::bad_cast.
 _FastPath = namedtuple(
@@ -32,13 +31,16 @@ class Executable:
     Attributes:
         device: where it runs.
         name: of the module.
-        out_avals: of its results.
+        in_avals, out_avals: of its arguments and results.
     """
 
-    __slots__ = ("_handlers", "_inner", "_sharding", "device", "name", "out_avals")
+    __slots__ = ("_handlers", "_inner", "_sharding", "device", "in_avals", "name", "out_avals")
 
-    def __init__(self, inner: Any, device: Any, out_avals: Sequence[ShapedArray], name: str) -> None:
+    def __init__(
+        self, inner: Any, device: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str
+    ) -> None:
         self._inner, self.device, self.name = inner, device, name
+        self.in_avals = list(in_avals)
         self._sharding = sharding.single(device)
         self.out_avals = list(out_avals)
         self._handlers: dict[bool, list[Any]] = {}
@@ -56,8 +58,16 @@ class Executable:
         Raises:
             DonatedError: for an array whose memory is gone.
             DeviceError: for an array committed to another device. Others are copied over.
+            ArgumentError: for arguments of other shapes or dtypes than the program's.
         """
         ready = [a if type(a) is ArrayImpl and a._sharding is self._sharding else self._bring(a) for a in args]
+        # TRAP: C++ compares sizes in bytes and nothing else; an i32 array would be read as f32.
+        for a, wanted in zip(ready, self.in_avals, strict=False):
+            aval = a.aval
+            if aval is not wanted and aval.strong() is not wanted:
+                raise self._mismatch(ready)
+        if len(ready) != len(self.in_avals):
+            raise self._mismatch(ready)
         try:
             return self._inner.execute_sharded(ready).consume_with_handlers(self._results(out_avals, committed))
         except (JaxRuntimeError, ValueError) as error:
@@ -78,6 +88,13 @@ class Executable:
                 fix="device_put the arguments to one device",
             )
         return arrays.device_put(x, self.device)
+
+    def _mismatch(self, given: Sequence[Any]) -> ArgumentError:
+        listed = ", ".join(repr(a.aval) for a in given)
+        return ArgumentError(
+            f"the program {self.name!r} takes ({', '.join(map(repr, self.in_avals))}), got ({listed})",
+            fix="pass what it was compiled for, or compile another",
+        )
 
     def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
         if out_avals is not None and list(out_avals) != self.out_avals:
@@ -105,7 +122,7 @@ class Executable:
             committed: whether the results are bound to the device.
         """
         avals = self.out_avals if out_avals is None else list(out_avals)
-        taken = self._inner_arity() if kept is None else sum(kept)
+        taken = len(self.in_avals)
         return _FastPath(
             self._inner,
             out_tree,
@@ -117,9 +134,6 @@ class Executable:
             [None] * taken,
             list(const_args),
         )
-
-    def _inner_arity(self) -> int:
-        return len(self._inner.get_parameter_layouts())
 
     # -------------------------------------------------------------------------------------------------- looking inside
     def cost_analysis(self) -> dict[str, float]:
@@ -171,14 +185,16 @@ def compile(
     Raises:
         CompileError: where XLA refuses, quoting it.
     """
+    from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
+
     client.check_not_forked()
     device = client.default_device() if device is None else device
     inner = _compile(module, device, options, name)
-    return Executable(inner, device, out_avals, name)
+    return Executable(inner, device, mlir.argument_avals(module), out_avals, name)
 
 
 def _compile(module: Any, device: Any, overrides: dict[str, Any] | None, name: str) -> Any:
-    from functorch_like.backends.xla import mlir  # 40 ms, and whoever has a module has paid them
+    from functorch_like.backends.xla import mlir
 
     while True:
         chosen = compile_options.options(device, overrides)

@@ -12,10 +12,12 @@ import threading
 from functools import lru_cache
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
+from functorch_like.avals import ShapedArray
 from functorch_like.errors import CompileError, DtypeError
 
 lock = threading.RLock()
@@ -56,6 +58,7 @@ _ELEMENTS = {
     "float8_e5m2fnuz": "f8E5M2FNUZ",
     "float8_e8m0fnu": "f8E8M0FNU",
 }
+_DTYPES = {text: np.dtype(getattr(ml_dtypes, name, name)) for name, text in _ELEMENTS.items()}
 
 
 @lru_cache(None)
@@ -156,6 +159,14 @@ def _uniform(bits: np.ndarray[Any, Any]) -> bool:
     return bool((bits == bits[0]).all())
 
 
+def argument_avals(module: ir.Module) -> list[ShapedArray]:
+    """What the module's `main` takes."""
+    with lock:
+        main = module.body.operations[0]  # `build` writes it first
+        taken = main.attributes["function_type"].value.inputs
+        return [ShapedArray(tuple(each.shape), _DTYPES[str(each.element_type)]) for each in taken]
+
+
 def bytecode(module: ir.Module) -> bytes:
     """The module in MLIR's binary form."""
     with lock:
@@ -173,7 +184,10 @@ def anonymous_bytecode(module: ir.Module) -> bytes:
     """The same without the user's lines: what the program computes, and nothing else."""
     with lock, context:
         copied = module.operation.clone()
-        _stripping().run(copied.operation)
+        try:
+            _stripping().run(copied.operation)  # verifies it too
+        except ir.MLIRError as error:
+            raise _invalid(error) from error
         buffer = io.BytesIO()
         copied.operation.write_bytecode(buffer)
         return buffer.getvalue()
@@ -191,7 +205,11 @@ def verify(module: ir.Module) -> None:
         try:
             module.operation.verify()
         except ir.MLIRError as error:
-            raise CompileError(f"the lowered module is not valid: {error}") from error
+            raise _invalid(error) from error
+
+
+def _invalid(error: Exception) -> CompileError:
+    return CompileError(f"the lowered module is not valid StableHLO: {error}")
 
 
 def _after_fork() -> None:

@@ -1,0 +1,189 @@
+"""The on-disk cache: what hits, what misses, and what is never trusted."""
+
+import os
+import stat
+import warnings
+
+import numpy as np
+import pytest
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.backends.xla import cache
+
+F8 = ShapedArray((8,), np.float32)
+pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only programs for the CPU are kept")
+
+
+@pytest.fixture
+def use(monkeypatch):
+    """Set the environment as a new process would find it."""
+
+    def use(**environment):
+        for name in ("FT_CACHE", "FT_CACHE_DIR", "FT_CACHE_MAX_BYTES"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, str(value))
+        cache.directory.cache_clear()
+
+    yield use
+    monkeypatch.undo()
+    cache.directory.cache_clear()
+
+
+@pytest.fixture
+def folder(use, tmp_path):
+    use(FT_CACHE_DIR=tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+def compile(number=1.0, line=1, options=None):
+    """Compile `x + number`; what it did, and the result for zeros."""
+
+    def body(e, x):
+        e.location("/home/me/model.py", line, "model")
+        return [e.op("stablehlo.add", [x, e.full(number, F8)], [F8])]
+
+    before = xla.counters.snapshot()
+    program = xla.compile(xla.build("f", [F8], body), out_avals=[F8], options=options)
+    result = xla.to_numpy(program.execute([np.zeros(8, np.float32)])[0])
+    assert result.tolist() == [number] * 8
+    grown = xla.counters.since(before)
+    return {name: grown.get(name, 0) for name in ("compiles", "cache_hits", "cache_writes")}
+
+
+COMPILED = {"compiles": 1, "cache_hits": 0, "cache_writes": 1}
+LOADED = {"compiles": 0, "cache_hits": 1, "cache_writes": 0}
+
+
+def test_second_time_is_loaded(folder):
+    assert compile() == COMPILED and compile() == LOADED and compile(2.0) == COMPILED
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+
+
+def test_the_users_lines_do_not_split_it(folder):
+    assert compile(line=1) == COMPILED and compile(line=99) == LOADED
+
+
+def test_options_version_and_processor_split_it(folder, monkeypatch):
+    assert compile() == COMPILED
+    assert compile(options={"xla_backend_optimization_level": 0}) == COMPILED
+    monkeypatch.setattr(cache, "_processor", lambda: b"another one")
+    assert compile() == COMPILED
+    monkeypatch.setattr(cache, "FULL_VERSION", "0.0.1")
+    assert compile() == COMPILED
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda b: b"",
+        lambda b: b"garbage",
+        lambda b: b[: len(b) // 2],
+        lambda b: b[:-1],
+        lambda b: b + b"x",
+        lambda b: b[:200] + bytes([b[200] ^ 1]) + b[201:],
+        lambda b: b[:-200] + bytes([b[-200] ^ 1]) + b[-199:],
+    ],
+)
+def test_damaged_files_are_compiled_again(folder, damage):
+    compile()
+    (file,) = folder.iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(damage(whole))
+    assert compile() == COMPILED and compile() == LOADED
+    assert [f.name for f in folder.iterdir()] == [file.name]
+
+
+def test_whole_files_with_nonsense_inside(folder):
+    compile()
+    (file,) = folder.iterdir()
+    body = b"no executable"
+    file.write_bytes(cache._MAGIC + cache.hashlib.sha256(body).digest() + body)
+    assert compile() == COMPILED and compile() == LOADED
+
+
+def test_turned_off(use, tmp_path):
+    use(FT_CACHE="0", FT_CACHE_DIR=tmp_path / "cache")
+    assert compile()["compiles"] == compile()["compiles"] == 1
+    assert not (tmp_path / "cache").exists()
+
+
+def test_where(use, tmp_path):
+    use(XDG_CACHE_HOME=tmp_path)
+    assert cache.directory() == tmp_path / "functorch_like"
+    use(XDG_CACHE_HOME="relative", HOME=tmp_path / "home")
+    assert cache.directory() == tmp_path / "home" / ".cache" / "functorch_like"
+
+
+def test_a_directory_open_to_others_is_not_used(use, tmp_path):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    use(FT_CACHE_DIR=tmp_path / "open")
+    with pytest.warns(UserWarning, match=r"open to other users \(mode 0777\)"):
+        compile()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # told once
+        assert compile()["compiles"] == 1
+    assert list((tmp_path / "open").iterdir()) == []
+
+
+def test_a_directory_of_somebody_else_is_not_used(use, tmp_path, monkeypatch):
+    use(FT_CACHE_DIR=tmp_path)
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+    with pytest.warns(UserWarning, match="belongs to another user"):
+        assert cache.directory() is None
+
+
+def test_a_path_that_is_a_file(use, tmp_path):
+    (tmp_path / "file").write_text("")
+    use(FT_CACHE_DIR=tmp_path / "file")
+    with pytest.warns(UserWarning, match="Set FT_CACHE_DIR"):
+        assert compile()["compiles"] == 1
+
+
+def test_a_full_disk_stops_nothing(folder, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    assert compile() == {"compiles": 1, "cache_hits": 0, "cache_writes": 0}
+
+
+def test_half_written_files_are_not_left(folder, monkeypatch):
+    def fails(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(cache.os, "replace", fails)
+    assert compile()["cache_writes"] == 0 and list(folder.iterdir()) == []
+
+
+def test_sweeping_removes_what_was_not_used_for_longest(folder, monkeypatch):
+    for i in range(4):
+        compile(float(i))
+    files = sorted(folder.iterdir(), key=lambda f: f.stat().st_mtime_ns)
+    for age, file in enumerate(files):
+        os.utime(file, (1000 + age, 1000 + age))
+    assert compile(0.0) == LOADED  # the first one has just been used
+    sizes = [file.stat().st_size for file in files]
+    monkeypatch.setenv("FT_CACHE_MAX_BYTES", str(sum(sizes) - 1))
+    cache.sweep(folder)
+    assert files[0].exists() and not files[1].exists() and files[3].exists()
+
+
+def test_a_second_process_hits(run, tmp_path):
+    text = """
+    import numpy as np
+    from functorch_like.avals import ShapedArray
+    from functorch_like.backends import xla
+    aval = ShapedArray((8,), np.float32)
+    module = xla.build("f", [aval], lambda e, a: [e.op("stablehlo.sine", [a], [aval])])
+    program = xla.compile(module, out_avals=[aval])
+    assert np.allclose(program.execute([np.ones(8, np.float32)])[0], np.sin(1))
+    print(xla.counters.compiles, xla.counters.cache_hits)
+    """
+    place = {"FT_CACHE": "1", "FT_CACHE_DIR": str(tmp_path / "cache"), "FT_PLATFORM": "cpu"}
+    assert run(text, **place) == "1 0" and run(text, **place) == "0 1"
+    assert run(text, **place, XLA_FLAGS="--xla_cpu_prefer_vector_width=512") == "1 0"

@@ -1,0 +1,148 @@
+import numpy as np
+import pytest
+
+from functorch_like.backends import xla
+from functorch_like.errors import DeviceError
+
+
+def test_devices_and_their_names():
+    assert xla.default_backend() in ("cpu", "gpu")
+    assert xla.default_device() is xla.devices()[0] is xla.find_device(None)
+    cpu = xla.devices("cpu")[0]
+    assert xla.find_device("cpu") is xla.find_device("CPU:0") is xla.find_device(cpu) is cpu
+    assert cpu in xla.local_devices("cpu")
+
+
+@pytest.mark.parametrize("spec", ["tpu", "cpu:99", "cpu:x", "cpu:-1", 3])
+def test_missing_devices_are_told_from_those_there_are(spec):
+    with pytest.raises(DeviceError, match=r"is no device|there is no device") as caught:
+        xla.find_device(spec)
+    assert '"cpu:0"' in str(caught.value)
+
+
+def test_missing_platform():
+    with pytest.raises(DeviceError, match="no platform 'tpu'") as caught:
+        xla.devices("tpu")
+    assert '"cpu:0"' in str(caught.value)
+
+
+def test_environment(run):
+    text = "from functorch_like.backends import xla; print(xla.default_backend(), xla.devices())"
+    assert run(text, FT_PLATFORM="cpu") == "cpu [CpuDevice(id=0)]"
+    assert run(text, FT_PLATFORM="cpu", FT_CPU_DEVICES="2") == "cpu [CpuDevice(id=0), CpuDevice(id=1)]"
+    assert "FT_PLATFORM='abacus' is no platform" in run(text, fails=True, FT_PLATFORM="abacus")
+    assert "FT_CPU_DEVICES='no'" in run(text, fails=True, FT_PLATFORM="cpu", FT_CPU_DEVICES="no")
+
+
+def test_two_devices(run):
+    """TRAP: C++ would move an array of another device, or crash, without a word."""
+    text = """
+    import numpy as np
+    from functorch_like.avals import ShapedArray
+    from functorch_like.backends import xla
+    from functorch_like.errors import DeviceError
+    one, two = xla.devices()
+    x = xla.device_put(np.arange(3.0))
+    y = xla.device_put(x, two)
+    assert xla.device_of(y) is two and y._committed and xla.to_numpy(y).tolist() == [0, 1, 2]
+    assert xla.device_put(y) is y
+    module = xla.build("f", [x.aval] * 2, lambda e, a, b: [e.op("stablehlo.add", [a, b], [x.aval])])
+    programs = [xla.compile(module, device=d, out_avals=[x.aval], name="f") for d in (one, two)]
+    r = programs[1].execute([x, y], committed=True)[0]  # x is not committed, so it may move
+    assert xla.device_of(r) is two and r._committed and xla.to_numpy(r).tolist() == [0, 2, 4]
+    for program, args in ((programs[0], [x, y]), (programs[1], [xla.device_put(x, one), y])):
+        try:
+            program.execute(args)
+        except DeviceError as error:
+            print(error.reason)
+    print(xla.counters.device_to_device)
+    """
+    first, second, moved = run(text, FT_PLATFORM="cpu", FT_CPU_DEVICES="2").split("\n")
+    assert "'f' runs on cpu:0, and its argument f64[3] is bound to cpu:1" in first
+    assert "'f' runs on cpu:1, and its argument f64[3] is bound to cpu:0" in second
+    assert moved == "2"
+
+
+def test_many_threads_start_one_client(run):
+    text = """
+    import threading, numpy as np
+    from functorch_like.backends import xla
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(xla.device_put(np.ones(3)))) for _ in range(8)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    print(len(found), len({id(xla.device_of(a).client) for a in found}))
+    """
+    assert run(text) == "8 1"
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_fork(run):
+    """The child of a process that had started XLA is refused, in place of waiting for ever; values can be read."""
+    text = """
+    import os, sys, warnings, numpy as np
+    warnings.simplefilter("ignore")
+    from functorch_like.avals import ShapedArray
+    from functorch_like.backends import xla
+    from functorch_like.errors import FtError
+    x = xla.device_put(np.ones(3))
+    program = xla.compile(xla.build("f", [x.aval], lambda e, a: [a]), out_avals=[x.aval])
+    f = xla.function("f", None, lambda a: (program.execute([a])[0], program.fastpath(xla.leaf_structure), False))
+    f(x)
+    if os.fork() == 0:
+        told = []
+        for use in (lambda: xla.device_put(np.ones(3)), lambda: f(x), lambda: f(x)):
+            try:
+                use()
+            except FtError as error:
+                told.append("spawn" in str(error))
+        print(told, xla.to_numpy(x).tolist())
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+    print(xla.to_numpy(f(x)).tolist())
+    """
+    assert run(text) == "[True, True, True] [1.0, 1.0, 1.0]\n[1.0, 1.0, 1.0]"
+
+
+def test_fork_before_the_first_array(run):
+    text = """
+    import os, warnings, numpy as np
+    warnings.simplefilter("ignore")
+    from functorch_like.backends import xla
+    if os.fork() == 0:
+        print(xla.to_numpy(xla.device_put(np.ones(2))).tolist(), flush=True)
+        os._exit(0)
+    os.wait()
+    """
+    assert run(text) == "[1.0, 1.0]"
+
+
+def test_no_plugin_is_no_error(monkeypatch):
+    from functorch_like.backends.xla import cuda
+
+    monkeypatch.setattr(cuda, "find_plugin", lambda: None)
+    assert cuda.make_client() is None
+    with pytest.raises(DeviceError, match="the CUDA plugin is not installed"):
+        cuda.make_client(required=True)
+
+
+def test_plugin_is_found_without_importing_it(monkeypatch, tmp_path):
+    from functorch_like.backends.xla import cuda
+
+    folder = tmp_path / "jax_plugins" / "xla_cuda12"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("raise AssertionError('imported')")
+    (folder / "xla_cuda_plugin.so").write_bytes(b"no library")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cuda.find_plugin() == folder / "xla_cuda_plugin.so"
+    monkeypatch.setattr(cuda, "_has_device", lambda: False)
+    assert cuda.make_client() is None
+    with pytest.raises(DeviceError, match="no GPU is visible"):
+        cuda.make_client(required=True)
+    monkeypatch.setattr(cuda, "_has_device", lambda: True)
+    with pytest.warns(UserWarning, match="does not start, so the CPU is used"):
+        assert cuda.make_client() is None
+
+
+def test_host_values_move_in(double):
+    assert xla.to_numpy(double.execute([np.ones(8, np.float32)])[0]).tolist() == [2] * 8
