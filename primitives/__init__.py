@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p,
-    logistic, nextafter, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+    logistic, nextafter, one_minus_square, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
 )
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
@@ -20,6 +20,7 @@ from functorch_like.primitives.comparison import clamp, eq, ge, gt, is_finite, l
 from functorch_like.primitives.complexes import complex, conj, imag, neg, real
 from functorch_like.primitives.contract import dot_general
 from functorch_like.primitives.convolution import conv_general_dilated
+from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.random_bits import threefry2x32
@@ -28,10 +29,14 @@ from functorch_like.primitives.reductions import (
 )
 from functorch_like.primitives.rows import add
 from functorch_like.primitives.scatter import scatter_max, scatter_min, scatter_mul
+from functorch_like.primitives.selection import select_and_scatter_add
 from functorch_like.primitives.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
 from functorch_like.primitives.slicing import dynamic_slice, dynamic_update_slice, gather, scatter
 from functorch_like.primitives.sorting import sort
 from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
 from functorch_like.primitives.structure import (
     concatenate, convert_element_type, copy, iota, rev, stop_gradient,
+)
+from functorch_like.primitives.windows import (
+    reduce_window_max, reduce_window_min, reduce_window_sum, select_and_gather_add,
 )

@@ -13,7 +13,7 @@ from functorch_like.primitives import higher as higher
 
 def table() -> str:
     """All rows: name, family, and which columns are filled."""
-    lines = [("primitive", "family", *COLUMNS, "samples")]
+    lines: list[tuple[str, ...]] = [("primitive", "family", *COLUMNS, "samples")]
     for row in sorted(TABLE.values(), key=lambda row: (row.family, row.name)):
         marks = ("-" if isinstance(getattr(row, column), No) else "x" for column in COLUMNS)
         lines.append((row.name, row.family, *marks, str(len(row.samples()))))

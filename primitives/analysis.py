@@ -64,10 +64,16 @@ nextafter = binary("nextafter", np.nextafter, "chlo.next_after", lambda g, x, y,
 
 
 # ---------------------------------------------------------------------------------------- exponentials and logarithms
-def _one_minus_square(x: Any) -> Any:
-    """1 - x**2 without cancellation near 1."""
-    one = full_like(x, 1)
-    return mul(sub(one, x), add(one, x))
+def _one_minus_square_lower(e: Any, x: Any) -> Any:
+    one = e.full(1, e.outs[0])
+    factors = [e.op(f"stablehlo.{op}", [one, x], e.outs) for op in ("subtract", "add")]
+    return e.op("stablehlo.multiply", factors, e.outs)
+
+
+#: 1 - x**2 without cancellation near 1: the slope of tanh by its result, and part of several other slopes.
+one_minus_square = unary(
+    "one_minus_square", lambda x: (1 - x) * (1 + x), _one_minus_square_lower, lambda g, x, y: mul(g, neg(add(x, x)))
+)
 
 
 def _logistic_ref(x: np.ndarray) -> Any:
@@ -96,20 +102,20 @@ asin = unary(
     "asin",
     np.arcsin,
     following("chlo.asin", "imag"),
-    lambda g, x, y: mul(g, rsqrt(_one_minus_square(x))),
+    lambda g, x, y: mul(g, rsqrt(one_minus_square(x))),
     domain=(-0.9, 0.9),
 )
 acos = unary(
     "acos",
     np.arccos,
     following("chlo.acos", "imag", opposite=True),
-    lambda g, x, y: mul(g, neg(rsqrt(_one_minus_square(x)))),
+    lambda g, x, y: mul(g, neg(rsqrt(one_minus_square(x)))),
     domain=(-0.9, 0.9),
 )
 atan = unary("atan", np.arctan, following("chlo.atan", "real"), lambda g, x, y: div(g, add(full_like(x, 1), square(x))))
 sinh = unary("sinh", np.sinh, circular("chlo.sinh", False, True), lambda g, x, y: mul(g, cosh(x)))
 cosh = unary("cosh", np.cosh, circular("chlo.cosh", False, False), lambda g, x, y: mul(g, sinh(x)))
-tanh = unary("tanh", np.tanh, "tanh", lambda g, x, y: mul(g, _one_minus_square(y)))
+tanh = unary("tanh", np.tanh, "tanh", lambda g, x, y: mul(g, one_minus_square(y)))
 asinh = unary(
     "asinh", np.arcsinh, following("chlo.asinh", "real"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
 )
@@ -120,7 +126,7 @@ atanh = unary(
     "atanh",
     np.arctanh,
     following("chlo.atanh", "imag"),
-    lambda g, x, y: div(g, _one_minus_square(x)),
+    lambda g, x, y: div(g, one_minus_square(x)),
     domain=(-0.9, 0.9),
 )
 

@@ -34,6 +34,18 @@ def _sub_transpose(ct: Any, args: Any) -> list[Any]:
     return [ct if isinstance(args[0], Lin) else None, neg(ct) if isinstance(args[1], Lin) else None]
 
 
+def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
+    (x, y), (first, second) = primals, tangents
+    z = mul(x, y)
+    if second is None:
+        return z, mul(first, y)
+    if first is None:
+        return z, mul(x, second)
+    if x is y and first is second:  # a square has one linear row, not three
+        return z, mul(first, add(x, x))
+    return z, add(mul(first, y), mul(x, second))
+
+
 def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     x, y = args
     if isinstance(y, Lin):  # of two unknown operands the product is linear where it is nothing at all
@@ -42,9 +54,7 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
 
 
 sub = elementwise("sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose)
-mul = binary(
-    "mul", np.multiply, "multiply", lambda g, x, y, z: mul(g, y), lambda g, x, y, z: mul(x, g), transpose=_mul_transpose
-)
+mul = elementwise("mul", np.multiply, "multiply", count=2, takes="fciu", jvp=_mul_jvp, transpose=_mul_transpose)
 
 
 # ------------------------------------------------------------------------------------------------------------ division

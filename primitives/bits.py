@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from functorch_like import dtypes
@@ -109,7 +108,7 @@ bitcast_convert_type = Primitive(
             ((3,), "float64", "int64"),
             ((3,), "int8", "uint8"), ((3,), "float32", "uint8"), ((3, 2), "uint16", "uint32"),
             ((3,), "uint64", "uint32"),
-            ((3,), ml_dtypes.bfloat16, "uint16"), ((2,), "float16", "int16"),
+            ((3,), dtypes.bfloat16, "uint16"), ((2,), "float16", "int16"),
         ]
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Floor 6. All elementwise rows under one roof: `from functorch_like.primitives.elementwise import add`."""
+"""Floor 4. All elementwise rows under one roof: `from functorch_like.primitives.elementwise import add`."""
 
 # ruff: noqa: F401, I001
 # fmt: off
@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p, logistic,
-    nextafter, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+    nextafter, one_minus_square, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
 )
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,

@@ -1,4 +1,4 @@
-"""Floor 5. Rows that move data: joining, reversing, counting, converting; and those of `shapes` and `padding`."""
+"""Floor 4. Rows that move data: joining, reversing, counting, converting; and those of `shapes` and `padding`."""
 
 from __future__ import annotations
 
