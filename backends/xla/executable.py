@@ -62,12 +62,9 @@ class Executable:
         """
         ready = [a if type(a) is ArrayImpl and a._sharding is self._sharding else self._bring(a) for a in args]
         # TRAP: C++ compares sizes in bytes and nothing else; an i32 array would be read as f32.
-        for a, wanted in zip(ready, self.in_avals, strict=False):
-            aval = a.aval
-            if aval is not wanted and aval.strong() is not wanted:
-                raise self._mismatch(ready)
-        if len(ready) != len(self.in_avals):
-            raise self._mismatch(ready)
+        avals = [a.aval for a in ready]
+        if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:
+            raise self._mismatch(avals)
         try:
             return self._inner.execute_sharded(ready).consume_with_handlers(self._results(out_avals, committed))
         except (JaxRuntimeError, ValueError) as error:
@@ -89,10 +86,10 @@ class Executable:
             )
         return arrays.device_put(x, self.device)
 
-    def _mismatch(self, given: Sequence[Any]) -> ArgumentError:
-        listed = ", ".join(repr(a.aval) for a in given)
+    def _mismatch(self, given: Sequence[ShapedArray]) -> ArgumentError:
+        wanted, got = (", ".join(map(repr, avals)) for avals in (self.in_avals, given))
         return ArgumentError(
-            f"the program {self.name!r} takes ({', '.join(map(repr, self.in_avals))}), got ({listed})",
+            f"the program {self.name!r} takes ({wanted}), got ({got})",
             fix="pass what it was compiled for, or compile another",
         )
 
