@@ -24,6 +24,8 @@ from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.contract import check_precision, precision_config
+from functorch_like.primitives.convolution_cpu import Conv, lower_cpu
+from functorch_like.primitives.windowing import dilated, window_count
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -32,16 +34,6 @@ class ConvDimensionNumbers(NamedTuple):
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]
     out_spec: tuple[int, ...]
-
-
-def dilated(n: int, dilation: int) -> int:
-    """The length of n elements with dilation - 1 holes between neighbours."""
-    return (n - 1) * dilation + 1 if n else 0
-
-
-def window_count(n: int, lo: int, hi: int, window: int, stride: int) -> int:
-    """How many windows fit into n elements padded by lo and hi."""
-    return max((lo + n + hi - window) // stride + 1, 0)
 
 
 def _shape(
@@ -136,14 +128,17 @@ def _ref(
     return y.transpose(np.argsort(os)).astype(out) if n >= 0 else y
 
 
-def _lower(
-    e: Any, lhs: Any, rhs: Any, *, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any,
-    dimension_numbers: Any, feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
-    (out,) = e.outs
-    if not out.size or any(not a.size for a in e.ins):
+def _lower(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+    (left, right), (out,) = e.ins, e.outs
+    params = {"feature_group_count": 1, "batch_group_count": 1} | params
+    if not out.size or not left.size or not right.size:
         return e.full(0, out)
+    faster = lower_cpu(Conv(e, lhs, rhs, left, right, out, params), _plain) if e.platform == "cpu" else None
+    return _plain(e, lhs, rhs, out, params) if faster is None else faster
+
+
+def _plain(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, Any]) -> Any:
+    """StableHLO's own convolution."""
 
     def spec(dims: Sequence[int], first: str, second: str) -> str:
         names = [""] * len(dims)
@@ -151,20 +146,20 @@ def _lower(
             names[d] = name
         return f"[{', '.join(names)}]"
 
-    ls, rs, os = dimension_numbers
+    ls, rs, os = params["dimension_numbers"]
     n = len(ls) - 2
     attrs = {
-        "window_strides": e.i64s(window_strides),
-        "padding": e.dense_i64(np.reshape(np.array(padding, np.int64), (n, 2))),
-        "lhs_dilation": e.i64s(lhs_dilation),
-        "rhs_dilation": e.i64s(rhs_dilation),
+        "window_strides": e.i64s(params["window_strides"]),
+        "padding": e.dense_i64(np.reshape(np.array(params["padding"], np.int64), (n, 2))),
+        "lhs_dilation": e.i64s(params["lhs_dilation"]),
+        "rhs_dilation": e.i64s(params["rhs_dilation"]),
         "window_reversal": e.bools([False] * n),
         "dimension_numbers": e.attr(
             f"#stablehlo.conv<{spec(ls, 'b', 'f')}x{spec(rs, 'o', 'i')}->{spec(os, 'b', 'f')}>"
         ),
-        "feature_group_count": e.i64(feature_group_count),
-        "batch_group_count": e.i64(batch_group_count),
-        "precision_config": precision_config(e, precision),
+        "feature_group_count": e.i64(params["feature_group_count"]),
+        "batch_group_count": e.i64(params["batch_group_count"]),
+        "precision_config": precision_config(e, params.get("precision")),
     }
     return e.op("stablehlo.convolution", [lhs, rhs], [out], attrs=attrs)
 
@@ -296,6 +291,12 @@ def _samples() -> list[Sample]:
         one((2, 4, 5), (6, 2, 2), feature_group_count=2, window_strides=(2,), rhs_dilation=(2,), padding=((1, 1),)),
         one((2, 4, 5), (4, 1, 3), feature_group_count=4, padding=((1, 1),)),
         one((4, 3, 5), (6, 3, 2), batch_group_count=2, window_strides=(2,)),
+        one((4, 3, 5), (4, 3, 3), batch_group_count=4, padding=((1, 0),)),
+        one((2, 34, 5), (34, 2, 4), feature_group_count=17),
+        one((34, 2, 5), (34, 2, 4), batch_group_count=17),
+        one((2, 3, 4, 2), (5, 3, 1, 1)),
+        one((2, 3, 4, 2), (5, 3, 4, 2)),
+        one((2, 4, 2, 3), (1, 1, 3, 5), ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))),
         one((2, 3, 5), (4, 3, 2), precision="highest", preferred_element_type=dtypes.float64),
         one((0, 3, 5), (4, 3, 2)),
         one((2, 3, 1), (4, 3, 2)),

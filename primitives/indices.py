@@ -91,7 +91,7 @@ def check_window(
     pairs = list(zip(operand_batch, indices_batch, strict=False))
     if len(operand_batch) != len(indices_batch) or any(operand.shape[i] != indices.shape[j] for i, j in pairs):
         raise ShapeError(
-            f"batching dimensions {tuple(operand_batch)} of {operand!r} and {tuple(indices_batch)} of {indices!r} clash",
+            f"batching dimensions {tuple(operand_batch)} of {operand!r}, {tuple(indices_batch)} of {indices!r} differ",
             fix=fix,
         )
 

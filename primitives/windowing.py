@@ -13,7 +13,17 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.convolution import dilated, window_count
+
+
+def dilated(n: int, dilation: int) -> int:
+    """The length of n elements with dilation - 1 holes between neighbours."""
+    return (n - 1) * dilation + 1 if n else 0
+
+
+def window_count(n: int, lo: int, hi: int, window: int, stride: int) -> int:
+    """How many windows fit into n elements padded by lo and hi."""
+    return max((lo + n + hi - window) // stride + 1, 0)
+
 
 NAMES = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
 

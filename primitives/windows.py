@@ -19,13 +19,13 @@ from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.convolution import dilated
 from functorch_like.primitives.folding import highest, lowest
 from functorch_like.primitives.selection import select_and_gather_add
 from functorch_like.primitives.windowing import (
     FEW,
     NAMES,
     batched_params,
+    dilated,
     disjoint,
     emit_tap,
     padded,
