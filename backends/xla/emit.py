@@ -135,7 +135,7 @@ class Emitter(Attributes):
 
     def call(self, symbol: str, operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value]:
         """Call a function of this module."""
-        attrs = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
+        attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
         results = [_types[aval] for aval in out_avals]
         return list(_create("func.call", results, operands, attrs, None, 0, self._location, self._ip).results)
 

@@ -129,7 +129,7 @@ def location(file: str, line: int, function: str) -> ir.Location:
 @lru_cache(4096)
 def splat(dtype: np.dtype[Any], shape: tuple[int, ...], element: bytes) -> ir.Attribute:
     """One element, by its bytes, in every place."""
-    bits = np.frombuffer(element, _STORAGE[dtype.itemsize])
+    bits: Any = np.frombuffer(element, _STORAGE[dtype.itemsize])
     return ir.DenseElementsAttr.get(bits, type=element_type(dtype), shape=shape, context=context)
 
 
@@ -144,7 +144,7 @@ def dense(value: np.ndarray[Any, Any]) -> ir.Attribute:
     if math.prod(shape) == 0:
         sizes = "".join(f"{n}x" for n in shape)
         return parsed(f"dense<> : tensor<{sizes}{element_type(dtype)}>")
-    bits = value.reshape(-1).view(_STORAGE[dtype.itemsize])
+    bits: Any = value.reshape(-1).view(_STORAGE[dtype.itemsize])
     if bits.size == 1 or _uniform(bits):
         return splat(dtype, shape, bits[:1].tobytes())
     return ir.DenseElementsAttr.get(bits, type=element_type(dtype), shape=shape, context=context)
@@ -162,8 +162,8 @@ def _uniform(bits: np.ndarray[Any, Any]) -> bool:
 def argument_avals(module: ir.Module) -> list[ShapedArray]:
     """What the module's `main` takes."""
     with lock:
-        main = module.body.operations[0]  # `build` writes it first
-        taken = main.attributes["function_type"].value.inputs
+        main: Any = module.body.operations[0]  # `build` writes it first
+        taken = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs
         return [ShapedArray(tuple(each.shape), _DTYPES[str(each.element_type)]) for each in taken]
 
 
