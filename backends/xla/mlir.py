@@ -163,7 +163,7 @@ def argument_avals(module: ir.Module) -> list[ShapedArray]:
     """What the module's `main` takes."""
     with lock:
         main: Any = module.body.operations[0]  # `build` writes it first
-        taken = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs
+        taken: Any = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs
         return [ShapedArray(tuple(each.shape), _DTYPES[str(each.element_type)]) for each in taken]
 
 
