@@ -12,7 +12,7 @@ from functorch_like.core import Axis, Lin, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.arithmetic import add, compare
 from functorch_like.primitives.bits import and_
-from functorch_like.primitives.rows import align, check_kind, nondifferentiable, quiet
+from functorch_like.primitives.rows import align, check_kind, nondifferentiable, quiet, samples_of
 from functorch_like.primitives.shapes import broadcast_in_dim, move, widen, zeros
 
 
@@ -32,6 +32,10 @@ ge = _comparison("ge", np.greater_equal, "fiub")
 is_finite = nondifferentiable(
     "is_finite", np.isfinite, lambda e, x: e.op("stablehlo.is_finite", [x], e.outs), takes="f",
     gives=lambda dtype: dtypes.bool_,
+    samples=lambda: [
+        *samples_of(1, "f", (-2.0, 2.0), ({},), False),
+        *(Sample((np.array([1, np.inf, 0, -np.inf, np.nan], d),)) for d in (np.float32, np.float64, dtypes.bfloat16)),
+    ],
 )  # fmt: skip
 
 

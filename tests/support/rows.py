@@ -68,7 +68,7 @@ class Case(NamedTuple):
         x = np.asarray(operand)
         if x.dtype == bool:
             made = [x, ~x, x]
-        elif x.ndim >= 2:
+        elif x.ndim >= 2 or (x.ndim and x.dtype.kind not in "iu"):
             made = [x, np.roll(x, 1, 0), x[::-1]]
         else:
             made = [x, np.where(x > 0, x - x.dtype.type(1), x), x] if x.dtype.kind in "iu" else [x, x, x]
@@ -106,7 +106,7 @@ def cases() -> Iterator[Case]:
 def differentiable(smooth: bool = False) -> Iterator[Case]:
     """The samples whose derivatives exist, in double precision, each once."""
     seen: set[Any] = set()
-    for case in cases():
+    for case in all_cases():
         if isinstance(case.prim.jvp, No) or not case.floats or (smooth and not case.sample.smooth):
             continue
         if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):

@@ -1,0 +1,281 @@
+"""Errors of the transformations' own arguments: what may be differentiated, mapped, compiled."""
+
+import numpy as np
+import pytest
+from support.messages import line_of, refusal, says
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import errors
+
+X = np.ones(3, np.float32)
+M = np.ones((3, 2), np.float32)
+
+
+def loss(x):
+    return fnp.sum(x * x)
+
+
+# -------------------------------------------------------------------------------------------------------------- grad
+def test_the_result_is_no_scalar():
+    def identity(x):
+        return x * 2.0
+
+    def call():
+        return ft.grad(identity)(X)  # the call
+
+    message = refusal(call, errors.DifferentiationError, TypeError)
+    says(message.head, "grad", "scalar", "identity", "f32[3]")
+    says(message.at, line_of(call, "# the call"), "in call")
+    says(message.remedy, "sum", "vjp")
+
+
+def test_the_result_is_a_tree():
+    message = refusal(lambda: ft.grad(lambda x: (loss(x), x))(X), errors.DifferentiationError)
+    says(message.remedy, "has_aux")
+
+
+def test_the_result_is_no_float():
+    message = refusal(lambda: ft.grad(lambda x: fnp.sum(x).astype("int32"))(X), errors.DifferentiationError)
+    says(message.head, "i32[]")
+    message = refusal(lambda: ft.grad(lambda x: fnp.sum(x * 1j))(X), errors.DifferentiationError)
+    says(message.head, "c64[]")
+    says(message.remedy, "holomorphic")
+
+
+def test_the_argument_is_an_integer():
+    def call():
+        return ft.grad(loss)(np.arange(3))  # the call
+
+    message = refusal(call, errors.DifferentiationError, TypeError)
+    says(message.head, "grad", "i64[3]")
+    says(message.at, line_of(call, "# the call"))
+    says(message.remedy, "allow_int")
+    message = refusal(lambda: ft.grad(loss)(2), errors.DifferentiationError)
+    says(message.head, "i32[]")
+    says(message.remedy, "2.0, not 2")
+
+
+def test_the_argument_is_no_array():
+    message = refusal(lambda: ft.grad(loss)("text"), TypeError)
+    says(message.head, "grad", "'text'", "str")
+
+
+def test_holomorphic_wants_complex():
+    message = refusal(lambda: ft.grad(loss, holomorphic=True)(X), errors.DifferentiationError)
+    says(message.head, "holomorphic", "f32[3]")
+
+
+@pytest.mark.parametrize("argnums", [1, -2, (0, 1)])
+def test_argnums_beyond_the_arguments(argnums):
+    message = refusal(lambda: ft.grad(loss, argnums=argnums)(X), errors.ArgumentError, ValueError, TypeError)
+    says(message.head, f"argnums={argnums}", "1 positional")
+
+
+@pytest.mark.parametrize("argnums", ["x", 1.0, (0, "y")])
+def test_argnums_of_a_wrong_type(argnums):
+    message = refusal(lambda: ft.grad(loss, argnums=argnums)(X), errors.ArgumentError, TypeError)
+    says(message.head, repr(argnums))
+
+
+@pytest.mark.parametrize(
+    "transform", [ft.jit, ft.grad, ft.value_and_grad, ft.vmap, ft.make_jaxpr], ids=lambda f: f.__name__
+)
+def test_not_a_function(transform):
+    message = refusal(lambda: transform(3.0), errors.ArgumentError, TypeError)
+    says(message.head, transform.__name__ if transform is not ft.value_and_grad else "value_and_grad", "float")
+
+
+def test_has_aux_wants_a_pair():
+    message = refusal(lambda: ft.grad(loss, has_aux=True)(X), errors.DifferentiationError)
+    says(message.head, "has_aux", "pair")
+
+
+# ---------------------------------------------------------------------------------------------------------- jvp, vjp
+def test_tangents_unlike_primals():
+    message = refusal(lambda: ft.jvp(loss, (X,), (M,)), errors.DifferentiationError)
+    says(message.head, "f32[3]", "f32[3,2]")
+    message = refusal(lambda: ft.jvp(loss, (X,), (X.astype("f8"),)), errors.DifferentiationError)
+    says(message.head, "f32[3]", "f64[3]")
+    message = refusal(lambda: ft.jvp(lambda p: loss(p["w"]), ({"w": X},), ({"v": X},)), errors.TreeError)
+    says(message.head, "'w'", "'v'")
+    message = refusal(lambda: ft.jvp(loss, X, X), errors.ArgumentError, TypeError)
+    says(message.head, "tuples", "ndarray")
+
+
+def test_tangents_of_integers():
+    message = refusal(lambda: ft.jvp(lambda n, x: x * n, (3, X), (1.0, X)), errors.DifferentiationError)
+    says(message.head, "i32[]", "float0")
+
+
+def test_the_path_of_a_wrong_tangent_is_named():
+    primal = {"layers": [{"w": X, "b": X}]}
+    tangent = {"layers": [{"w": X, "b": M}]}
+    message = refusal(lambda: ft.jvp(lambda p: loss(p["layers"][0]["b"]), (primal,), (tangent,)), errors.FtError)
+    says(message.head, "layers", "b", "f32[3,2]")
+
+
+def test_cotangents_unlike_the_result():
+    _, pull = ft.vjp(loss, X)
+    message = refusal(lambda: pull(X), errors.DifferentiationError)
+    says(message.head, "f32[]", "f32[3]")
+    message = refusal(lambda: pull((1.0, 2.0)), errors.TreeError)
+    says(message.head, "structure")
+
+
+# -------------------------------------------------------------------------------------------------------------- vmap
+def test_mapped_sizes_differ():
+    def call():
+        return ft.vmap(lambda x, p: x + p["w"])(X, {"w": np.ones(4, np.float32)})  # the call
+
+    message = refusal(call, errors.ShapeError, ValueError)
+    says(message.head, "vmap(<lambda>)", "f32[3] has 3 along axis 0", "f32[4] has 4 along axis 0", "w")
+    says(message.at, line_of(call, "# the call"))
+    says(message.remedy, "None")
+
+
+def test_axis_size_differs():
+    message = refusal(lambda: ft.vmap(loss, axis_size=5)(M), errors.ShapeError)
+    says(message.head, "axis_size=5", "3 along axis 0")
+
+
+def test_too_many_in_axes():
+    message = refusal(lambda: ft.vmap(loss, in_axes=(0, 0))(X), errors.ArgumentError, ValueError)
+    says(message.head, "in_axes=(0, 0)", "2 entries", "1 positional")
+
+
+@pytest.mark.parametrize("axes", ["0", 1.5, {"x": 0}])
+def test_in_axes_of_a_wrong_type(axes):
+    message = refusal(lambda: ft.vmap(loss, in_axes=axes)(X), errors.ArgumentError, TypeError)
+    says(message.head, "in_axes", repr(axes))
+
+
+def test_an_entry_of_in_axes_of_a_wrong_type():
+    message = refusal(lambda: ft.vmap(loss, in_axes=("a",))(X), errors.FtError, TypeError)
+    says(message.head, "in_axes", "'a'")
+
+
+def test_an_axis_the_argument_does_not_have():
+    message = refusal(lambda: ft.vmap(loss, in_axes=1)(X), errors.ShapeError, ValueError)
+    says(message.head, "axis 1", "f32[3]", "1 axes")
+    message = refusal(lambda: ft.vmap(loss)(np.float32(1)), errors.ShapeError)
+    says(message.head, "f32[]")
+
+
+def test_in_axes_that_are_no_prefix():
+    message = refusal(lambda: ft.vmap(lambda p: p["w"], in_axes=({"v": 0},))({"w": X}), errors.FtError, ValueError)
+    says(str(message.error), "in_axes", "w")
+
+
+def test_nothing_to_map_over():
+    message = refusal(lambda: ft.vmap(loss, in_axes=None)(X), errors.ArgumentError, ValueError)
+    says(message.head, "nothing to map over")
+    says(message.remedy, "axis_size")
+
+
+def test_out_axes_that_do_not_fit():
+    message = refusal(lambda: ft.vmap(loss, out_axes=2)(M), errors.ArgumentError, ValueError)
+    says(message.head, "out_axes", "2", "1 axes")
+    message = refusal(lambda: ft.vmap(loss, out_axes=None)(M), errors.ArgumentError, ValueError)
+    says(message.head, "out_axes", "None")
+
+
+def test_a_mapped_argument_that_is_no_array():
+    message = refusal(lambda: ft.vmap(lambda p: p["w"])({"w": "text"}), TypeError)
+    says(message.head, "w", "'text'")
+
+
+# --------------------------------------------------------------------------------------------------------------- jit
+def test_a_static_argument_that_cannot_be_hashed():
+    def scaled(x, how):
+        return x * how[0]
+
+    message = refusal(lambda: ft.jit(scaled, static_argnums=1)(X, [2.0]), errors.ArgumentError, ValueError)
+    says(message.head, "static argument 1", "scaled", "list", "[2.0]")
+    says(message.remedy, "tuple")
+    message = refusal(lambda: ft.jit(scaled, static_argnames="how")(X, how=[2.0]), errors.ArgumentError, ValueError)
+    says(message.head, "'how'", "list")
+    message = refusal(lambda: ft.jit(scaled, static_argnums=1)(X, X), errors.ArgumentError)
+    says(message.head, "not hashable")
+
+
+def test_static_names_and_positions_that_are_not_there():
+    message = refusal(lambda: ft.jit(loss, static_argnums=1), errors.ArgumentError, ValueError)
+    says(message.head, "static_argnums=1", "loss", "1 positional")
+    message = refusal(lambda: ft.jit(loss, static_argnames="y"), errors.ArgumentError, ValueError)
+    says(message.head, "'y'", "loss")
+    says(message.remedy, "x")
+    message = refusal(lambda: ft.jit(loss, donate_argnums=3), errors.ArgumentError)
+    says(message.head, "donate_argnums=3")
+    message = refusal(lambda: ft.jit(loss, static_argnums=0, donate_argnums=0), errors.ArgumentError)
+    says(message.head, "both static and donated")
+
+
+@pytest.mark.parametrize("args", [("text",), ([X, "text"],), ({"a": {"b": "text"}},)])
+def test_a_leaf_that_is_no_array_is_named_by_its_path(args):
+    message = refusal(lambda: ft.jit(lambda p: p)(*args), TypeError)
+    says(message.head, "'text'", "str")
+    if isinstance(args[0], dict):
+        says(message.head, "a", "b")
+    if isinstance(args[0], list):
+        says(message.head, "1")
+
+
+def test_a_result_that_is_no_array():
+    def bad(x):
+        return {"good": x, "bad": "text"}
+
+    message = refusal(lambda: ft.jit(bad)(X), TypeError)
+    says(message.head, "'text'")
+
+
+def test_a_donated_array_used_again():
+    x = fnp.asarray(np.ones(64, np.float32))
+    ft.jit(lambda x: x + 1.0, donate_argnums=0)(x)
+
+    def use():
+        return x + 1.0  # the use
+
+    message = refusal(use, errors.DonatedError, RuntimeError, ValueError)
+    says(message.head, "f32[64]")
+    refusal(lambda: np.asarray(x), errors.DonatedError)
+    refusal(lambda: ft.jit(fnp.sin)(x), errors.DonatedError)
+    refusal(lambda: ft.vmap(fnp.sin)(x), errors.DonatedError)
+    assert "float32" in repr(x) or "f32" in repr(x)
+
+
+def test_a_compiled_function_called_otherwise():
+    compiled = ft.jit(loss).lower(X).compile()
+    message = refusal(lambda: compiled(M), errors.ArgumentError, TypeError)
+    says(message.head, "loss", "f32[3]", "f32[3,2]")
+    message = refusal(lambda: compiled(X, X), errors.ArgumentError, TypeError)
+    says(message.head, "compiled for arguments")
+
+
+def test_an_error_of_the_user_passes_through_unchanged():
+    class Mine(Exception):
+        pass
+
+    def bad(x):
+        raise Mine("hello")
+
+    for transform in (ft.jit, ft.grad, ft.vmap, ft.make_jaxpr):
+        with pytest.raises(Mine, match=r"^hello$"):
+            transform(bad)(X)
+
+
+def test_a_failed_call_poisons_nothing():
+    calls = []
+
+    @ft.jit
+    def flaky(x):
+        calls.append(1)
+        if len(calls) == 1:
+            raise RuntimeError("once")
+        return x + 1.0
+
+    with pytest.raises(RuntimeError, match="once"):
+        flaky(X)
+    for _ in range(3):
+        np.testing.assert_array_equal(flaky(X), X + 1)
+    assert len(calls) == 2

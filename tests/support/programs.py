@@ -1,0 +1,246 @@
+"""Random programs with nested transformations, as Hypothesis draws them.
+
+A program is a function of two values of rank 0 or 1, built of steps; each step applies an operation to earlier values,
+or a smaller program under a transformation, which closes over further values of the outer program. Programs print as
+they compute, so that a failing example can be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import hypothesis.strategies as st
+import numpy as np
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+
+N = 3  # elements of a vector
+K = np.array([0.5, -0.8, 1.1])
+M = np.array([[0.3, -0.4, 0.2], [0.1, 0.6, -0.5], [-0.7, 0.2, 0.4]])
+
+
+def total(x: Any) -> Any:
+    return fnp.sum(x) if x.ndim else x
+
+
+# ------------------------------------------------------------------------------------------------------- operations
+# Ranks of the operands, rank of the result (None: the larger one), and whether derivatives exist everywhere.
+class Op(NamedTuple):
+    name: str
+    fun: Callable[..., Any]
+    takes: tuple[int | None, ...]
+    gives: int | None = None
+    smooth: bool = True
+
+
+def _set(x: Any, y: Any) -> Any:
+    return fnp.concatenate([x[:1], fnp.reshape(y, (1,)), x[2:]])
+
+
+OPS = [
+    Op("sin", lambda x: fnp.sin(x), (None,)),
+    Op("cos", lambda x: fnp.cos(x), (None,)),
+    Op("tanh", lambda x: fnp.tanh(x), (None,)),
+    Op("neg", lambda x: -x, (None,)),
+    Op("bell", lambda x: fnp.exp(-x * x), (None,)),
+    Op("cube", lambda x: fnp.tanh(x) ** 3, (None,)),
+    Op("add", lambda x, y: x + y, (None, None)),
+    Op("sub", lambda x, y: x - y, (None, None)),
+    Op("mul", lambda x, y: x * y, (None, None)),
+    Op("div", lambda x, y: x / (2.0 + fnp.sin(y)), (None, None)),
+    Op("norm", lambda x, y: fnp.sqrt(x * x + y * y + 1.0), (None, None)),
+    Op("where", lambda x, y: fnp.where(x > 0.1, y, x), (None, None), smooth=False),
+    Op("maximum", lambda x, y: fnp.maximum(x, y), (None, None), smooth=False),
+    Op("sum", lambda x: fnp.sum(x), (1,), 0),
+    Op("mean", lambda x: fnp.mean(x), (1,), 0),
+    Op("max", lambda x: fnp.max(x), (1,), 0, smooth=False),
+    Op("first", lambda x: x[0], (1,), 0),
+    Op("last", lambda x: x[-1], (1,), 0),
+    Op("lse", lambda x: fnp.log(fnp.sum(fnp.exp(fnp.tanh(x)))), (1,), 0),
+    Op("dot", lambda x, y: fnp.dot(x, y), (1, 1), 0),
+    Op("flip", lambda x: x[::-1], (1,), 1),
+    Op("roll", lambda x: fnp.concatenate([x[1:], x[:1]]), (1,), 1),
+    Op("take", lambda x: x[np.array([2, 0, 0])], (1,), 1),
+    Op("matvec", lambda x: M @ x, (1,), 1),
+    Op("cumsum", lambda x: fnp.cumsum(x), (1,), 1),
+    Op("set", _set, (1, 0), 1),
+    Op("fill", lambda x: fnp.broadcast_to(x, (N,)), (0,), 1),
+    Op("ramp", lambda x: x * K, (0,), 1),
+    Op("stack", lambda x, y: fnp.stack([x, y, x * y]), (0, 0), 1),
+]
+
+
+# ---------------------------------------------------------------------------------------------------- transformations
+def as_rank(x: Any, rank: int) -> Any:
+    """A value of another rank, made of this one."""
+    return x if x.ndim == rank else x * K if rank else total(x * K)
+
+
+def rows_of(a: Any, rank: int) -> Any:
+    """Something with N elements along each of rank + 1 axes."""
+    return as_rank(a, 1) if rank == 0 else M * as_rank(a, 1)
+
+
+def _vmap(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    x, w = g.ranks
+    xs, axis = rows_of(a, x), (0, -1, x)[p % 3]
+    if p % 4 == 0:
+        out = ft.vmap(lambda y: g(y, as_rank(b, w)), in_axes=axis)(xs)
+    elif p % 4 == 1:
+        out = ft.vmap(g, in_axes=(axis, None), out_axes=-1)(xs, as_rank(b, w))
+    elif p % 4 == 2:
+        out = ft.vmap(g, in_axes=(axis, w))(xs, rows_of(b, w))
+    else:
+        out = ft.vmap(lambda y: g(as_rank(b, x), y) * total(c), in_axes=0)(rows_of(c, w))
+    return fnp.sum(out, axis=p % 2) if out.ndim == 2 else out
+
+
+def _jit(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    if p % 2:
+        return ft.jit(lambda y: g(y, b) + total(c))(a)
+    return ft.jit(g)(a, b)
+
+
+def _grad(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    if p % 2:
+        return ft.grad(lambda y, z: total(g(y, z)) + total(y * z * total(c)), argnums=1)(a, b)
+    return ft.grad(lambda y: total(g(y, b)) + total(y * b))(a)
+
+
+def _both(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    value, slopes = ft.value_and_grad(lambda y: total(g(y, b)) * total(c), argnums=(0,))(a)
+    return value + slopes[0]
+
+
+def _jvp(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    if p % 2:
+        return ft.jvp(g, (a, b), (as_rank(c, a.ndim), as_rank(a, b.ndim)))[1]
+    return ft.jvp(lambda y: g(y, b) * total(y), (a,), (as_rank(c, a.ndim),))[1]
+
+
+def _linearize(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    out, push = ft.linearize(lambda y: g(y, b), a)
+    return push(as_rank(c, a.ndim)) + out * push(as_rank(b, a.ndim))
+
+
+def _vjp(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    out, pull = ft.vjp(g, a, b)
+    one, other = pull(as_rank(c, out.ndim))
+    return one + total(other)
+
+
+# What it does, and whether the ranks of the inner program are those of its operands (else they are free).
+NESTS: dict[str, tuple[Callable[..., Any], bool]] = {
+    "jit": (_jit, True),
+    "vmap": (_vmap, False),
+    "grad": (_grad, True),
+    "value_and_grad": (_both, True),
+    "jvp": (_jvp, True),
+    "linearize": (_linearize, True),
+    "vjp": (_vjp, True),
+}
+
+
+# --------------------------------------------------------------------------------------------------------- programs
+class Step(NamedTuple):
+    what: Op | str
+    operands: tuple[int, ...]
+    inner: Program | None = None
+    variant: int = 0
+
+    def apply(self, values: list[Any]) -> Any:
+        chosen = [values[k] for k in self.operands]
+        if isinstance(self.what, Op):
+            return self.what.fun(*chosen)
+        assert self.inner is not None
+        a, b = chosen[0], chosen[1]
+        if NESTS[self.what][1]:
+            a, b = as_rank(a, self.inner.ranks[0]), as_rank(b, self.inner.ranks[1])
+        return 0.5 * NESTS[self.what][0](self.inner, a, b, chosen[2], self.variant)
+
+
+class Program:
+    """A function of two values. It has a name and can be hashed, as functions can."""
+
+    def __init__(self, ranks: tuple[int, int], steps: list[Step], rank: int) -> None:
+        self.ranks, self.steps, self.rank = ranks, steps, rank
+        self.__name__ = "program"
+
+    def __call__(self, x: Any, w: Any) -> Any:
+        values = [x, w]
+        for step in self.steps:
+            values.append(step.apply(values))
+        return as_rank(values[-1] + 0.3 * values[-1] * total(w), self.rank) + total(x * w)  # every input is live
+
+    def lines(self, name: str = "f") -> list[str]:
+        before: list[str] = []
+        body: list[str] = []
+        for n, step in enumerate(self.steps, 2):
+            operands = ", ".join(f"v{k}" for k in step.operands)
+            if step.inner is None:
+                body.append(f"    v{n} = {step.what.name}({operands})")  # type: ignore[union-attr]
+            else:
+                before += step.inner.lines(f"{name}{n}")
+                body.append(f"    v{n} = {step.what}[{step.variant}]({name}{n})({operands})")
+        return [*before, f"def {name}(v0: rank {self.ranks[0]}, v1: rank {self.ranks[1]}):", *body,
+                f"    return rank {self.rank} of v{len(self.steps) + 1}"]  # fmt: skip
+
+    def __repr__(self) -> str:
+        return "\n" + "\n".join(self.lines()) + "\n"
+
+
+@st.composite
+def programs(
+    draw: Any,
+    depth: int = 2,
+    ranks: tuple[int, int] | None = None,
+    rank: int | None = None,
+    smooth: bool = False,
+    most: int = 4,
+) -> Program:
+    """Programs with transformations nested `depth` deep."""
+    rank_of = st.integers(0, 1)
+    given = ranks or (draw(rank_of), draw(rank_of))
+    known = list(given)
+    steps: list[Step] = []
+    nest_at = draw(st.integers(0, 1)) if depth else -1  # at least one transformation at every depth
+    for n in range(draw(st.integers(2 if depth else 1, most))):
+        if depth and (n == nest_at or draw(st.integers(0, 3)) == 0):
+            steps.append(_nest(draw, known, depth, smooth))
+            known.append(_rank_of_nest(steps[-1], known))
+            continue
+        fitting = [op for op in OPS if (op.smooth or not smooth) and all(t is None or t in known for t in op.takes)]
+        op = draw(st.sampled_from(fitting))
+        # The newest values come first, so that programs are deep rather than wide.
+        at = lambda takes: [k for k in reversed(range(len(known))) if takes is None or known[k] == takes]
+        operands = tuple(draw(st.sampled_from(at(takes))) for takes in op.takes)
+        steps.append(Step(op, operands))
+        known.append(max(known[k] for k in operands) if op.gives is None else op.gives)
+    return Program(given, steps, draw(rank_of) if rank is None else rank)
+
+
+def _nest(draw: Any, known: list[int], depth: int, smooth: bool) -> Step:
+    kind = draw(st.sampled_from(sorted(NESTS)))
+    a, b, c = (draw(st.sampled_from(range(len(known) - 1, -1, -1))) for _ in range(3))
+    free = (draw(st.integers(0, 1)), draw(st.integers(0, 1)))
+    ranks = (known[a], known[b]) if NESTS[kind][1] else free
+    inner = draw(programs(depth - 1, ranks=ranks, smooth=smooth, most=3))
+    return Step(kind, (a, b, c), inner, draw(st.integers(0, 11)))
+
+
+def _rank_of_nest(step: Step, known: list[int]) -> int:
+    inner, p = step.inner, step.variant
+    assert inner is not None
+    x, w = inner.ranks
+    match step.what:
+        case "vmap":
+            return 1
+        case "grad":
+            return w if p % 2 else x
+        case "value_and_grad" | "vjp":
+            return x
+        case "jvp" | "linearize" | "jit":
+            return inner.rank
+    raise AssertionError(step.what)
