@@ -1,4 +1,4 @@
-"""Floor 4. Public boundaries: errors leave the package without the frames inside it.
+"""Floor 4. Public boundaries: errors leave the package complete, and without the frames inside it.
 
 Set FT_TRACEBACK=full to see every frame.
 """
@@ -11,24 +11,35 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from functorch_like import sources
+from functorch_like import core, sources
+from functorch_like.backends import xla
 from functorch_like.errors import FtError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(fun: F) -> F:
-    """Mark a function that users call: an FtError that passes through it loses our frames."""
+    """Mark a function that users call: an FtError that passes through it tells the user's line and hides ours."""
 
     @functools.wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
         except FtError as e:
-            e.__traceback__ = trim(e.__traceback__)
+            polish(e)
             raise
 
     return boundary  # type: ignore[return-value]
+
+
+def polish(error: BaseException) -> None:
+    """Complete an error of ours with the user's line, and drop our frames from its traceback."""
+    if isinstance(error, FtError):
+        error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+        error.__traceback__ = trim(error.__traceback__)
+
+
+xla.on_error(polish)
 
 
 def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:

@@ -125,22 +125,31 @@ class _Jit:
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
             self.traces = {}
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
-        self.public = self.checked() if static.nums or static.names else self.fast
+        careful = static.nums or static.names or donate.nums or donate.names
+        self.public = self.checked() if careful else self.fast
         functools.update_wrapper(self.public, fun, updated=())
         self.public.trace, self.public.lower = self.trace, self.lower
         self.public.eval_shape = lambda *args, **kwargs: self.trace(*args, **kwargs).out_info
         self.public.clear_cache = self.clear_cache
 
     def checked(self) -> Any:
-        """C++ refuses unhashable static arguments with few words; say more."""
-        fast = self.fast
+        """The function with what C++ does not do: more words about unhashable static arguments, and donation.
+
+        C++ answers the use of a donated array with few words; of a deleted one it asks Python, which says more. So
+        donated arrays are deleted too.
+        """
+        fast, nums, names = self.fast, self.donate.nums, self.donate.names
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
-                return fast(*args, **kwargs)
+                out = fast(*args, **kwargs)
             except ValueError:
                 check_hashable(self.static, args, kwargs, self.spec.name)
                 raise
+            for leaf in xla.flatten([*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)])[0]:
+                if type(leaf) is ArrayImpl and leaf.is_deleted():
+                    leaf.delete()
+            return out
 
         return boundary.public(checked)
 

@@ -80,5 +80,5 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
 
 def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
     flat, trees = call.flatten_function(fun)
-    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE)
+    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE, chain="")
     return Program(jaxpr, consts, call.leaves, name=name), trees[0]

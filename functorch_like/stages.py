@@ -41,9 +41,8 @@ class Traced:
     ) -> None:
         started = time.perf_counter()
         flat, trees = call.flatten_function(fun)
-        name = trace_name or f"jit({spec.name})"
-        self.jaxpr, self.consts = stage(flat, call.avals, name=name, origin=origin)
-        self.jaxpr.name = spec.name
+        chain = trace_name or f"jit({spec.name})"
+        self.jaxpr, self.consts = stage(flat, call.avals, name=spec.name, origin=origin, chain=chain)
         self.out_tree = trees[0]
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)

@@ -13,7 +13,7 @@ from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
-from functorch_like.primitives.structure import move, widen
+from functorch_like.primitives.shapes import move, widen
 
 
 def vmap(

@@ -22,7 +22,7 @@ from functorch_like.backends.xla.arrays import (
 from functorch_like.backends.xla.client import default_backend, default_device, devices, find_device, local_devices
 from functorch_like.backends.xla.compile_options import options
 from functorch_like.backends.xla.configuration import Setting, config, settings
-from functorch_like.backends.xla.dispatch import PjitFunction, function
+from functorch_like.backends.xla.dispatch import PjitFunction, function, on_error
 from functorch_like.backends.xla.executable import Executable, compile
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
 from functorch_like.backends.xla.pytree import (
@@ -86,6 +86,7 @@ __all__ = [
     "leaf_structure",
     "local_devices",
     "module_text",
+    "on_error",
     "options",
     "reduce_array",
     "register_dataclass_node",

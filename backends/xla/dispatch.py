@@ -19,6 +19,13 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 _cache = _jax.PjitFunctionCache(capacity=16384)
 _serial = itertools.count()
+_polish: Callable[[BaseException], None] = lambda error: None
+
+
+def on_error(polish: Callable[[BaseException], None]) -> None:
+    """What is done to an exception that leaves a compiled function, before it is raised again."""
+    global _polish
+    _polish = polish
 
 
 def _no_fallback(*args: Any) -> Any:
@@ -57,11 +64,12 @@ def function(
                 # TRAP: C++ would pass aligned NumPy memory as it is and return before it was read.
                 return result[0], None, result[2]
             return result
-        except BaseException:
+        except BaseException as error:
             # TRAP: an exception leaves an entry behind that goes to Python for ever after, even once calls succeed.
             made = itself()
             if made is not None:
                 made._clear_cache()
+            _polish(error)
             raise
 
     # TRAP: entries are shared by functions with the same `fun` and key, whatever their name and miss; so number them.

@@ -15,6 +15,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
+from functorch_like.errors import FtError
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import Lowered, lower
 from functorch_like.interpreters.stage import stage
@@ -48,7 +49,7 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
         for a in args:
             if isinstance(a, Tracer):
                 raise core.leak(a, prim.name)
-        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE)
+        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
         program = Program(jaxpr, consts, args, name=prim.name)
         out = program.run(args)
         tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
@@ -124,7 +125,11 @@ class Program:
             for a, p, k in zip([*self.consts, *args], self._physical, self.kept, strict=True)
             if k
         ]
-        return self.executable.execute(flat, self.out_avals, committed=self.committed)
+        try:
+            return self.executable.execute(flat, self.out_avals, committed=self.committed)
+        except FtError as e:
+            given = ", ".join(repr(aval_of(a)) for a in args)
+            raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
 
     def fastpath(self, out_tree: Any) -> Any:
         """What C++ needs to run it for later calls of the same signature."""

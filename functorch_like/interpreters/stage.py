@@ -114,21 +114,23 @@ def stage(
     name: str,
     origin: str = "",
     parent: Trace | None = None,
+    chain: str | None = None,
 ) -> tuple[Jaxpr, list[Any]]:
     """Record a function of flat arguments and flat results.
 
     Args:
         fun: takes one tracer for each aval, returns a sequence of values.
         avals: of the arguments.
-        name: of the jaxpr, and of the trace in errors.
+        name: of the jaxpr.
         origin: how the jaxpr came about, for its text.
         parent: the trace to run under; the current one by default. `core.EVALUATE` where the function closes over
             nothing, so that the result depends on nothing but the function.
+        chain: what errors call the transformation; the name by default, and nothing at all if empty.
 
     Returns:
         The jaxpr, whose first inputs are what the function closed over, and those values.
     """
-    trace = StageTrace(name, state.trace if parent is None else parent)
+    trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
     with tracing(trace):
         inputs = [trace.input(a) for a in avals]
         outputs = [trace.lift(o) for o in fun(*inputs)]

@@ -47,7 +47,8 @@ def _derive(
     jaxpr: Jaxpr, key: Any, how: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]
 ) -> tuple[Jaxpr, list[Any]]:
     # Staged with nothing around it, so that what is kept depends on the jaxpr and the key alone.
-    return stage(fun, avals, name=f"{jaxpr.name}_{key}", origin=f"{how} of {jaxpr.name}", parent=core.EVALUATE)
+    origin = f"{how} of {jaxpr.name}"
+    return stage(fun, avals, name=f"{jaxpr.name}_{key}", origin=origin, parent=core.EVALUATE, chain=origin)
 
 
 # ------------------------------------------------------------------------------------------------------------- rules
