@@ -181,9 +181,9 @@ def _halves(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> _Halves:
     )
     # A residual that is an input of the known half, or equals another result of it, is not returned again.
     first = len(variables) - sum(v is not None for v in variables)
-    inputs = {v: k for k, v in enumerate(staged.inputs)}
+    inputs: dict[Any, int] = {v: k for k, v in enumerate(staged.inputs)}
     outputs = list(staged.outputs[:first])
-    position = {a: k for k, a in enumerate(outputs) if type(a) is Var}
+    position: dict[Any, int] = {a: k for k, a in enumerate(outputs) if type(a) is Var}
     where: list[tuple[str, int]] = []
     for atom in staged.outputs[first:]:
         if atom in inputs:
