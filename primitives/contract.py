@@ -160,11 +160,11 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     # It has my batch dimensions, my free ones, and my contracted ones in the order they have in `other`.
     order = [*mb, *mf, *(m for _, m in sorted(zip(oc, mc, strict=True)))]
     if order != sorted(order):
-        got = S.transpose(got, permutation=tuple(int(d) for d in np.argsort(order)))
+        got = S.transpose(got, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
     return got if aval.dtype == given.dtype else S.convert_element_type(got, new_dtype=aval.dtype)
 
 
-def _batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, dimension_numbers: Any, **params: Any) -> Any:
+def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:
     (lc, rc), (lb, rb) = dimension_numbers
     (lhs, rhs), (ld, rd) = args, dims
     up = lambda ds, at: ds if at is None else tuple(d + (d >= at) for d in ds)
@@ -174,7 +174,7 @@ def _batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, dimension_num
     elif ld is not None:  # one more free dimension of the left operand
         numbers, out = ((lc, rc), (lb, rb)), len(lb) + free_dims(aval_of(lhs).ndim, lc, lb).index(ld)
     else:
-        free = free_dims(aval_of(rhs).ndim, rc, rb)
+        free: list[Any] = free_dims(aval_of(rhs).ndim, rc, rb)
         left = aval_of(lhs).ndim - len(lc) - len(lb)
         numbers, out = ((lc, rc), (lb, rb)), len(lb) + left + free.index(rd)
     return dot_general(lhs, rhs, dimension_numbers=numbers, **params), out

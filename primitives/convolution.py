@@ -83,7 +83,7 @@ def _shape(
     for i in range(n):
         window = dilated(rhs.shape[rs[2 + i]], rhs_dilation[i])
         size = dilated(lhs.shape[ls[2 + i]], lhs_dilation[i])
-        shape[os[2 + i]] = window_count(size, *padding[i], window, window_strides[i])
+        shape[os[2 + i]] = window_count(size, padding[i][0], padding[i][1], window, window_strides[i])
     return ShapedArray(
         tuple(shape),
         preferred_element_type or lhs.dtype,
@@ -179,7 +179,7 @@ def split(x: Any, dim: int, outer: int) -> Any:
     return S.reshape(x, shape=(*shape[:dim], outer, shape[dim] // outer, *shape[dim + 1 :]))
 
 
-def merge(x: Any, src: int, dim: int, *, major: bool = True) -> Any:
+def merge(x: Any, src: Any, dim: int, *, major: bool = True) -> Any:
     """Fold dimension src into the one that is at `dim` when src is gone: as its outer part, or as its inner."""
     shape = aval_of(S.move(x, src, dim if major else dim + 1)).shape
     x = S.move(x, src, dim if major else dim + 1)
@@ -242,7 +242,7 @@ def _as(x: Any, aval: ShapedArray) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- batching
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension_numbers: Any, feature_group_count: int = 1,
+    axis: Axis, args: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int = 1,
     batch_group_count: int = 1, **params: Any,
 ) -> Any:  # fmt: skip
     (lhs, rhs), (ld, rd), (ls, rs, os) = args, dims, dimension_numbers

@@ -101,8 +101,7 @@ def lower_cpu(conv: Conv, plain: Callable[..., Any]) -> Any:
         return None
     groups = max(conv.params["feature_group_count"], conv.params["batch_group_count"])
     if groups == 1:
-        found = _pointwise(conv)
-        return _whole(conv) if found is None else found
+        return _pointwise(conv)
     found = _depthwise(conv)
     if found is None and groups <= FEW_GROUPS:
         return _split(conv, plain)
@@ -128,21 +127,6 @@ def _pointwise(conv: Conv) -> Any:
     flat = conv.left.update(shape=(*conv.left.shape[:2], space))
     w, x = e.broadcast_in_dim(w, many, [1, 2]), conv.reshape(conv.lhs, flat)
     return conv.reshape(conv.dot(w, x, many, flat, ((2,), (1,)), ((0,), (0,)))[0], conv.out)
-
-
-def _whole(conv: Conv) -> Any:
-    """A kernel as large as the operand (the gradient of a pointwise kernel): a product for each feature, then a sum."""
-    (ls, rs, _), p, e = conv.specs, conv.params, conv.e
-    space = [conv.left.shape[d] for d in ls[2:]]
-    if any(map(any, p["padding"])) or {*p["lhs_dilation"], *p["rhs_dilation"]} > {1} or space != conv.kernel:
-        return None
-    if math.prod(space) < conv.left.shape[ls[1]]:
-        return None
-    contract, batch = (ls[2:], rs[2:]), ((ls[1],), (rs[1],))
-    products, aval = conv.dot(conv.lhs, conv.rhs, conv.left, conv.right, contract, batch)
-    _, rows, outputs = aval.shape
-    total = e.reduce("add", products, 0, [0], aval.update(shape=(rows, outputs)))
-    return _stack(conv, [conv.reshape(total, aval.update(shape=(rows, outputs, 1)))], rows, outputs)
 
 
 def _depthwise(conv: Conv) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,69 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.folding import highest, lowest
 from functorch_like.primitives.indexing import along
-from functorch_like.primitives.windowing import window_attrs, window_params
+from functorch_like.primitives.windowing import emit_tap, window_attrs, window_params
+
+#: Elements of a block, and how many elements are folded without blocks.
+BLOCK, FEW = 8, 32
+
+
+class Fold(NamedTuple):
+    """Emits a running fold along one axis."""
+
+    e: Any
+    kind: str
+    identity: Any
+    axis: int
+    reverse: bool
+
+    def plain(self, x: Any, aval: ShapedArray) -> Any:
+        """Each result folds a window that reaches to the end."""
+        e, scalar, n = self.e, ShapedArray((), aval.dtype), aval.shape[self.axis]
+        of = lambda this, other: tuple(this if d == self.axis else other for d in range(aval.ndim))
+        params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if self.reverse else (n - 1, 0), (0, 0)))
+        region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{self.kind}", [a, b], [scalar])])
+        operands = [x, e.constant(self.identity)]
+        return e.op("stablehlo.reduce_window", operands, [aval], attrs=window_attrs(e, params), regions=(region,))
+
+    def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
+        """Identities put before and after along the axis, or cut away where negative."""
+        e, of = self.e, lambda v: [v if d == self.axis else 0 for d in range(aval.ndim)]
+        out = self.sized(aval, aval.shape[self.axis] + before + after)
+        if out is aval and not before:
+            return x, aval
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        attrs = {name: e.i64s(of(v)) for name, v in zip(names, (before, after, 0), strict=True)}
+        return e.op("stablehlo.pad", [x, e.constant(self.identity)], [out], attrs=attrs), out
+
+    def sized(self, aval: ShapedArray, n: int) -> ShapedArray:
+        """The aval with n elements along the axis."""
+        return aval.update(shape=tuple(n if d == self.axis else m for d, m in enumerate(aval.shape)))
+
+    def blocked(self, x: Any, aval: ShapedArray) -> Any:
+        """Fold each block, elementwise over blocks; fold the blocks' totals; combine. Two to eight times faster."""
+        e, axis, n = self.e, self.axis, aval.shape[self.axis]
+        if n <= FEW:
+            return self.plain(x, aval)
+        fill = -n % BLOCK
+        x, whole = self.pad(x, aval, *((fill, 0) if self.reverse else (0, fill)))
+        count = whole.shape[axis] // BLOCK
+        part = self.sized(aval, count)
+        both = lambda a, b: e.op(f"stablehlo.{self.kind}", [a, b], [part])
+        runs: list[Any] = []
+        for k in reversed(range(BLOCK)) if self.reverse else range(BLOCK):
+            end = (count - 1) * BLOCK + k + 1
+            tap = [slice(k, end, BLOCK) if d == axis else slice(0, m, 1) for d, m in enumerate(aval.shape)]
+            element = emit_tap(e, x, tap, part)
+            runs.append(both(runs[-1], element) if runs else element)
+        totals = self.blocked(runs[-1], part)
+        earlier, _ = self.pad(totals, part, *((-1, 1) if self.reverse else (1, -1)))
+        thin = part.update(shape=(*part.shape[: axis + 1], 1, *part.shape[axis + 1 :]))
+        parts = [e.op("stablehlo.reshape", [both(earlier, run)], [thin]) for run in runs]
+        woven = part.update(shape=(*part.shape[: axis + 1], BLOCK, *part.shape[axis + 1 :]))
+        parts = parts[::-1] if self.reverse else parts
+        y = e.op("stablehlo.concatenate", parts, [woven], attrs={"dimension": e.i64(axis + 1)})
+        y = e.op("stablehlo.reshape", [y], [whole])
+        return self.pad(y, whole, *((-fill, 0) if self.reverse else (0, -fill)))[0]
 
 
 def _row(
@@ -42,12 +104,8 @@ def _row(
             return x
         small = out.dtype in (dtypes.bfloat16, dtypes.float16)  # kept in f32 while it runs
         wide = out.update(dtype=dtypes.float32) if small else out
-        scalar, n = ShapedArray((), wide.dtype), out.shape[axis]
-        of = lambda this, other: tuple(this if d == axis else other for d in range(out.ndim))
-        params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if reverse else (n - 1, 0), (0, 0)))
-        region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
-        operands = [e.convert(x, wide), e.constant(identity(wide.dtype))]
-        y = e.op("stablehlo.reduce_window", operands, [wide], attrs=window_attrs(e, params), regions=(region,))
+        fold = Fold(e, kind, identity(wide.dtype), axis, reverse)
+        y = (fold.blocked if e.platform == "cpu" else fold.plain)(e.convert(x, wide), wide)
         return e.convert(y, out)
 
     def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
@@ -63,6 +121,8 @@ def _row(
             ((0, 2), 0, False),
             ((2, 0), 1, True),
             ((1,), 0, False),
+            ((75, 2), 0, False),
+            ((2, 300), 1, True),
         ]
         return [
             *(Sample((ShapedArray(s, main),), {"axis": a, "reverse": r}) for s, a, r in shapes),

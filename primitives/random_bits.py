@@ -65,7 +65,7 @@ def _body(e: Any, k0: Any, k1: Any, c0: Any, c1: Any, aval: ShapedArray) -> list
 
 def _lower(e: Any, *operands: Any) -> list[Any]:
     aval = e.outs[0]
-    body = lambda inner, *args: _body(inner, *args, aval)
+    body = lambda inner, k0, k1, c0, c1: _body(inner, k0, k1, c0, c1, aval)
     return e.call(
         e.function(("threefry2x32", aval), "threefry2x32", [aval] * 4, [aval] * 2, body), operands, [aval] * 2
     )

@@ -128,7 +128,7 @@ reduce_or = reduction(
 def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any], Any]) -> Primitive:
     """A row that gives the index of the first extreme element along one dimension; NaN counts as extreme."""
 
-    def shape(x: ShapedArray, *, axes: tuple[int], index_dtype: Any) -> ShapedArray:
+    def shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
         check_axes(axes, x.ndim)
         if len(axes) != 1:
             raise ShapeError(f"axes={axes} must name one dimension of {x!r}", fix="reshape the dimensions into one")
@@ -140,11 +140,11 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
             raise ShapeError(f"dimension {axes[0]} of {x!r} is empty and has no extreme", fix="test the size first")
         return ShapedArray(without(x.shape, axes), index_dtype)
 
-    def ref(x: Any, *, axes: tuple[int], index_dtype: Any) -> Any:
+    def ref(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         wide = x.astype(np.float32) if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype) else x
         return np.asarray(find(wide, axes[0])).astype(index_dtype)
 
-    def lower(e: Any, x: Any, *, axes: tuple[int], index_dtype: Any) -> Any:
+    def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         # The extreme, then the least index that attains it: LOWERINGS "sort family", faster than a reduction of pairs.
         (given,), (out,) = e.ins, e.outs
         small = given.update(shape=out.shape)
@@ -162,7 +162,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         found = e.op("stablehlo.select", [hit, places, last], [index])
         return e.reduce("minimum", found, highest(index_dtype), axes, out)
 
-    def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int], index_dtype: Any) -> Any:
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])
         return row(args[0], axes=axes, index_dtype=index_dtype), out
 

@@ -77,7 +77,7 @@ def scatter_row(
         batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
         view, out = updates.transpose((*batch, *n.update_window_dims)), np.array(operand)
         top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
-        for at, start in starts_of(indices, n.scatter_dims_to_operand_dims, *n[3:], operand.ndim):
+        for at, start in starts_of(indices, n[2], n[3], n[4], operand.ndim):
             if mode == "clip":
                 start = [min(max(i, 0), t) for i, t in zip(start, top, strict=True)]
             if all(0 <= i <= t for i, t in zip(start, top, strict=True)):
