@@ -239,11 +239,12 @@ class Tracer:
     The methods and operators of arrays are attached to it in `array_methods.py`.
     """
 
-    __slots__ = ("__weakref__", "trace")
+    # Underscored: `x.trace()` and `x.var()` are methods of arrays.
+    __slots__ = ("__weakref__", "_trace")
     __array_priority__ = 1000
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
-    trace: Trace
+    _trace: Trace
 
     @property
     def aval(self) -> ShapedArray:
@@ -271,7 +272,7 @@ def leak(tracer: Tracer, using: str) -> LeakError:
     made = tracer.made()
     line = sources.user_line(made) if made is not None else None
     return LeakError(
-        f"{using} was given a {tracer.aval!r} that belongs to {tracer.trace!r}, which has already returned"
+        f"{using} was given a {tracer.aval!r} that belongs to {tracer._trace!r}, which has already returned"
         + (f"; the value was made at {line}" if line else ""),
         fix="return the value from the transformed function instead of storing it in a list, an attribute or a global",
         at=str(sources.user_line() or ""),

@@ -17,7 +17,7 @@ class BatchTracer(Tracer):
     __slots__ = ("_aval", "dim", "value")
 
     def __init__(self, trace: Trace, value: Any, dim: int) -> None:
-        self.trace, self.value, self.dim = trace, value, dim
+        self._trace, self.value, self.dim = trace, value, dim
         self._aval: ShapedArray | None = None
 
     @property
@@ -48,7 +48,7 @@ class BatchTrace(Trace):
         dims: list[int | None] = []
         mine = False
         for a in args:
-            if type(a) is BatchTracer and a.trace is self:
+            if type(a) is BatchTracer and a._trace is self:
                 values.append(a.value)
                 dims.append(a.dim)
                 mine = True
@@ -81,7 +81,7 @@ def batch(
     trace = BatchTrace(name, state.trace, axis)
     with tracing(trace), named_axis(axis.name, axis.size):
         outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
-    mine = [type(o) is BatchTracer and o.trace is trace for o in outs]
+    mine = [type(o) is BatchTracer and o._trace is trace for o in outs]
     return (
         [o.value if m else o for o, m in zip(outs, mine, strict=True)],
         [o.dim if m else None for o, m in zip(outs, mine, strict=True)],

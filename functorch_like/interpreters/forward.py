@@ -22,7 +22,7 @@ class Dual(Tracer):
     __slots__ = ("primal", "tangent")
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self.trace, self.primal, self.tangent = trace, primal, tangent
+        self._trace, self.primal, self.tangent = trace, primal, tangent
 
     @property
     def aval(self) -> ShapedArray:
@@ -46,7 +46,7 @@ class JVPTrace(Trace):
         tangents: list[Any] = []
         live = False
         for a in args:
-            if type(a) is Dual and a.trace is self:
+            if type(a) is Dual and a._trace is self:
                 primals.append(a.primal)
                 tangents.append(a.tangent)
                 live = True
@@ -79,7 +79,7 @@ def jvp(
 
 def split_duals(trace: Trace, outs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Primals and tangents of results."""
-    mine = [type(o) is Dual and o.trace is trace for o in outs]
+    mine = [type(o) is Dual and o._trace is trace for o in outs]
     return (
         [o.primal if m else o for o, m in zip(outs, mine, strict=True)],
         [o.tangent if m else None for o, m in zip(outs, mine, strict=True)],

@@ -24,10 +24,10 @@ from functorch_like.primitives.shapes import zeros
 class TapeTracer(Tracer):
     """A tangent that is not known yet."""
 
-    __slots__ = ("_aval", "var")
+    __slots__ = ("_aval", "_var")
 
     def __init__(self, trace: Trace, var: Var) -> None:
-        self.trace, self.var, self._aval = trace, var, var.aval
+        self._trace, self._var, self._aval = trace, var, var.aval
 
     @property
     def aval(self) -> ShapedArray:
@@ -48,7 +48,7 @@ class TapeTrace(Trace):
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         for a in args:
-            if type(a) is TapeTracer and a.trace is self:
+            if type(a) is TapeTracer and a._trace is self:
                 break
         else:
             parent = state.trace = self.parent
@@ -62,7 +62,7 @@ class TapeTrace(Trace):
 
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append an equation; its results are tracers."""
-        inputs = [a.var if type(a) is TapeTracer and a.trace is self else a for a in args]
+        inputs = [a._var if type(a) is TapeTracer and a._trace is self else a for a in args]
         out = infer(prim, [aval_of(a) for a in args], params)
         source = state.source
         if source is None:
@@ -77,7 +77,7 @@ class TapeTrace(Trace):
 
     def var(self, value: Any) -> Var | None:
         """The variable of a recorded value; None for anything else (a tangent that is zero)."""
-        return value.var if type(value) is TapeTracer and value.trace is self else None
+        return value._var if type(value) is TapeTracer and value._trace is self else None
 
 
 class Linear:
@@ -138,7 +138,7 @@ def linearize(
         rest = iter(inputs)
         outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, wanted, strict=True)])
     results, tangents = split_duals(trace, outs)
-    return results, Linear([t.var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
+    return results, Linear([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
 
 
 def backward(

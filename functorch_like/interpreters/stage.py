@@ -29,19 +29,19 @@ LITERAL_SIZE = 16
 class StageTracer(Tracer):
     """A value that will exist when the jaxpr runs."""
 
-    __slots__ = ("_aval", "var")
+    __slots__ = ("_aval", "_var")
 
     def __init__(self, trace: Trace, var: Var) -> None:
-        self.trace, self.var, self._aval = trace, var, var.aval
+        self._trace, self._var, self._aval = trace, var, var.aval
 
     @property
     def aval(self) -> ShapedArray:
         return self._aval
 
     def made(self) -> Any:
-        trace = self.trace
+        trace = self._trace
         assert isinstance(trace, StageTrace)
-        return next((e.source for e in trace.equations if self.var in e.outputs), None)
+        return next((e.source for e in trace.equations if self._var in e.outputs), None)
 
 
 class StageTrace(Trace):
@@ -61,7 +61,7 @@ class StageTrace(Trace):
         inputs: list[Any] = []
         avals: list[ShapedArray] = []
         for a in args:
-            atom = a.var if type(a) is StageTracer and a.trace is self else self.lift(a, prim.name)
+            atom = a._var if type(a) is StageTracer and a._trace is self else self.lift(a, prim.name)
             inputs.append(atom)
             avals.append(atom.aval)
         out = infer(prim, avals, params)
@@ -82,13 +82,13 @@ class StageTrace(Trace):
 
     def lift(self, value: Any, using: str = "the result") -> Atom:
         """The atom for a value from outside: a literal if small, an added input otherwise."""
-        if isinstance(value, StageTracer) and value.trace is self:
-            return value.var
+        if isinstance(value, StageTracer) and value._trace is self:
+            return value._var
         known = self._const_of.get(id(value))
         if known is not None:
             return known[0]
         if isinstance(value, Tracer):
-            if value.trace.done:
+            if value._trace.done:
                 raise leak(value, using)
         elif type(value) is not ArrayImpl:
             aval = aval_of(value)
@@ -134,5 +134,5 @@ def stage(
     with tracing(trace):
         inputs = [trace.input(a) for a in avals]
         outputs = [trace.lift(o) for o in fun(*inputs)]
-    jaxpr = Jaxpr([*trace.const_vars, *(t.var for t in inputs)], trace.equations, outputs, name, origin)
+    jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)
     return jaxpr, trace.consts

@@ -158,7 +158,7 @@ def _halves(jaxpr: Jaxpr, unknown: tuple[bool, ...]) -> _Halves:
             outs = evaluate(jaxpr, args)
         variables = [tape.var(o) for o in outs]
         equations = reverse.live(tape.equations, variables)
-        tape_of[:] = [a.var for a, u in zip(args, unknown, strict=True) if u]
+        tape_of[:] = [a._var for a, u in zip(args, unknown, strict=True) if u]
         residuals = _Residuals()
         rows = [
             Equation(
@@ -209,7 +209,7 @@ class _Residuals:
         if not isinstance(value, Tracer) and np.ndim(value) == 0 and type(value) is not core.ArrayImpl:
             aval = aval_of(value)
             return Literal(np.asarray(value, aval.dtype), aval)
-        key = value.var if type(value) is StageTracer else id(value)
+        key = value._var if type(value) is StageTracer else id(value)
         if key not in self._of:
             self._of[key] = Var(aval_of(value))
             self.values.append(value)
