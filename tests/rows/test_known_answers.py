@@ -1,0 +1,56 @@
+"""What the meaning of a row is itself held against: published vectors, and collectives inside vmap."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+from functorch_like import primitives as P
+from functorch_like.errors import ArgumentError
+
+# Random123 (Salmon et al., SC 2011), kat_vectors, threefry2x32 with 20 rounds: key, counter, result.
+THREEFRY = [
+    ((0x00000000, 0x00000000), (0x00000000, 0x00000000), (0x6B200159, 0x99BA4EFE)),
+    ((0xFFFFFFFF, 0xFFFFFFFF), (0xFFFFFFFF, 0xFFFFFFFF), (0x1CB996FC, 0xBB002BE7)),
+    ((0x13198A2E, 0x03707344), (0x243F6A88, 0x85A308D3), (0xC4923A9C, 0x483DF7A0)),
+]
+
+
+@pytest.mark.parametrize(("key", "counter", "want"), THREEFRY)
+def test_threefry_gives_the_published_bits(key, counter, want):
+    words = [np.full((2,), word, np.uint32) for word in (*key, *counter)]
+    for got in (P.threefry2x32.ref(*words), P.threefry2x32(*words)):
+        assert [int(np.asarray(bits)[1]) for bits in got] == list(want)
+
+
+X = np.array([[1.0, 4.0], [5.0, 2.0], [3.0, 2.0]], np.float32)
+
+
+@pytest.mark.parametrize(
+    ("row", "want"), [("psum", X.sum(0)), ("pmax", X.max(0)), ("pmin", X.min(0))], ids=["psum", "pmax", "pmin"]
+)
+def test_a_collective_reduces_over_the_axis_it_names(row, want):
+    over = lambda x: getattr(P, row)(x, axis_name="i")
+    np.testing.assert_array_equal(ft.vmap(over, axis_name="i")(X), np.broadcast_to(want, X.shape))
+    nested = ft.vmap(ft.vmap(over, axis_name="j"), axis_name="i")  # the inner one is not its business
+    np.testing.assert_array_equal(nested(X), np.broadcast_to(want, X.shape))
+    np.testing.assert_array_equal(ft.jit(nested)(X), np.broadcast_to(want, X.shape))
+
+
+def test_psum_of_what_is_not_mapped_counts_the_axis():
+    one = np.ones((), np.float32)
+    assert np.asarray(ft.vmap(lambda x: P.psum(one, axis_name="i"), axis_name="i")(X)).tolist() == [3.0] * 3
+
+
+def test_axis_index_counts():
+    assert np.asarray(ft.vmap(lambda x: P.axis_index(axis_name="i"), axis_name="i")(X)).tolist() == [0, 1, 2]
+
+
+def test_the_extreme_over_an_axis_shares_its_derivative_among_ties():
+    loss = lambda x: P.reduce_sum(ft.vmap(lambda v: P.pmin(v, axis_name="i"), axis_name="i")(x), axes=(0, 1))
+    np.testing.assert_allclose(ft.grad(loss)(X), [[3, 0], [0, 1.5], [0, 1.5]])
+
+
+def test_an_unbound_axis_is_named_with_those_that_are_bound():
+    with pytest.raises(ArgumentError) as caught:
+        ft.vmap(lambda x: P.psum(x, axis_name="rows"), axis_name="batch")(X)
+    assert "'rows'" in str(caught.value) and "'batch'" in str(caught.value)
