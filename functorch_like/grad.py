@@ -18,6 +18,7 @@ from functorch_like.tangents import FlatFunction, Fun, check_callable, gradient_
 
 
 # ------------------------------------------------------------------------------------------------------------- grad
+@boundary.public
 def grad(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -55,6 +56,7 @@ def grad(
     return gradient
 
 
+@boundary.public
 def value_and_grad(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -104,6 +106,7 @@ def value_and_grad(
     return boundary.public(value_and_gradient)
 
 
+@boundary.public
 def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Fun:
     """As `value_and_grad`, in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
 

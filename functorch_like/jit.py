@@ -46,6 +46,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         _DISABLED.restore(token)
 
 
+@boundary.public
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -230,6 +231,7 @@ class _Jit:
         self.fast._clear_cache()
 
 
+@boundary.public
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,
@@ -251,6 +253,10 @@ def make_jaxpr(
         b: f32[] = sin(a)...
         return b
     """
+    if not callable(fun):
+        raise ArgumentError(
+            f"make_jaxpr takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="make_jaxpr(f)(x)"
+        )
     static = resolve(fun, static_argnums, None)
     name = getattr(fun, "__name__", type(fun).__name__)
 

@@ -62,7 +62,7 @@ def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
     if not wanted:
         return np.zeros(aval.shape, dtypes.float0)
     if ct is None:
-        return zeros(aval.strong())
+        return _zeros(aval)
     return ct if aval_of(ct).weak_type is False else convert_element_type(ct, new_dtype=aval.dtype, weak_type=False)
 
 
@@ -71,7 +71,12 @@ def tangent_of(out: Any, tangent: Any) -> Any:
     if tangent is not None:
         return tangent
     aval = aval_of(out)
-    return zeros(aval.strong()) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
+    return _zeros(aval) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
+
+
+def _zeros(aval: ShapedArray) -> Any:
+    """Zeros as an array of ours, not weak: rows among themselves make do with NumPy's numbers."""
+    return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=False)
 
 
 def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
