@@ -1,0 +1,253 @@
+"""Methods, operators and protocols of arrays and tracers. `install` attaches them; the package does so once.
+
+An operator on two arrays is one short Python function over a C++-dispatched kernel; on tracers it calls the body of
+the function, and with it the row, directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import conversions as V
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.backends import xla
+from functorch_like.backends.xla import dlpack
+from functorch_like.boundary import polish, sealed
+from functorch_like.core import ArrayImpl, Tracer, is_value
+from functorch_like.errors import FtError
+from functorch_like.numpy import arithmetic, contract, elementary, logic
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.indexing import getitem
+from functorch_like.numpy.updates import IndexUpdate
+from functorch_like.primitives import structure as S
+
+_F32, _I32 = dtypes.float32, dtypes.int32
+_LOW, _HIGH = -(2**31), 2**31 - 1
+
+
+# ----------------------------------------------------------------------------------------------------------- operators
+def _left(function: Any) -> Callable[[Any, Any], Any]:
+    """`x + other` of an array: the common cases go straight to the kernel."""
+    fast = function.fast
+
+    def method(self: Any, other: Any) -> Any:
+        kind = type(other)
+        try:  # costs nothing until it is needed; a decorator would cost a call
+            if kind is ArrayImpl:
+                return fast(self, other)
+            if kind is float:
+                if self.aval.dtype is _F32:
+                    return fast(self, other)
+            elif kind is int:
+                dtype = self.aval.dtype
+                if (dtype is _F32 or dtype is _I32) and _LOW <= other <= _HIGH:
+                    return fast(self, other)
+            return function(self, other) if is_value(other) else NotImplemented
+        except FtError as e:
+            polish(e)
+            raise
+
+    method.is_boundary = True  # type: ignore[attr-defined]
+    return method
+
+
+def _right(function: Any) -> Callable[[Any, Any], Any]:
+    """`other + x` of an array."""
+    fast = function.fast
+
+    def method(self: Any, other: Any) -> Any:
+        if type(other) is float and self.aval.dtype is _F32:
+            return fast(other, self)
+        return function(other, self) if is_value(other) else NotImplemented
+
+    return method
+
+
+def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
+    body = getattr(function, "body", function)
+
+    def method(self: Any, other: Any) -> Any:
+        return body(self, other) if isinstance(other, Tracer) or is_value(other) else NotImplemented
+
+    return method
+
+
+def _tracer_right(function: Any) -> Callable[[Any, Any], Any]:
+    body = getattr(function, "body", function)
+    return lambda self, other: body(other, self) if is_value(other) else NotImplemented
+
+
+def _slow_left(function: Any) -> Callable[[Any, Any], Any]:
+    return lambda self, other: function(self, other) if is_value(other) else NotImplemented
+
+
+def _slow_right(function: Any) -> Callable[[Any, Any], Any]:
+    return lambda self, other: function(other, self) if is_value(other) else NotImplemented
+
+
+def _matmul(self: Any, other: Any) -> Any:
+    if type(other) is ArrayImpl:
+        return contract._matmul_kernel(self, other)
+    return contract.matmul(self, other) if is_value(other) else NotImplemented
+
+
+_BINARY = {
+    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "and": logic.bitwise_and, "or": logic.bitwise_or,
+    "xor": logic.bitwise_xor, "lshift": logic.left_shift, "rshift": logic.right_shift,
+}  # fmt: skip
+_COMPARE = {
+    "eq": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal, "gt": logic.greater,
+    "ge": logic.greater_equal,
+}  # fmt: skip
+_SLOW = {"pow": arithmetic.power, "divmod": arithmetic.divmod}
+_UNARY = {"neg": elementary.negative, "pos": elementary.positive, "abs": elementary.absolute, "invert": logic.invert}
+
+
+def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
+    arrays: dict[str, Any] = {}
+    tracers: dict[str, Any] = {}
+    for name, function in _BINARY.items():
+        arrays[f"__{name}__"], arrays[f"__r{name}__"] = _left(function), _right(function)
+        tracers[f"__{name}__"], tracers[f"__r{name}__"] = _tracer_left(function), _tracer_right(function)
+    for name, function in _COMPARE.items():
+        arrays[f"__{name}__"], tracers[f"__{name}__"] = _left(function), _tracer_left(function)
+    for name, function in _SLOW.items():
+        for table in (arrays, tracers):
+            table[f"__{name}__"], table[f"__r{name}__"] = _slow_left(function), _slow_right(function)
+    for name, function in _UNARY.items():
+        arrays[f"__{name}__"] = (lambda fast: lambda self: fast(self))(function.fast)
+        tracers[f"__{name}__"] = (lambda body: lambda self: body(self))(function.body)
+    arrays["__matmul__"] = _matmul
+    tracers["__matmul__"] = lambda self, other: contract._matmul(self, other) if is_value(other) else NotImplemented
+    for table in (arrays, tracers):
+        table["__rmatmul__"] = _slow_right(contract.matmul)
+        table["__round__"] = lambda self, ndigits=None: fnp.round(self, 0 if ndigits is None else ndigits)
+    return arrays, tracers
+
+
+# ------------------------------------------------------------------------------------------------------------- methods
+def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+    return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    """The dimensions in another order, by default reversed."""
+    if not axes or axes == (None,):
+        return fnp.transpose(self)
+    return fnp.transpose(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+
+
+def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """Another dtype; from complex to real takes the real part."""
+    return asarray(self, dtype, copy=copy or None, device=device)
+
+
+def _copy(self: Any, memo: Any = None) -> Any:
+    """A copy, in memory of its own."""
+    return S.copy(self)
+
+
+def _flatten(self: Any, order: str = "C") -> Any:
+    """The elements in one dimension."""
+    return fnp.ravel(self, order)
+
+
+def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
+    """Elements no less than `min` and no greater than `max`."""
+    return fnp.clip(self, min, max)
+
+
+def _sort(self: Any, axis: int | None = -1, *, stable: bool = True, descending: bool = False) -> Any:
+    """A sorted copy."""
+    return fnp.sort(self, axis, stable=stable, descending=descending)
+
+
+def _namespace(self: Any, *, api_version: str | None = None) -> Any:
+    """The module of functions for arrays, for code written to the array API standard."""
+    return fnp
+
+
+def _contains(self: Any, value: Any) -> bool:
+    return bool(fnp.any(self == value))
+
+
+_METHODS: dict[str, Any] = {
+    "reshape": _reshape, "transpose": _transpose, "astype": _astype, "copy": _copy, "flatten": _flatten, "clip": _clip,
+    "sort": _sort, "__getitem__": getitem, "__setitem__": V.setitem, "__delitem__": V.delitem, "__len__": V.length,
+    "__iter__": V.rows, "__contains__": _contains, "__array_namespace__": _namespace, "__copy__": _copy,
+    "__deepcopy__": _copy, "ravel": fnp.ravel, "squeeze": fnp.squeeze, "swapaxes": fnp.swapaxes, "dot": fnp.dot,
+    "sum": fnp.sum, "prod": fnp.prod, "mean": fnp.mean, "std": fnp.std, "var": fnp.var, "max": fnp.max, "min": fnp.min,
+    "argmax": fnp.argmax, "argmin": fnp.argmin, "all": fnp.all, "any": fnp.any, "ptp": fnp.ptp, "round": fnp.round,
+    "cumsum": fnp.cumsum, "cumprod": fnp.cumprod, "argsort": fnp.argsort, "searchsorted": fnp.searchsorted,
+    "repeat": fnp.repeat, "take": fnp.take, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
+    "conj": elementary.conjugate, "conjugate": elementary.conjugate,
+}  # fmt: skip
+
+
+def _property(get: Callable[[Any], Any], doc: str) -> property:
+    return property(get, doc=doc)
+
+
+_PROPERTIES = {
+    "shape": _property(lambda self: self.aval.shape, "The size of each dimension."),
+    "dtype": _property(lambda self: self.aval.dtype, "The dtype of the elements."),
+    "ndim": _property(lambda self: self.aval.ndim, "The number of dimensions."),
+    "size": _property(lambda self: self.aval.size, "The number of elements."),
+    "itemsize": _property(lambda self: self.aval.dtype.itemsize, "Bytes of an element."),
+    "nbytes": _property(lambda self: self.aval.size * self.aval.dtype.itemsize, "Bytes of all elements."),
+    "weak_type": _property(lambda self: self.aval.weak_type, "Whether it takes the dtype of what it meets."),
+    "T": _property(lambda self: fnp.transpose(self), "The dimensions in reverse order."),
+    "mT": _property(lambda self: fnp.matrix_transpose(self), "The last two dimensions exchanged."),
+    "real": _property(lambda self: elementary.real(self), "The real part."),
+    "imag": _property(lambda self: elementary.imag(self), "The imaginary part."),
+    "at": _property(IndexUpdate, "Updates by index: x.at[idx].set(value) and its relatives."),
+    "flat": _property(lambda self: iter(fnp.ravel(self)), "The elements, one after the other."),
+}
+
+_CONVERSIONS = {
+    "__bool__": (V.array_bool, V.tracer_bool),
+    "__int__": (V.array_int, V.tracer_int),
+    "__float__": (V.array_float, V.tracer_float),
+    "__complex__": (V.array_complex, V.tracer_complex),
+    "__index__": (V.array_index, V.tracer_index),
+    "item": (V.array_item, V.tracer_item),
+    "tolist": (V.array_tolist, V.tracer_tolist),
+    "__repr__": (V.array_repr, V.tracer_repr),
+    "__str__": (V.array_str, V.tracer_repr),
+    "__format__": (V.array_format, V.tracer_format),
+}
+
+
+def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    """The array on another device."""
+    return xla.device_put(self, xla.find_device(device))
+
+
+def install() -> None:
+    """Attach everything. Doing it again changes nothing."""
+    arrays, tracers = _operators()
+    for name, (array, tracer) in _CONVERSIONS.items():
+        arrays[name], tracers[name] = array, tracer
+    for table in (arrays, tracers):
+        table.update(_METHODS)
+        table.update(_PROPERTIES)
+    arrays["__array_priority__"], arrays["__array_ufunc__"] = 1000, None
+    arrays["trace"] = fnp.trace  # of a tracer it is the transformation that it belongs to
+    arrays["device"] = _property(xla.device_of, "The device the array is on.")
+    arrays["devices"] = lambda self: {xla.device_of(self)}
+    arrays["to_device"] = _to_device
+    arrays["__dlpack__"], arrays["__dlpack_device__"] = dlpack.to_dlpack, dlpack.dlpack_device
+    tracers["block_until_ready"] = lambda self: self
+    tracers["__array__"], tracers["__dlpack__"], tracers["__reduce__"] = (
+        V.tracer_array,
+        V.tracer_dlpack,
+        V.tracer_reduce,
+    )
+    for name, attribute in arrays.items():
+        xla.attach(name, sealed(attribute))
+    for name, attribute in tracers.items():
+        setattr(Tracer, name, sealed(attribute))

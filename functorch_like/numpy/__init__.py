@@ -1,0 +1,273 @@
+"""NumPy's functions on arrays and tracers, under NumPy's names: `import functorch_like.numpy as fnp`.
+
+They follow NumPy, and where that cannot be (arrays are immutable, shapes are static) `jax.numpy`. Operands broadcast
+and are promoted; Python numbers and NumPy scalars take the dtype of the array they meet.
+"""
+
+# ruff: noqa: F401
+from __future__ import annotations
+
+import math as _math
+
+import numpy as _np
+
+from functorch_like.core import Array as ndarray
+from functorch_like.dtypes import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    finfo,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float16,
+    float32,
+    float64,
+    iinfo,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
+from functorch_like.numpy import linalg
+from functorch_like.numpy.arithmetic import (
+    add,
+    arctan2,
+    atan2,
+    copysign,
+    divide,
+    divmod,
+    float_power,
+    floor_divide,
+    fmax,
+    fmin,
+    fmod,
+    hypot,
+    logaddexp,
+    logaddexp2,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    nextafter,
+    pow,
+    power,
+    remainder,
+    subtract,
+    true_divide,
+)  # fmt: skip
+from functorch_like.numpy.contract import (
+    dot,
+    inner,
+    kron,
+    matmul,
+    outer,
+    tensordot,
+    trace,
+    vdot,
+    vecdot,
+)  # fmt: skip
+from functorch_like.numpy.creation import (
+    array,
+    asarray,
+    astype,
+    copy,
+    empty,
+    empty_like,
+    full,
+    full_like,
+    ones,
+    ones_like,
+    zeros,
+    zeros_like,
+)  # fmt: skip
+from functorch_like.numpy.cumulative import cumprod, cumsum, diff, ediff1d, trapezoid
+from functorch_like.numpy.diagonals import diag, diag_indices, diagonal, fill_diagonal, tril_indices, triu_indices
+from functorch_like.numpy.dtype_functions import (
+    can_cast,
+    dtype,
+    iscomplexobj,
+    isdtype,
+    isrealobj,
+    isscalar,
+    issubdtype,
+    promote_types,
+    result_type,
+)  # fmt: skip
+from functorch_like.numpy.einsum import einsum, einsum_path
+from functorch_like.numpy.elementary import (
+    abs,
+    absolute,
+    acos,
+    acosh,
+    angle,
+    arccos,
+    arccosh,
+    arcsin,
+    arcsinh,
+    arctan,
+    arctanh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cbrt,
+    ceil,
+    conj,
+    conjugate,
+    cos,
+    cosh,
+    deg2rad,
+    degrees,
+    exp,
+    exp2,
+    expm1,
+    fix,
+    floor,
+    imag,
+    isfinite,
+    isinf,
+    isnan,
+    isneginf,
+    isposinf,
+    log,
+    log1p,
+    log2,
+    log10,
+    negative,
+    positive,
+    rad2deg,
+    radians,
+    real,
+    reciprocal,
+    rint,
+    sign,
+    signbit,
+    sin,
+    sinc,
+    sinh,
+    sqrt,
+    square,
+    tan,
+    tanh,
+    trunc,
+)  # fmt: skip
+from functorch_like.numpy.indexing import take, take_along_axis
+from functorch_like.numpy.joining import (
+    append,
+    array_split,
+    column_stack,
+    concatenate,
+    dstack,
+    hsplit,
+    hstack,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)  # fmt: skip
+from functorch_like.numpy.logic import (
+    allclose,
+    array_equal,
+    array_equiv,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    equal,
+    greater,
+    greater_equal,
+    invert,
+    isclose,
+    left_shift,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    right_shift,
+)  # fmt: skip
+from functorch_like.numpy.promotion import broadcast_shapes
+from functorch_like.numpy.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    max,
+    min,
+    prod,
+    ptp,
+    sum,
+)  # fmt: skip
+from functorch_like.numpy.repeating import pad, repeat, roll, tile
+from functorch_like.numpy.rounding import around, round
+from functorch_like.numpy.searching import (
+    argsort,
+    argwhere,
+    flatnonzero,
+    lexsort,
+    nonzero,
+    searchsorted,
+    sort,
+)  # fmt: skip
+from functorch_like.numpy.selection import clip, nan_to_num, select, where
+from functorch_like.numpy.sequences import arange, eye, identity, linspace, logspace, meshgrid, tri, tril, triu
+from functorch_like.numpy.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    matrix_transpose,
+    moveaxis,
+    ndim,
+    permute_dims,
+    ravel,
+    reshape,
+    rollaxis,
+    rot90,
+    shape,
+    size,
+    squeeze,
+    swapaxes,
+    transpose,
+)  # fmt: skip
+from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
+from functorch_like.numpy.statistics import average, mean, median, percentile, quantile, std, var
+
+bool = bool_
+concat = concatenate
+pi, e, euler_gamma = _math.pi, _math.e, _np.euler_gamma
+inf, nan, newaxis = _math.inf, _math.nan, None
+single, double, csingle, cdouble = float32, float64, complex64, complex128
+float_, int_, uint, complex_ = float32, int32, uint32, complex64
+index_exp, s_ = _np.index_exp, _np.s_
+floating, integer, inexact, number = _np.floating, _np.integer, _np.inexact, _np.number
+signedinteger, unsignedinteger, complexfloating, generic = (
+    _np.signedinteger, _np.unsignedinteger, _np.complexfloating, _np.generic,
+)  # fmt: skip
+__array_api_version__ = "2024.12"
+
+__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]

@@ -1,0 +1,52 @@
+"""Axis arguments: negative ones, tuples, None."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like.errors import ShapeError
+from functorch_like.numpy import promotion as P
+
+
+def axis_of(axis: Any, ndim: int, what: str) -> int:
+    """One axis, counted from 0.
+
+    Raises:
+        ShapeError: where there is no such axis.
+    """
+    try:
+        d = operator.index(axis)
+    except TypeError:
+        raise P.error(
+            ShapeError, f"{what}: axis={axis!r} is no int", "axes are fixed when a function is traced: give an int"
+        ) from None
+    if not -ndim <= d < ndim:
+        raise P.error(
+            ShapeError,
+            f"{what}: axis {d} is out of bounds for an array of {ndim} dimensions",
+            f"use {-ndim} to {ndim - 1}" if ndim else "an array of rank 0 has no axes; leave axis out",
+        )
+    return d % ndim
+
+
+def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
+    """Axes counted from 0 and sorted; all of them for None.
+
+    Raises:
+        ShapeError: for axes that are not there, or named twice.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if not isinstance(axis, Sequence):
+        return (axis_of(axis, ndim, what),)
+    found = tuple(sorted(axis_of(a, ndim, what) for a in axis))
+    if len(set(found)) != len(found):
+        raise P.error(ShapeError, f"{what}: axis={tuple(axis)} names an axis twice", "name each axis once")
+    return found
+
+
+def hashable(axis: Any) -> Any:
+    """An axis argument as a static one: lists become tuples."""
+    return tuple(operator.index(a) for a in axis) if isinstance(axis, (list, tuple)) else axis

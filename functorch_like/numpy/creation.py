@@ -1,0 +1,295 @@
+"""New arrays: from data, filled with one number, and regular sequences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.core import ArrayImpl, Tracer, aval_of, state
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import structure as S
+
+
+# ----------------------------------------------------------------------------------------------------------- from data
+def asarray(
+    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
+) -> Any:
+    """Anything array-like as an array; an array as it is.
+
+    Args:
+        a: array, NumPy array, number, or (nested) sequence of these.
+        dtype: of the result. By default NumPy arrays keep theirs and Python numbers take the default dtypes
+            (float32, int32), a single one weakly; lists of arrays are promoted.
+        order: accepted for NumPy's sake: None, "K" or "C".
+        copy: True copies an array, too; False demands that nothing is copied.
+        device: where to put it.
+
+    Raises:
+        DtypeError: for values that no array holds.
+        ShapeError: for sequences of unequal lengths.
+
+    >>> fnp.asarray([[1, 2], [3, 4]]).dtype.name, fnp.asarray(np.ones(2)).dtype.name
+    ('int32', 'float64')
+    """
+    if order not in (None, "K", "C"):
+        raise P.error(ArgumentError, f"order={order!r} is not supported: arrays are row-major", "leave order out")
+    made = _asarray(a, None if dtype is None else dtypes.as_dtype(dtype), copy)
+    return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
+
+
+def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
+    kind = type(a)
+    if kind is ArrayImpl or isinstance(a, Tracer):
+        if dtype is None or (aval_of(a).dtype == dtype and not aval_of(a).weak_type):
+            return S.copy(a) if copy else a
+        return S.convert_element_type(a, new_dtype=dtype, weak_type=False)
+    if copy is False:
+        raise P.error(ArgumentError, f"a {kind.__name__} cannot become an array without a copy", "leave copy out")
+    if kind in P.NUMBERS:
+        weak = dtype is None and kind is not bool
+        return xla.device_put(P.host(a, dtype or aval_of(a).dtype), weak_type=weak)
+    if isinstance(a, (np.ndarray, np.generic)):
+        if dtype is not None and a.dtype != dtype:
+            a = np.asarray(a).astype(dtype)
+        return xla.device_put(np.asarray(a, dtypes.as_dtype(a.dtype)))
+    if isinstance(a, (list, tuple, range)):
+        return _from_sequence(a, dtype)
+    for protocol in ("__jax_array__", "__array__", "__array_interface__", "__buffer__"):
+        if hasattr(a, protocol):
+            return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
+    if isinstance(a, (bytes, bytearray, memoryview)):
+        return _asarray(np.asarray(memoryview(a)), dtype, None)
+    return xla.device_put(P.host(a, aval_of(a).dtype))  # subclasses of numbers; others are refused there
+
+
+def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
+    kinds: set[type] = set()
+    _leaf_types(a, kinds)
+    if any(k is ArrayImpl or issubclass(k, Tracer) for k in kinds):
+        return _stack_nested(a, dtype)
+    try:
+        host = np.asarray(a)
+    except ValueError as e:
+        raise P.error(ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length") from e
+    if dtype is None:
+        dtype = _sequence_dtype(a, kinds, host)
+    if host.dtype.kind in "iu":
+        for extreme in (host.min(), host.max()) if host.size else ():
+            P.check_int(int(extreme), dtype)
+    elif host.dtype.kind == "O":
+        raise P.error(DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits")
+    return xla.device_put(host.astype(dtypes.as_dtype(dtype)))
+
+
+def _leaf_types(a: Any, found: set[type]) -> None:
+    kinds = set(map(type, a))
+    found |= {k for k in kinds if not issubclass(k, (list, tuple, range))}
+    if len(kinds) > 1 or not found >= kinds:
+        for item in a:
+            if isinstance(item, (list, tuple, range)):
+                _leaf_types(item, found)
+
+
+def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any:
+    if kinds <= P.NUMBERS:
+        if host.dtype.kind == "b":
+            return dtypes.bool_
+        if host.dtype.kind in "iu":
+            default = dtypes.default_int()
+            low, high = P.bounds(default)
+            fits = host.size == 0 or (low <= int(host.min()) and int(host.max()) <= high)
+            return default if fits else host.dtype
+        return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
+    return dtypes.default_float() if not kinds else host.dtype
+
+
+def _stack_nested(a: Any, dtype: Any) -> Any:
+    """A nested sequence with arrays or tracers in it."""
+    parts = [_stack_nested(item, None) if isinstance(item, (list, tuple, range)) else item for item in a]
+    if not parts:
+        return zeros((0,), dtype)
+    shapes = {aval_of(p).shape for p in parts}
+    if len(shapes) > 1:
+        raise P.error(
+            ShapeError, f"a sequence of arrays of shapes {sorted(shapes)} makes no array", "give all one shape"
+        )
+    parts = P.promote(*parts)
+    joined = S.concatenate(*[S.reshape(p, shape=(1, *aval_of(p).shape)) for p in parts], dimension=0)
+    return P.convert(joined, dtype or aval_of(joined).dtype)
+
+
+def array(
+    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device: Any = None
+) -> Any:
+    """A new array from anything array-like.
+
+    Args:
+        object: array, NumPy array, number, or (nested) sequence of these.
+        dtype: of the result; by default as for `asarray`.
+        copy: arrays are immutable, so a copy is only of interest where the original will be donated.
+        order: accepted for NumPy's sake.
+        ndmin: dimensions of size 1 are put in front to have at least as many.
+        device: where to put it.
+
+    >>> fnp.array([1.0, 2.0], ndmin=2).shape
+    (1, 2)
+    """
+    made = asarray(object, dtype, order, copy=copy or None, device=device)
+    lead = ndmin - aval_of(made).ndim
+    return made if lead <= 0 else S.reshape(made, shape=(1,) * lead + aval_of(made).shape)
+
+
+def copy(a: Any, order: str | None = None) -> Any:
+    """A copy of an array, in memory of its own.
+
+    >>> fnp.copy(fnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    return array(a, copy=True, order=order)
+
+
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """An array in another dtype; from complex to real the real part.
+
+    >>> fnp.astype(fnp.asarray([1.7, -1.7]), int).tolist()
+    [1, -1]
+    """
+    return asarray(asarray(x), dtype, copy=copy or None, device=device)
+
+
+# ---------------------------------------------------------------------------------------------------------- one number
+def shape_of(shape: Any, what: str) -> tuple[int, ...]:
+    """A shape argument as tuple of ints."""
+    if isinstance(shape, (int, np.integer)):
+        shape = (shape,)
+    try:
+        found = tuple([n.__index__() for n in shape])
+    except (TypeError, AttributeError):
+        found = None
+    if found is None or any(n < 0 for n in found):
+        traced = isinstance(shape, Tracer) or (
+            not isinstance(shape, str) and any(isinstance(n, Tracer) for n in _items(shape))
+        )
+        raise P.error(
+            ConcretizationError if traced else ShapeError,
+            f"{what} needs a shape of non-negative ints, got {shape!r}",
+            "shapes are fixed when a function is traced: use static_argnums, or x.shape"
+            if traced
+            else "give a tuple of ints",
+        )
+    return found
+
+
+def _items(shape: Any) -> Any:
+    return shape if isinstance(shape, (list, tuple)) else ()
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of one value.
+
+    Args:
+        shape: int or sequence of ints.
+        fill_value: number, or array that broadcasts to the shape.
+        dtype: by default that of the value.
+        device: where to put it.
+
+    Raises:
+        ShapeError: for a shape that is none.
+
+    >>> fnp.full((2,), 7).tolist()
+    [7, 7]
+    """
+    sizes = shape_of(shape, "fnp.full")
+    aval = aval_of(fill_value if not isinstance(fill_value, (list, tuple)) else asarray(fill_value))
+    wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
+        value = asarray(fill_value)
+        return P.broadcast(P.convert(value, wanted), P.broadcast_shapes(sizes, aval.shape))
+    value = P.host(fill_value, wanted)
+    if state.trace.staging and value.ndim == 0:
+        return S.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)
+    return _put(np.broadcast_to(value, sizes), device)
+
+
+def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
+    return xla.device_put(np.ascontiguousarray(host), None if device is None else xla.find_device(device))
+
+
+def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of zeros, float32 by default.
+
+    >>> fnp.zeros((2, 2)).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+    return full(shape, 0, dtypes.default_float() if dtype is None else dtype, device=device)
+
+
+def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of ones, float32 by default.
+
+    >>> fnp.ones(3, int).tolist()
+    [1, 1, 1]
+    """
+    return full(shape, 1, dtypes.default_float() if dtype is None else dtype, device=device)
+
+
+def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified content: zeros.
+
+    >>> fnp.empty((2, 0)).shape
+    (2, 0)
+    """
+    return zeros(shape, dtype, device=device)
+
+
+def _like(a: Any) -> Any:
+    return a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a if not isinstance(a, (list, tuple)) else asarray(a))
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of one value, with the shape and dtype of another array.
+
+    >>> fnp.full_like(fnp.zeros(2), 3).tolist()
+    [3.0, 3.0]
+    """
+    aval = _like(a)
+    return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype, device=device)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Zeros with the shape and dtype of another array.
+
+    >>> fnp.zeros_like(fnp.arange(2)).tolist()
+    [0, 0]
+    """
+    return full_like(a, 0, dtype, shape, device=device)
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """Ones with the shape and dtype of another array.
+
+    >>> fnp.ones_like(fnp.arange(2)).tolist()
+    [1, 1]
+    """
+    return full_like(a, 1, dtype, shape, device=device)
+
+
+def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+    """An array of unspecified content (zeros), with the shape and dtype of another array.
+
+    >>> fnp.empty_like(fnp.ones(2)).shape
+    (2,)
+    """
+    return full_like(a, 0, dtype, shape, device=device)
+
+
+def is_static(x: Any) -> bool:
+    """Whether a value is known while the function runs and may decide on shapes."""
+    return math.isfinite(x) if isinstance(x, (int, float, np.integer, np.floating)) else False

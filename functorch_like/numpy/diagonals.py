@@ -1,0 +1,135 @@
+"""Diagonals, and indices of diagonals and triangles."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.indexing import getitem
+from functorch_like.numpy.sequences import diagonal_band
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
+    """A diagonal of matrices, as last dimension.
+
+    Args:
+        a: array of at least two dimensions.
+        offset: which: 0 the main one, positive above it.
+        axis1: rows.
+        axis2: columns.
+
+    Raises:
+        ShapeError: for fewer dimensions.
+
+    >>> fnp.diagonal(fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
+    a = arr(a, "fnp.diagonal")
+    n = aval_of(a).ndim
+    if n < 2:
+        raise P.error(ShapeError, f"{aval_of(a)!r} is no matrix", "give an array of two dimensions or more")
+    i, j = (axis_of(d, n, "fnp.diagonal") for d in (axis1, axis2))
+    k = operator.index(offset)
+    a = S.transpose(a, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
+    rows, columns = aval_of(a).shape[-2:]
+    size = max(0, min(rows + min(k, 0), columns - max(k, 0)))
+    at = np.arange(size)
+    if not size:
+        return S.reshape(S.slice(a, start_indices=(0,) * n, limit_indices=(*aval_of(a).shape[:-2], 0, 0), strides=None),
+                         shape=(*aval_of(a).shape[:-2], 0))  # fmt: skip
+    return getitem(a, (Ellipsis, at - min(k, 0), at + max(k, 0)))
+
+
+def diag(v: Any, k: int = 0) -> Any:
+    """The diagonal of a matrix; or of a vector, the matrix with that diagonal.
+
+    Args:
+        v: array of one or two dimensions.
+        k: which diagonal.
+
+    Raises:
+        ShapeError: for other numbers of dimensions.
+
+    >>> fnp.diag(fnp.asarray([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    v = v if P.is_array(v) else asarray(v)
+    n = aval_of(v).ndim
+    if n == 2:
+        return diagonal(v, k)
+    if n != 1:
+        raise P.error(ShapeError, f"fnp.diag of {aval_of(v)!r}", "give a vector or a matrix; fnp.diagonal takes more")
+    return _diag(v, k=operator.index(k))
+
+
+@kernel(static=("k",))
+def _diag(v: Any, k: int) -> Any:
+    n = aval_of(v).size + abs(k)
+    padded = S.pad(v, np.zeros((), aval_of(v).dtype), padding_config=((max(k, 0), max(-k, 0), 0),))
+    rows = S.broadcast_in_dim(padded, shape=(n, n), broadcast_dimensions=(1,))
+    return E.select_n(diagonal_band((n, n), k, E.eq), S.full_like(rows, 0), rows)
+
+
+def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """A copy of a matrix with another diagonal.
+
+    Args:
+        a: array of at least two dimensions, all of one size if more than two.
+        val: number or vector.
+        wrap: not supported.
+        inplace: must be False: arrays are immutable, and the result is returned.
+
+    Raises:
+        ArgumentError: where `inplace` is not False.
+
+    >>> fnp.fill_diagonal(fnp.zeros((2, 2)), 1, inplace=False).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if inplace:
+        raise P.error(
+            ArgumentError, "fnp.fill_diagonal cannot change an array in place", "pass inplace=False and use the result"
+        )
+    a = arr(a, "fnp.fill_diagonal")
+    n = min(aval_of(a).shape)
+    return a.at[(np.arange(n),) * aval_of(a).ndim].set(val)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """Indices of the main diagonal.
+
+    >>> [i.tolist() for i in fnp.diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
+    return (asarray(np.arange(n, dtype=dtypes.default_int())),) * ndim
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Indices of the lower triangle of a matrix.
+
+    >>> [i.tolist() for i in fnp.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.tril_indices(n, k, m))
+    return rows, columns
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """Indices of the upper triangle of a matrix.
+
+    >>> [i.tolist() for i in fnp.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = (asarray(i.astype(dtypes.default_int())) for i in np.triu_indices(n, k, m))
+    return rows, columns

@@ -1,0 +1,228 @@
+"""Einstein summation: a path by opt_einsum, and one dot_general for each of its steps."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.contract import dot_general, precision_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.sequences import diagonal_band
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.reductions import reduce_or
+
+Path = tuple[tuple[int, ...], ...]
+
+
+def einsum(
+    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    """Sums of products, told by naming dimensions with letters.
+
+    Args:
+        subscripts: such as "bij,bjk->bik": letters of each operand, and of the result. Letters missing there are
+            summed over; without "->" those that occur once are kept, in alphabetical order. "..." stands for
+            dimensions that broadcast. Or operands and lists of ints alternating, as in NumPy.
+        operands: arrays; sizes of 1 broadcast.
+        out: not supported, arrays are immutable.
+        optimize: how the order of contractions is found: "auto", "optimal", "greedy" and others of opt_einsum; True;
+            False for left to right; or an explicit path, as `einsum_path` gives it.
+        precision: as for `matmul`.
+        preferred_element_type: as for `matmul`.
+
+    Raises:
+        ArgumentError: for subscripts that make no sense.
+        ShapeError: where a letter stands for different sizes.
+
+    >>> fnp.einsum("ij,kj->ik", fnp.ones((2, 3)), fnp.ones((4, 3))).shape
+    (2, 4)
+    """
+    text, arrays = _arguments(subscripts, operands)
+    shapes = tuple(aval_of(a).shape for a in arrays)
+    inputs, result = _parse(text, shapes)
+    how = tuple(map(tuple, optimize)) if isinstance(optimize, (list, tuple)) else optimize
+    path = _path(inputs, result, shapes, how)
+    preferred = None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type)
+    return _einsum(arrays, inputs, result, path, precision_of(precision), preferred)
+
+
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[Any], Any]:
+    """The order of contractions `einsum` would take, and opt_einsum's account of its cost.
+
+    >>> path, _ = fnp.einsum_path("ij,jk,kl->il", fnp.ones((2, 2)), fnp.ones((2, 5)), fnp.ones((5, 2)))
+    >>> path
+    [(1, 2), (0, 1)]
+    """
+    import opt_einsum
+
+    text, arrays = _arguments(subscripts, operands)
+    shapes = tuple(aval_of(a).shape for a in arrays)
+    inputs, result = _parse(text, shapes)
+    path, info = opt_einsum.contract_path(
+        f"{','.join(inputs)}->{result}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
+    )
+    return [*path], info
+
+
+def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
+    if isinstance(subscripts, str):
+        return subscripts.replace(" ", ""), tuple(asarray(o) if not P.is_array(o) else o for o in operands)
+    given = [subscripts, *operands]
+    arrays, lists = given[::2], given[1::2]
+    last = None
+    if len(given) % 2:
+        last = arrays.pop()
+    letter = lambda k: "..." if k is Ellipsis else chr((97 if k < 26 else 39) + k)
+    text = ",".join("".join(map(letter, labels)) for labels in lists)
+    if last is not None:
+        text += "->" + "".join(map(letter, last))
+    return text, tuple(asarray(a) for a in arrays)
+
+
+@functools.lru_cache(maxsize=2048)
+def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, ...], str]:
+    """Letters of each operand and of the result, with "..." spelled out."""
+    left, arrow, result = text.partition("->")
+    parts = left.split(",")
+
+    def wrong(why: str, fix: str) -> Any:
+        return P.error(ArgumentError, f"fnp.einsum({text!r}): {why}", fix)
+
+    if len(parts) != len(shapes):
+        raise wrong(f"{len(parts)} operands are described and {len(shapes)} given", "separate operands by commas")
+    odd = set(text.replace("->", "").replace("...", "")) - {","}
+    odd = {c for c in odd if not c.isalpha()}
+    if odd or "->" in result:
+        raise wrong(f"{sorted(odd) or 'a second ->'} has no meaning", "use letters, commas, one -> and ...")
+    free = [chr(c) for c in range(0x3B1, 0x3B1 + 100) if chr(c) not in text]
+    extra = 0
+    for part, shape in zip(parts, shapes, strict=True):
+        letters = part.replace("...", "")
+        if "..." in part:
+            extra = max(extra, len(shape) - len(letters))
+        if len(letters) > len(shape) or ("..." not in part and len(letters) != len(shape)):
+            raise wrong(
+                f"{part!r} names {len(letters)} dimensions of an operand of shape {shape}", "use a letter for each"
+            )
+    dots = "".join(free[:extra])
+    inputs = [
+        part.replace("...", dots[extra - (len(shape) - len(part.replace("...", ""))) :]) if "..." in part else part
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
+    if arrow:
+        result = result.replace("...", dots)
+    else:
+        every = "".join(inputs)
+        result = dots + "".join(sorted(c for c in set(every) - set(dots) if every.count(c) == 1))
+    if len(set(result)) != len(result) or not set(result) <= set("".join(inputs)):
+        raise wrong(f"the result {result!r} has letters twice, or letters no operand has", "name each dimension once")
+    _sizes(tuple(inputs), shapes, text)
+    return tuple(inputs), result
+
+
+def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: str) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for letters, shape in zip(inputs, shapes, strict=True):
+        for c, n in zip(letters, shape, strict=True):
+            if sizes.setdefault(c, n) not in (1, n) and n != 1:
+                raise P.error(
+                    ShapeError,
+                    f"fnp.einsum({text!r}): {c!r} has sizes {sizes[c]} and {n}",
+                    "use another letter, or equal sizes",
+                )
+            sizes[c] = n if sizes[c] == 1 else sizes[c]
+    return sizes
+
+
+@functools.lru_cache(maxsize=2048)
+def _path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> Path:
+    if isinstance(optimize, tuple):
+        return tuple(p for p in optimize if not isinstance(p, str))
+    n = len(inputs)
+    if n <= 2 or optimize is False:  # left to right; each result goes to the end of the list
+        return tuple((0, 1) if k == 0 else (0, n - 1 - k) for k in range(n - 1))
+    import opt_einsum
+
+    how = "auto" if optimize is True else optimize
+    path, _ = opt_einsum.contract_path(f"{','.join(inputs)}->{result}", *shapes, shapes=True, optimize=how)
+    return tuple(tuple(p) for p in path)
+
+
+@kernel(static=("inputs", "result", "path", "precision", "preferred"))
+def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, preferred: Any) -> Any:
+    """Contract along the path; `inputs` are the letters of each operand."""
+    arrays = P.promote(*arrays)
+    sizes = _sizes(tuple(inputs), tuple(aval_of(a).shape for a in arrays), ",".join(inputs))
+    terms = [_one(a, letters, sizes) for a, letters in zip(arrays, inputs, strict=True)]
+    for step in path:
+        if len(step) < 2:
+            continue
+        chosen = [terms[i] for i in step]
+        terms = [t for i, t in enumerate(terms) if i not in step]
+        while len(chosen) > 1:
+            others = {c for _, letters in (*chosen[2:], *terms) for c in letters} | set(result)
+            chosen = [_pair(*chosen[0], *chosen[1], others, precision, preferred), *chosen[2:]]
+        terms.append(chosen[0])
+    ((x, letters),) = terms
+    gone = tuple(i for i, c in enumerate(letters) if c not in result)
+    x, letters = _reduced(x, gone), [c for c in letters if c in result]
+    if preferred is not None and aval_of(x).dtype != preferred:
+        x = P.convert(x, preferred)
+    if "".join(letters) != result:
+        x = S.transpose(x, permutation=tuple(letters.index(c) for c in result))
+    missing = aval_of(x).shape != tuple(sizes[c] for c in result)
+    return P.broadcast(x, tuple(sizes[c] for c in result)) if missing else x
+
+
+def _reduced(x: Any, axes: tuple[int, ...]) -> Any:
+    if not axes:
+        return x
+    if aval_of(x).dtype == dtypes.bool_:
+        return reduce_or(x, axes=axes)
+    return S.reduce_sum(x, axes=axes)
+
+
+def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
+    """An operand with each letter once, and without dimensions of size 1 that broadcast."""
+    left = list(letters)
+    shape = aval_of(x).shape
+    broadcasting = [i for i, c in enumerate(left) if shape[i] == 1 and sizes[c] != 1]
+    if broadcasting:
+        x = S.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in broadcasting))
+        left = [c for i, c in enumerate(left) if i not in broadcasting]
+    for c in dict.fromkeys(left):
+        while left.count(c) > 1:  # a diagonal
+            i = left.index(c)
+            j = left.index(c, i + 1)
+            n = len(left)
+            x = S.transpose(x, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
+            on = diagonal_band(aval_of(x).shape, 0, E.eq)
+            x = _reduced(E.select_n(on, S.full_like(x, 0), x), (n - 2,))
+            left = [*(k for d, k in enumerate(left) if d not in (i, j)), c]
+    return x, left
+
+
+def _pair(
+    x: Any, left: list[str], y: Any, right: list[str], others: set[str], precision: Any, preferred: Any
+) -> tuple[Any, list[str]]:
+    """Contract two operands: what is in neither the result nor another operand is summed over."""
+    alone = lambda mine, theirs: tuple(i for i, c in enumerate(mine) if c not in theirs and c not in others)
+    for_x, for_y = alone(left, right), alone(right, left)
+    x, left = _reduced(x, for_x), [c for i, c in enumerate(left) if i not in for_x]
+    y, right = _reduced(y, for_y), [c for i, c in enumerate(right) if i not in for_y]
+    both = [c for c in left if c in right]
+    batch, summed = [c for c in both if c in others], [c for c in both if c not in others]
+    at = lambda mine, chosen: tuple(mine.index(c) for c in chosen)
+    free = lambda mine: [c for c in mine if c not in both]
+    out = dot_general(
+        x, y, (at(left, summed), at(right, summed)), (at(left, batch), at(right, batch)), precision, preferred
+    )
+    return out, [*batch, *free(left), *free(right)]

@@ -1,0 +1,340 @@
+"""Reading by index: x[...], take, take_along_axis. Static basic indices become slices; only index arrays gather.
+
+Positions that are data and out of bounds are clamped to the nearest element (`x.at[i].get(mode=...)` has other ways).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, aval_of
+from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import repeating
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.indices import Item, Mask, Plan, is_plain, parse
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import indexing as G
+from functorch_like.primitives import slicing as D
+from functorch_like.primitives import structure as S
+
+#: What users call the ways of treating positions out of bounds, and what the rows do.
+MODES = {
+    None: "clip",
+    "clip": "clip",
+    "fill": "fill",
+    "drop": "fill",
+    "promise_in_bounds": "promise_in_bounds",
+    "wrap": "wrap",
+}
+
+
+def mode_of(mode: Any, default: str, what: str) -> str:
+    """A mode argument as the rows take it ("wrap" is done above them)."""
+    if mode is None:
+        return default
+    name = getattr(mode, "name", mode)
+    name = name.lower() if isinstance(name, str) else name
+    name = {"fill_or_drop": "fill"}.get(name, name)
+    if name not in MODES:
+        raise P.error(
+            ArgumentError,
+            f"{what} does not know mode={mode!r}",
+            "use 'clip', 'fill' ('drop'), 'wrap' or 'promise_in_bounds'",
+        )
+    return MODES[name]
+
+
+@kernel(ints=True)
+def _row(x: Any, i: Any) -> Any:
+    """x[i] for a position in bounds."""
+    shape = aval_of(x).shape
+    zero = np.zeros((), aval_of(i).dtype)
+    starts = [i] + [zero] * (len(shape) - 1)
+    out = D.dynamic_slice(x, *starts, slice_sizes=(1, *shape[1:]))
+    return S.reshape(out, shape=shape[1:])
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """x[index]."""
+    if type(x) is ArrayImpl:
+        shape = x.aval.shape
+        if type(index) is int:
+            n = shape[0] if shape else 0
+            if -n <= index < n:
+                return _row(x, index if index >= 0 else index + n)
+        plan = _parse(index, shape, dynamic=True)
+        if all(v.__class__ is int or is_plain(v) for v in plan.values):
+            return _get_kernel(x, plan.values, plan.items)
+        plan = parse(index, shape)
+    else:
+        plan = _parse(index, aval_of(x).shape)
+    return get(x, plan)
+
+
+def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
+    try:
+        return parse(index, shape, dynamic)
+    except Mask as e:
+        raise P.error(
+            ConcretizationError,
+            f"an array of shape {shape} is indexed by a traced mask ({aval_of(e.mask)!r}), so the shape of the result is unknown",
+            "keep the shape: fnp.where(mask, x, 0); or fnp.nonzero(mask, size=n) for a known number of indices",
+        ) from None
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+def get(
+    x: Any,
+    plan: Plan,
+    mode: str = "clip",
+    fill_value: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:
+    """What a plan reads, by rows."""
+    if plan.advanced:
+        return _gathered(x, plan, mode, fill_value, indices_are_sorted, unique_indices)
+    dims = [item for item in plan.items if item[0] != "new"]
+    if any(item[0] == "dyn" for item in dims) and mode == "fill":
+        return _gathered(x, plan, mode, fill_value, indices_are_sorted, unique_indices)
+    x = _windows(x, dims, plan.values, mode)
+    x = _cuts(x, dims)
+    return _final(x, plan.items)
+
+
+def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> Any:
+    """Apply starts that are data, all in one dynamic_slice."""
+    if not any(item[0] in ("dyn", "win") for item in dims):
+        return x
+    shape = aval_of(x).shape
+    starts = [
+        position(values[item[1]], n, mode) if item[0] in ("dyn", "win") else None
+        for item, n in zip(dims, shape, strict=True)
+    ]
+    wide = dtypes.int32 if all(s is None or aval_of(s).dtype == dtypes.int32 for s in starts) else dtypes.int64
+    starts = [np.zeros((), wide) if s is None else P.convert(s, wide) for s in starts]
+    sizes = tuple(1 if i[0] == "dyn" else i[2] if i[0] == "win" else n for i, n in zip(dims, shape, strict=True))
+    return D.dynamic_slice(x, *starts, slice_sizes=sizes)
+
+
+def position(i: Any, n: int, mode: str = "clip") -> Any:
+    """Positions as rows take them: signed, and counted from 0."""
+    if type(i) is int:
+        return np.asarray(i, np.int32 if n < 2**31 else np.int64)
+    if type(i) is np.ndarray:
+        return i
+    dtype = aval_of(i).dtype
+    if not dtypes.is_unsigned(dtype):
+        if dtype.itemsize < 4:
+            i = P.convert(i, dtypes.int32)
+        zero, size = S.full_like(i, 0), S.full_like(i, n)
+        if mode == "wrap" and n:
+            return E.rem(E.add(E.rem(i, size), size), size)
+        return E.select_n(E.lt(i, zero), i, E.add(i, size))
+    return E.rem(i, S.full_like(i, n)) if mode == "wrap" and n else i
+
+
+def _cuts(x: Any, dims: list[Item]) -> Any:
+    """Apply static positions and slices: one slice row, and one rev for negative steps."""
+    shape = aval_of(x).shape
+    low, high, steps, turned, whole = [], [], [], [], True
+    for d, (item, n) in enumerate(zip(dims, shape, strict=True)):
+        start, size, step = (item[1], 1, 1) if item[0] == "at" else item[1:] if item[0] == "cut" else (0, n, 1)
+        if step < 0:
+            turned.append(d)
+            start, step = start + (size - 1) * step if size else 0, -step
+        whole = whole and start == 0 and size == n
+        low.append(start)
+        high.append(start + (size - 1) * step + 1 if size else start)
+        steps.append(step if size > 1 else 1)
+    if not whole:
+        strides = tuple(steps) if any(s != 1 for s in steps) else None
+        x = S.slice(x, start_indices=tuple(low), limit_indices=tuple(high), strides=strides)
+    return S.rev(x, dimensions=tuple(turned)) if turned else x
+
+
+def _final(x: Any, items: tuple[Item, ...]) -> Any:
+    """Drop the dimensions of positions, put in new ones."""
+    sizes = iter(aval_of(x).shape)
+    shape: list[int] = []
+    for item in items:
+        if item[0] == "new":
+            shape.append(1)
+        else:
+            n = next(sizes)
+            if item[0] not in ("at", "dyn"):
+                shape.append(n)
+    return x if tuple(shape) == aval_of(x).shape else S.reshape(x, shape=tuple(shape))
+
+
+# ----------------------------------------------------------------------------------------------------------- gathering
+def is_position(item: Item) -> bool:
+    """Whether an item belongs to the index arrays: NumPy counts ints among them where there is one."""
+    return item[0] in ("arr", "at", "dyn")
+
+
+def batch_place(items: tuple[Item, ...]) -> int:
+    """How many dimensions of the result, without those of the index arrays, come before them."""
+    at = [k for k, item in enumerate(items) if is_position(item)]
+    together = at == list(range(at[0], at[0] + len(at)))
+    return at[0] if together else 0
+
+
+def index_vectors(positions: list[Any]) -> Any:
+    """Index arrays, broadcast, as vectors in a new last dimension."""
+    positions = P.align(*positions)
+    shape = aval_of(positions[0]).shape
+    columns = [S.reshape(p, shape=(*shape, 1)) for p in positions]
+    return columns[0] if len(columns) == 1 else S.concatenate(*columns, dimension=len(shape))
+
+
+def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, unique: bool) -> Any:
+    dims = [item for item in plan.items if item[0] != "new"]
+    basic = [
+        item if not is_position(item) else ("cut", 0, n, 1) for item, n in zip(dims, aval_of(x).shape, strict=True)
+    ]
+    indexed = [d for d, item in enumerate(dims) if is_position(item)]
+    sizes = aval_of(x).shape
+    x = _cuts(_windows(x, basic, plan.values, mode), basic)
+    positions = []
+    for d in indexed:
+        value = dims[d][1] if dims[d][0] == "at" else plan.values[dims[d][1]]
+        positions.append(position(value, sizes[d], mode))
+    vectors = index_vectors(positions)
+    batch = aval_of(vectors).ndim - 1
+    place = batch_place(plan.items)
+    before = sum(item[0] != "new" for item in plan.items[:place])  # slices that come before the index arrays
+    shape = aval_of(x).shape
+    kept = [d for d in range(len(shape)) if d not in indexed]
+    offset = tuple(k if k < before else k + batch for k in range(len(kept)))
+    out = G.gather(
+        x,
+        vectors,
+        dimension_numbers=G.GatherDimensionNumbers(offset, tuple(indexed), tuple(indexed)),
+        slice_sizes=tuple(1 if d in indexed else n for d, n in enumerate(shape)),
+        mode="clip" if mode == "wrap" else mode,
+        fill_value=fill_value,
+        indices_are_sorted=is_sorted,
+        unique_indices=unique,
+    )
+    return S.reshape(out, shape=result_shape(plan.items, out, place, batch)) if ("new",) in plan.items else out
+
+
+def result_shape(items: tuple[Item, ...], out: Any, place: int, batch: int) -> tuple[int, ...]:
+    """The shape of what was read by index arrays, with the new dimensions put in."""
+    sizes = list(aval_of(out).shape)
+    before = sum(item[0] != "new" for item in items[:place])
+    lead, rest = sizes[before : before + batch], iter(sizes[:before] + sizes[before + batch :])
+    shape: list[int] = []
+    for k, item in enumerate(items):
+        if k == place:
+            shape += lead
+        if not is_position(item):
+            shape.append(1 if item[0] == "new" else next(rest))
+    return tuple(shape)
+
+
+@kernel(static=("items", "mode", "fill_value", "indices_are_sorted", "unique_indices"), ints=True)
+def _get_kernel(
+    x: Any, values: Any, items: Any, mode: str = "clip", fill_value: Any = None, indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:  # fmt: skip
+    return get(x, Plan(items, tuple(values)), mode, fill_value, indices_are_sorted, unique_indices)
+
+
+repeating._indexing.append(getitem)
+
+
+# ------------------------------------------------------------------------------------------------------------- take
+def take(
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None, unique_indices: bool = False,
+    indices_are_sorted: bool = False, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Elements at positions along an axis.
+
+    Args:
+        a: array.
+        indices: integers, array or list of such.
+        axis: along which; of the flattened array if None.
+        out: not supported, arrays are immutable.
+        mode: what positions out of bounds give: "fill" (default: NaN, or the most extreme integer), "clip" (the
+            nearest element), "wrap" (counted around), "promise_in_bounds".
+        unique_indices: promise that no position occurs twice.
+        indices_are_sorted: promise that they ascend.
+        fill_value: of mode "fill".
+
+    >>> fnp.take(fnp.asarray([10, 20, 30]), [2, 0]).tolist()
+    [30, 10]
+    """
+    a = a if P.is_array(a) else repeating.asarray(a)
+    if axis is None:
+        a, axis = S.reshape(a, shape=(aval_of(a).size,)), 0
+    d = axis_of(axis, aval_of(a).ndim, "fnp.take")
+    where = indices if P.is_array(indices) else np.asarray(indices)
+    where = where.astype(dtypes.default_int()) if isinstance(where, np.ndarray) and where.size == 0 else where
+    items = tuple(("cut", 0, n, 1) if k != d else ("arr", 0) for k, n in enumerate(aval_of(a).shape))
+    how = mode_of(mode, "fill", "fnp.take")
+    if (isinstance(where, np.ndarray) and not dtypes.is_integer(where.dtype)) or not dtypes.is_integer(
+        aval_of(where).dtype
+    ):
+        raise P.error(
+            BoundsError, f"positions are {aval_of(where)!r}, no integers", "convert them with astype('int32')"
+        )
+    return _get_kernel(a, (where,), items, how, fill_value, indices_are_sorted, unique_indices)
+
+
+def take_along_axis(
+    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
+) -> Any:
+    """Elements at positions along an axis, other positions for each of the other indices: what `argsort` gives.
+
+    Args:
+        arr: array.
+        indices: integers, with as many dimensions as the array, broadcasting outside of the axis.
+        axis: along which; of the flattened array if None.
+        mode: as for `take`.
+        fill_value: as for `take`.
+
+    Raises:
+        ShapeError: where the numbers of dimensions differ.
+
+    >>> x = fnp.asarray([[3, 1, 2]])
+    >>> fnp.take_along_axis(x, fnp.argsort(x, axis=1), axis=1).tolist()
+    [[1, 2, 3]]
+    """
+    if axis is None:
+        arr, axis = S.reshape(arr, shape=(aval_of(arr).size,)), 0
+    n = aval_of(arr).ndim
+    if aval_of(indices).ndim != n:
+        raise P.error(
+            ShapeError,
+            f"fnp.take_along_axis of {aval_of(arr)!r} at {aval_of(indices)!r}: the numbers of dimensions differ",
+            "give indices with as many dimensions",
+        )
+    d = axis_of(axis, n, "fnp.take_along_axis")
+    return _along(arr, indices, d, mode_of(mode, "fill", "fnp.take_along_axis"), fill_value)
+
+
+@kernel(static=("d", "mode", "fill_value"))
+def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
+    shape, given = aval_of(x).shape, aval_of(indices).shape
+    others = tuple(k for k in range(len(shape)) if k != d)
+    lead = P.broadcast_shapes(tuple(shape[k] for k in others), tuple(given[k] for k in others))
+    full = lambda n: (*lead[:d], n, *lead[d:])
+    x, indices = P.broadcast(x, full(shape[d])), P.broadcast(position(indices, shape[d], mode), full(given[d]))
+    vectors = S.reshape(indices, shape=(*full(given[d]), 1))
+    return G.gather(
+        x,
+        vectors,
+        dimension_numbers=G.GatherDimensionNumbers((), (d,), (d,), others, others),
+        slice_sizes=(1,) * len(shape),
+        mode="clip" if mode == "wrap" else mode,
+        fill_value=fill_value,
+        indices_are_sorted=False,
+        unique_indices=False,
+    )

@@ -1,0 +1,168 @@
+"""What stands between the brackets of `x[...]`, taken apart into a plan: hashable items, and the arrays they refer to.
+
+Items of a plan, one for each dimension of the operand, and ("new",) for `None`:
+("at", i) a static position; ("dyn", k) a position that is data: scalar number k; ("cut", start, size, step) a slice;
+("win", k, size) a slice of fixed size whose start is scalar k; ("arr", k) an integer array, number k.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import BoundsError, ConcretizationError, DtypeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.creation import asarray
+
+Item = tuple[Any, ...]
+
+
+class Plan(NamedTuple):
+    """An index, taken apart."""
+
+    items: tuple[Item, ...]
+    values: tuple[Any, ...]
+
+    @property
+    def advanced(self) -> bool:
+        return any(item[0] == "arr" for item in self.items)
+
+    @property
+    def static(self) -> bool:
+        return not self.values
+
+
+class Mask(Exception):
+    """The index is one traced boolean array: only `where` can do that."""
+
+    def __init__(self, mask: Any) -> None:
+        self.mask = mask
+
+
+def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
+    """Take an index apart.
+
+    Args:
+        index: what stands between the brackets.
+        shape: of the operand.
+        dynamic: pass static positions as data, so that one compiled kernel serves them all.
+
+    Raises:
+        BoundsError: for too many indices, static positions out of bounds, masks that do not fit.
+        ConcretizationError: for slices with traced ends.
+        DtypeError: for indices that are no integers or booleans.
+    """
+    entries = list(index) if isinstance(index, tuple) else [index]
+    entries = [e for entry in entries for e in _expand(entry, shape)]
+    taken = sum(e is not None and e is not Ellipsis for e in entries)
+    dots = [k for k, e in enumerate(entries) if e is Ellipsis]
+    if taken > len(shape) or len(dots) > 1:
+        raise P.error(
+            BoundsError,
+            f"{taken} indices for an array of {len(shape)} dimensions, shape {shape}"
+            if taken > len(shape)
+            else "two ... in one index",
+            "use at most one index for each dimension" if taken > len(shape) else "use ... once",
+        )
+    fill = [slice(None)] * (len(shape) - taken)
+    at = dots[0] if dots else len(entries)
+    entries[at : at + 1] = fill
+    items: list[Item] = []
+    values: list[Any] = []
+    d = 0
+    for entry in entries:
+        if entry is None:
+            items.append(("new",))
+            continue
+        items.append(_item(entry, shape[d], d, shape, values, dynamic))
+        d += 1
+    return Plan(tuple(items), tuple(values))
+
+
+def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Masks as integer arrays, one for each dimension they cover; lists as arrays."""
+    if entry is None or entry is Ellipsis or type(entry) in (int, slice):
+        return [entry]
+    if isinstance(entry, (bool, np.bool_)):
+        return _scalar_mask(bool(entry))
+    if isinstance(entry, (list, tuple)):
+        entry = np.asarray(entry, dtypes.default_int()) if len(entry) == 0 else asarray(entry)
+    if not P.is_array(entry) or aval_of(entry).dtype != dtypes.bool_:
+        return [entry]
+    concrete = entry.concrete() if isinstance(entry, Tracer) else entry
+    if concrete is None:
+        raise Mask(entry)
+    return list(np.nonzero(np.asarray(concrete))) if np.ndim(concrete) else _scalar_mask(bool(concrete))
+
+
+def _scalar_mask(value: bool) -> list[Any]:
+    raise P.error(
+        DtypeError, f"the boolean {value} is no index here", "use x[None] for True, or an array of booleans as a mask"
+    )
+
+
+def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any], dynamic: bool) -> Item:
+    kind = type(entry)
+    if kind is slice:
+        return _slice(entry, n, values, dynamic)
+    if isinstance(entry, (int, np.integer)):
+        i = int(entry)
+        if not -n <= i < n:
+            raise P.error(
+                BoundsError,
+                f"index {i} is out of bounds for axis {d} of size {n}, shape {shape}",
+                f"use {-n} to {n - 1}",
+            )
+        if not dynamic:
+            return ("at", i % n)
+        values.append(i % n)
+        return ("dyn", len(values) - 1)
+    if not P.is_array(entry):
+        if hasattr(entry, "__index__"):
+            return _item(operator.index(entry), n, d, shape, values, dynamic)
+        if hasattr(entry, "__array__"):
+            return _item(np.asarray(entry), n, d, shape, values, dynamic)
+        raise P.error(
+            DtypeError,
+            f"{entry!r:.60} of type {kind.__name__} is no index",
+            "use ints, slices, None, ..., integer arrays or boolean arrays",
+        )
+    aval = aval_of(entry)
+    if not dtypes.is_integer(aval.dtype):
+        raise P.error(DtypeError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
+    if kind is np.ndarray:
+        if entry.ndim == 0:
+            return _item(int(entry), n, d, shape, values, dynamic)
+        entry = np.where(entry < 0, entry + n, entry).astype(np.int32 if n < 2**31 else np.int64)
+    values.append(entry)
+    return ("dyn" if aval.ndim == 0 else "arr", len(values) - 1)
+
+
+def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
+    ends = []
+    for end in (entry.start, entry.stop, entry.step):
+        if isinstance(end, Tracer):
+            raise P.error(
+                ConcretizationError,
+                f"a slice has a traced end ({aval_of(end)!r}), and it decides on the shape of the result",
+                "use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where",
+            )
+        ends.append(None if end is None else int(operator.index(end)))
+    try:
+        start, stop, step = slice(*ends).indices(n)
+    except ValueError:
+        raise P.error(BoundsError, "a slice has step 0", "use a positive or negative step") from None
+    size = len(range(start, stop, step))
+    if dynamic and step == 1 and 0 < size < n:
+        values.append(start)
+        return ("win", len(values) - 1, size)
+    return ("cut", start if size else 0, size, step)
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value is an array rather than a tracer."""
+    return type(x) is ArrayImpl or isinstance(x, np.ndarray)

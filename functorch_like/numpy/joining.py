@@ -1,0 +1,219 @@
+"""Joining and splitting arrays, repeating, rolling, padding, and differences along an axis."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
+from functorch_like.primitives import structure as S
+
+
+# ------------------------------------------------------------------------------------------------------------- joining
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
+    """Arrays one after the other along an axis they have.
+
+    Args:
+        arrays: sequence of arrays, alike in all other dimensions; promoted to a common dtype.
+        axis: along which; None flattens them first.
+        dtype: of the result.
+
+    Raises:
+        ShapeError: where the shapes do not fit, or there is nothing to join.
+
+    >>> fnp.concatenate([fnp.zeros(1), fnp.ones(2)]).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    parts = _parts(arrays, "fnp.concatenate")
+    if axis is None:
+        parts, axis = [S.reshape(p, shape=(aval_of(p).size,)) for p in parts], 0
+    n = ndim(parts[0])
+    if n == 0:
+        raise P.error(ShapeError, "scalars cannot be concatenated", "use fnp.stack")
+    d = axis_of(axis, n, "fnp.concatenate")
+    avals = [aval_of(p) for p in parts]
+    first = avals[0].shape
+    for a in avals[1:]:
+        if a.ndim != n or a.shape[:d] + a.shape[d + 1 :] != first[:d] + first[d + 1 :]:
+            raise P.error(
+                ShapeError,
+                f"cannot concatenate {avals[0]!r} and {a!r} along axis {d}",
+                "all dimensions but that one must be equal",
+            )
+    made = _concatenate(parts, dimension=d)
+    return made if dtype is None else asarray(made, dtype)
+
+
+def _parts(arrays: Any, what: str) -> list[Any]:
+    if isinstance(arrays, (ArrayImpl, Tracer, np.ndarray)):
+        return [asarray(arrays[i]) for i in range(aval_of(arrays).shape[0])] if ndim(arrays) else [arrays]
+    parts = [a if isinstance(a, (ArrayImpl, Tracer, np.ndarray)) else asarray(a) for a in arrays]
+    if not parts:
+        raise P.error(ShapeError, f"{what} was given no arrays", "give at least one")
+    return parts
+
+
+@kernel(static=("dimension",))
+def _concatenate(parts: Any, dimension: int) -> Any:
+    return S.concatenate(*P.promote(*parts), dimension=dimension)
+
+
+def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+    """Arrays of one shape one after the other along a new axis.
+
+    Raises:
+        ShapeError: where the shapes differ.
+
+    >>> fnp.stack([fnp.zeros(2), fnp.ones(2)], axis=1).tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
+    """
+    parts = _parts(arrays, "fnp.stack")
+    shapes = [aval_of(p).shape for p in parts]
+    if len(set(shapes)) > 1:
+        raise P.error(ShapeError, f"cannot stack arrays of shapes {sorted(set(shapes))}", "give all one shape")
+    made = _stack(parts, at=axis_of(axis, len(shapes[0]) + 1, "fnp.stack"))
+    return made if dtype is None else asarray(made, dtype)
+
+
+@kernel(static=("at",))
+def _stack(parts: Any, at: int) -> Any:
+    shape = aval_of(parts[0]).shape
+    wide = (*shape[:at], 1, *shape[at:])
+    return S.concatenate(*[S.reshape(p, shape=wide) for p in P.promote(*parts)], dimension=at)
+
+
+def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """Arrays as rows, one below the other.
+
+    >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
+    (2, 2)
+    """
+    return concatenate([atleast_2d(a) for a in _parts(tup, "fnp.vstack")], 0, dtype)
+
+
+def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """Arrays side by side: along the second axis, or the only one.
+
+    >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
+    (3,)
+    """
+    parts = [atleast_1d(a) for a in _parts(tup, "fnp.hstack")]
+    return concatenate(parts, 0 if ndim(parts[0]) == 1 else 1, dtype)
+
+
+def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+    """Arrays one behind the other, along the third axis.
+
+    >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
+    (1, 2, 2)
+    """
+    return concatenate([atleast_3d(a) for a in _parts(tup, "fnp.dstack")], 2, dtype)
+
+
+def column_stack(tup: Sequence[Any]) -> Any:
+    """One-dimensional arrays as columns of a matrix.
+
+    >>> fnp.column_stack([fnp.zeros(2), fnp.ones(2)]).tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
+    """
+    parts = _parts(tup, "fnp.column_stack")
+    return concatenate([a if ndim(a) > 1 else S.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
+
+
+def append(a: Any, values: Any, axis: int | None = None) -> Any:
+    """Values at the end of an array; both flattened where no axis is given.
+
+    >>> fnp.append(fnp.arange(2), 7).tolist()
+    [0, 1, 7]
+    """
+    return concatenate([asarray(a), asarray(values)], axis)
+
+
+# ----------------------------------------------------------------------------------------------------------- splitting
+def _cut(x: Any, d: int, start: int, stop: int) -> Any:
+    shape = aval_of(x).shape
+    low = tuple(start if k == d else 0 for k in range(len(shape)))
+    high = tuple(stop if k == d else n for k, n in enumerate(shape))
+    return S.slice(x, start_indices=low, limit_indices=high, strides=None)
+
+
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Parts of an array along an axis.
+
+    Args:
+        ary: array.
+        indices_or_sections: into how many equal parts; or where to cut.
+        axis: along which.
+
+    Raises:
+        ShapeError: where the axis does not divide into equal parts.
+
+    >>> [a.tolist() for a in fnp.split(fnp.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
+    ary = arr(ary, "fnp.split")
+    n = aval_of(ary).shape[axis_of(axis, ndim(ary), "fnp.split")]
+    if isinstance(indices_or_sections, (int, np.integer)) and (indices_or_sections < 1 or n % indices_or_sections):
+        raise P.error(
+            ShapeError, f"a size of {n} does not divide into {indices_or_sections} equal parts", "use fnp.array_split"
+        )
+    return array_split(ary, indices_or_sections, axis)
+
+
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """Parts of an array along an axis, the first ones greater where it does not divide evenly.
+
+    >>> [a.tolist() for a in fnp.array_split(fnp.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+    ary = arr(ary, "fnp.array_split")
+    d = axis_of(axis, ndim(ary), "fnp.array_split")
+    n = aval_of(ary).shape[d]
+    if isinstance(indices_or_sections, (int, np.integer)):
+        parts = int(indices_or_sections)
+        if parts < 1:
+            raise P.error(ArgumentError, f"fnp.array_split into {parts} parts", "use 1 or more")
+        small, rest = divmod(n, parts)
+        cuts = np.cumsum([small + 1] * rest + [small] * (parts - rest))[:-1].tolist()
+    else:
+        cuts = [operator.index(i) for i in indices_or_sections]
+    ends = [min(max(i + n if i < 0 else i, 0), n) for i in cuts]
+    return [_cut(ary, d, a, max(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+
+
+def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Parts along the second axis, or the only one.
+
+    >>> len(fnp.hsplit(fnp.ones((2, 4)), 2))
+    2
+    """
+    return split(ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
+
+
+def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Parts along the first axis.
+
+    >>> len(fnp.vsplit(fnp.ones((2, 4)), 2))
+    2
+    """
+    return split(ary, indices_or_sections, 0)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices of an array along an axis, which they lose.
+
+    >>> [a.tolist() for a in fnp.unstack(fnp.asarray([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
+    d = axis_of(axis, ndim(x), "fnp.unstack")
+    shape = aval_of(x).shape
+    return tuple(S.reshape(_cut(x, d, i, i + 1), shape=shape[:d] + shape[d + 1 :]) for i in range(shape[d]))

@@ -1,0 +1,117 @@
+"""Norms and products of the linear algebra room of NumPy."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import reductions as N
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.contract import matmul as matmul
+from functorch_like.numpy.contract import outer as outer
+from functorch_like.numpy.contract import tensordot as tensordot
+from functorch_like.numpy.contract import trace as trace
+from functorch_like.numpy.contract import vecdot as vecdot
+from functorch_like.numpy.shapes import arr
+from functorch_like.numpy.shapes import matrix_transpose as matrix_transpose
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import structure as S
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """Norm of vectors or matrices.
+
+    Args:
+        x: array.
+        ord: of vectors: a number, inf, -inf or 0 (count of non-zeros); of matrices: "fro", 1, -1, inf, -inf. By
+            default the square root of the sum of squares.
+        axis: int for vectors, pair of ints for matrices; the whole array if None.
+        keepdims: keep the reduced axes, with size 1.
+
+    Raises:
+        ArgumentError: for an `ord` that is not known.
+
+    >>> float(fnp.linalg.norm(fnp.asarray([3.0, 4.0])))
+    5.0
+    """
+    x = arr(x, "fnp.linalg.norm")
+    n = aval_of(x).ndim
+    if axis is None and ord is not None and n not in (1, 2):
+        raise P.error(ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes")
+    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
+    found = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
+    if len(set(found)) != len(found):
+        raise P.error(ShapeError, f"fnp.linalg.norm over axis={axis}", "name different axes")
+    return _norm(x, ord, found, bool(keepdims))
+
+
+def _sqrt(total: Any) -> Any:
+    """The square root; of zero with derivative zero, the smallest subgradient."""
+    zero = E.eq(total, S.full_like(total, 0))
+    return E.select_n(zero, E.sqrt(E.select_n(zero, total, S.full_like(total, 1))), S.full_like(total, 0))
+
+
+def _squared(x: Any) -> Any:
+    return E.real(E.mul(x, E.conj(x))) if aval_of(x).dtype.kind == "c" else E.square(x)
+
+
+@kernel(static=("ord", "axes", "keepdims"))
+def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    x = P.to_inexact(x)
+    shape = aval_of(x).shape
+    over = tuple(sorted(axes))
+    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
+        out = _sqrt(S.reduce_sum(_squared(x), axes=over))
+    elif len(axes) == 1:
+        out = _vector(E.abs(x), ord, over)
+    elif len(axes) == 2 and ord in (1, -1, math.inf, -math.inf):
+        first = axes[0] if abs(ord) == 1 else axes[1]
+        sums = N.keep(S.reduce_sum(E.abs(x), axes=(first,)), shape, (first,))
+        out = (R.reduce_max if ord > 0 else R.reduce_min)(sums, axes=over)
+    else:
+        raise P.error(
+            ArgumentError,
+            f"fnp.linalg.norm of {len(axes)} axes does not know ord={ord!r}",
+            "vectors take any number; matrices 'fro', 1, -1, inf and -inf",
+        )
+    return N.keep(out, shape, over) if keepdims else out
+
+
+def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
+    if ord == math.inf:
+        return R.reduce_max(size, axes=axes)
+    if ord == -math.inf:
+        return R.reduce_min(size, axes=axes)
+    if ord == 0:
+        return S.reduce_sum(P.convert(E.ne(size, S.full_like(size, 0)), aval_of(size).dtype), axes=axes)
+    if ord == 1:
+        return S.reduce_sum(size, axes=axes)
+    if not isinstance(ord, (int, float)):
+        raise P.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
+    total = S.reduce_sum(E.pow(size, S.full_like(size, ord)), axes=axes)
+    return E.pow(total, S.full_like(total, 1 / ord))
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+    """Norm of vectors: of the whole array taken as one if no axis is given.
+
+    >>> float(fnp.linalg.vector_norm(fnp.ones((2, 2))))
+    2.0
+    """
+    x = arr(x, "fnp.linalg.vector_norm")
+    n = aval_of(x).ndim
+    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
+    over = tuple(sorted(axis_of(d, n, "fnp.linalg.vector_norm") for d in axes))
+    return _vector_norm(x, ord, over, bool(keepdims))
+
+
+@kernel(static=("ord", "axes", "keepdims"))
+def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    x = P.to_inexact(x)
+    out = _sqrt(S.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(E.abs(x), ord, axes)
+    return N.keep(out, aval_of(x).shape, axes) if keepdims else out

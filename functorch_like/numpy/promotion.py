@@ -1,0 +1,256 @@
+"""Promotion and broadcasting: what stands between a user's operands and the rows, which do neither.
+
+Also the makers of elementwise functions. Each such function has a *body*, which takes any values and calls rows, and
+a compiled *kernel* of it. Arrays go to the kernel, in C++; tracers go to the body, so that a traced operation costs
+little more than its row.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes, sources
+from functorch_like.avals import ShapedArray
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
+from functorch_like.errors import FtError, NumberError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.primitives import structure as S
+
+NUMBERS = frozenset({int, float, complex, bool})
+_INT32 = (-(2**31), 2**31 - 1)
+
+
+def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtError:
+    """An error of a user-level function, with the user's line and the transformations in force."""
+    where = str(sources.user_line(state.source) or "")
+    return cls(reason, fix=fix, operation=operation, chain=chain(state.trace), at=where)
+
+
+# --------------------------------------------------------------------------------------------------------- conversion
+def host(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A Python or NumPy value as NumPy array of a dtype; an int that does not fit is refused."""
+    if dtype.kind in "iu":
+        check_int(x, dtype)
+    with np.errstate(all="ignore"):
+        return np.asarray(x).astype(dtype)
+
+
+def check_int(x: Any, dtype: np.dtype[Any]) -> None:
+    """Raise NumberError for an int, Python's or NumPy's, that an integer dtype cannot hold."""
+    if isinstance(x, (int, np.integer)) and dtype.kind in "iu":
+        low, high = bounds(dtype)
+        if not low <= x <= high:
+            raise error(
+                NumberError,
+                f"the Python int {x} is out of bounds for {dtype.name}, which holds {low} to {high}",
+                "convert the array to a wider dtype with astype first",
+            )
+
+
+@functools.cache
+def bounds(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and greatest number of an integer dtype."""
+    info = dtypes.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
+    """`x` in a dtype, as a value that rows take. Numbers stay on the host."""
+    if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
+        if type(x) is np.ndarray and x.dtype == dtype and not (weak and not x.ndim):
+            return x
+        value = host(x, dtype)
+        return value[()] if weak else value  # a NumPy scalar is weak, an array of rank 0 is not
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak:
+        return x
+    return S.convert_element_type(x, new_dtype=dtype, weak_type=weak)
+
+
+def to_inexact(x: Any) -> Any:
+    """`x` as float or complex: integers and booleans become the default float."""
+    aval = aval_of(x)
+    if dtypes.is_inexact(aval.dtype):
+        return convert(x, aval.dtype, aval.weak_type) if type(x) in NUMBERS else x
+    return convert(x, dtypes.default_float(), aval.weak_type)
+
+
+def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of `to_inexact`."""
+    return dtype if dtypes.is_inexact(dtype) else dtypes.default_float()
+
+
+# ------------------------------------------------------------------------------------------------------- broadcasting
+@functools.lru_cache(maxsize=8192)
+def _broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    ndim = max(map(len, shapes), default=0)
+    out: list[int] = []
+    for sizes in zip(*((1,) * (ndim - len(s)) + s for s in shapes), strict=True):
+        wide = {n for n in sizes if n != 1}
+        if len(wide) > 1:
+            return None
+        out.append(wide.pop() if wide else 1)
+    return tuple(out)
+
+
+def is_array(x: Any) -> bool:
+    """Whether it is an array, of whatever sort, and not a number."""
+    return isinstance(x, (ArrayImpl, Tracer, np.ndarray))
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes broadcast to.
+
+    Args:
+        shapes: tuples of ints.
+
+    Raises:
+        ShapeError: where they do not broadcast.
+
+    >>> fnp.broadcast_shapes((3, 1), (4,))
+    (3, 4)
+    """
+    found = _broadcast_shapes(*(tuple(s) if not isinstance(s, int) else (s,) for s in shapes))
+    if found is None:
+        raise error(
+            ShapeError,
+            f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast together",
+            "sizes must be equal, or 1, counted from the last dimension; add dimensions with x[:, None]",
+        )
+    return found
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """`x` repeated to a shape it broadcasts to; `x` itself where it has it already."""
+    mine = aval_of(x).shape
+    if mine == shape:
+        return x
+    lead = len(shape) - len(mine)
+    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+
+
+def promote(*xs: Any) -> list[Any]:
+    """Operands in one dtype, shapes as they are."""
+    avals = [argument_aval(x) for x in xs]
+    dtype, weak = dtypes.promote(*avals)
+    return [_cast(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)]
+
+
+def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
+    if aval.dtype == dtype and type(x) not in NUMBERS:
+        return x  # weak beside strong is fine for rows: the result is weak only if all operands are
+    return convert(x, dtype, weak)
+
+
+def align(*xs: Any) -> list[Any]:
+    """Operands in one dtype and one shape."""
+    avals = [argument_aval(x) for x in xs]
+    dtype, weak = dtypes.promote(*avals)
+    shape = broadcast_shapes(*(a.shape for a in avals))
+    return [broadcast(_cast(x, a, dtype, weak), shape) for x, a in zip(xs, avals, strict=True)]
+
+
+def align_inexact(*xs: Any) -> list[Any]:
+    """As `align`, with a float or complex dtype."""
+    return [to_inexact(x) for x in align(*xs)]
+
+
+def spread(*xs: Any) -> list[Any]:
+    """Operands in one shape, dtypes as they are."""
+    avals = [argument_aval(x) for x in xs]
+    shape = broadcast_shapes(*(a.shape for a in avals))
+    return [
+        broadcast(convert(x, a.dtype, a.weak_type) if type(x) in NUMBERS else x, shape)
+        for x, a in zip(xs, avals, strict=True)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------- numbers for kernels
+def numbers(*xs: Any) -> tuple[Any, ...]:
+    """Arguments for a kernel: numbers made such that nothing is lost on their way through C++.
+
+    A float that meets a 64-bit array goes as float64, for a Python float is float32 by itself; an int must fit the
+    integer arrays that it meets, and goes as a NumPy scalar where 32 bits do not hold it.
+    """
+    if not any(type(x) in NUMBERS or isinstance(x, np.integer) for x in xs):
+        return xs
+    wide, integer = False, None
+    for x in xs:
+        if type(x) is ArrayImpl or type(x) is np.ndarray:
+            dtype = x.aval.dtype if type(x) is ArrayImpl else x.dtype
+            wide = wide or dtype == dtypes.float64 or dtype == dtypes.complex128
+            if dtype.kind in "iu":
+                integer = dtype if integer is None else np.promote_types(integer, dtype)
+            else:
+                integer = integer or (None if dtype == dtypes.bool_ else dtypes.float32)
+    return tuple(_number(x, wide, integer) for x in xs)
+
+
+def _number(x: Any, wide: bool, integer: Any) -> Any:
+    kind = type(x)
+    if kind is float:
+        return np.float64(x) if wide else x
+    if kind is complex:
+        return np.complex128(x) if wide else x
+    if kind is int:
+        if integer is not None and integer.kind in "iu":
+            check_int(x, integer)
+            return x if _INT32[0] <= x <= _INT32[1] else integer.type(x)
+        if _INT32[0] <= x <= _INT32[1]:
+            return x
+        if integer is not None:  # it meets floats
+            return np.float64(x) if wide else float(x)
+        return np.asarray(x, aval_of(x).dtype)[()]
+    if isinstance(x, np.integer) and integer is not None and integer.kind in "iu":
+        check_int(x, integer)
+    return x
+
+
+# ------------------------------------------------------------------------------------------------------------- makers
+def named(function: Any, name: str, doc: str, module: str) -> Any:
+    """A function made by a maker, with the name and documentation of its own."""
+    function.__name__ = function.__qualname__ = name
+    function.__doc__, function.__module__ = doc, module
+    return function
+
+
+def caller() -> str:
+    """The module that called the maker."""
+    return sys._getframe(2).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
+
+
+def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
+    """A user-level function of one array; `body` takes any value that `aval_of` knows."""
+    body.__name__ = name
+    fast = kernel(ints=True)(body)
+
+    def function(x: Any, /) -> Any:
+        if type(x) is ArrayImpl:
+            return fast(x)
+        return body(x) if isinstance(x, Tracer) else fast(*numbers(x))
+
+    function.body, function.fast = body, fast  # type: ignore[attr-defined]
+    return named(function, name, doc, caller())
+
+
+def binary(
+    name: str, body: Callable[[Any, Any], Any], doc: str, adapt: Callable[..., tuple[Any, ...]] | None = None
+) -> Any:
+    """A user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
+    body.__name__ = name
+    fast = kernel(ints=True)(body)
+
+    def function(x1: Any, x2: Any, /) -> Any:
+        if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
+            return fast(x1, x2)
+        if isinstance(x1, Tracer) or isinstance(x2, Tracer):
+            return body(x1, x2)
+        return fast(*numbers(*(adapt(x1, x2) if adapt else (x1, x2))))
+
+    function.body, function.fast = body, fast  # type: ignore[attr-defined]
+    return named(function, name, doc, caller())

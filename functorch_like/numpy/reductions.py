@@ -1,0 +1,286 @@
+"""Reductions over axes: sums, products, extremes and where they are, truth, and moments."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axes_of, axis_of, hashable
+from functorch_like.numpy.logic import truth
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import structure as S
+
+_STATIC = ("axis", "dtype", "keepdims")
+
+
+def plain(x: Any) -> Any:
+    """A value that rows take: numbers become NumPy scalars."""
+    return P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x
+
+
+def keep(out: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
+    """The result of a reduction with the reduced axes put back, with size 1."""
+    return S.reshape(out, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
+
+
+def _masked(x: Any, where: Any, neutral: Any) -> Any:
+    if where is None:
+        return x
+    x, mask = P.spread(x, truth(where))
+    return E.select_n(mask, P.broadcast(P.convert(neutral, aval_of(x).dtype), aval_of(x).shape), x)
+
+
+def _widened(x: Any, dtype: Any) -> Any:
+    """Booleans and small integers are summed in the default integer, as in NumPy."""
+    own = aval_of(x).dtype
+    if dtype is not None:
+        return P.convert(x, dtype)
+    if own == dtypes.bool_:
+        return P.convert(x, dtypes.default_int())
+    if dtypes.is_integer(own) and own.itemsize < dtypes.default_int().itemsize:
+        unsigned = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
+        return P.convert(x, unsigned if dtypes.is_unsigned(own) else dtypes.default_int())
+    return x
+
+
+def _fold(row: Any, combine: Callable[[Any, Any], Any], neutral: Callable[[Any], Any], widen: bool, name: str) -> Any:
+    def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any = None, where: Any = None) -> Any:
+        x = plain(x)
+        if widen:
+            x = _widened(x, dtype)
+        elif aval_of(x).dtype.kind == "c":
+            raise P.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "reduce fnp.abs of it")
+        x = _masked(x, where, neutral(aval_of(x).dtype))
+        aval = aval_of(x)
+        axes = axes_of(axis, aval.ndim, f"fnp.{name}")
+        if not widen and initial is None and 0 in [aval.shape[a] for a in axes]:
+            raise P.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
+        out = row(x, axes=axes)
+        if initial is not None:
+            out = combine(out, P.broadcast(P.convert(initial, aval.dtype), aval_of(out).shape))
+        return keep(out, aval.shape, axes) if keepdims else out
+
+    body.__name__ = name
+    return kernel(static=_STATIC, ints=True)(body)
+
+
+_sum = _fold(S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype), True, "sum")
+_prod = _fold(R.reduce_prod, E.mul, lambda dtype: np.ones((), dtype), True, "prod")
+_max = _fold(
+    R.reduce_max, lambda x, y: (E.or_ if aval_of(x).dtype.kind == "b" else E.max)(x, y), R.lowest, False, "max"
+)
+_min = _fold(
+    R.reduce_min, lambda x, y: (E.and_ if aval_of(x).dtype.kind == "b" else E.min)(x, y), R.highest, False, "min"
+)
+
+
+def _dtype(dtype: Any) -> Any:
+    return None if dtype is None else dtypes.as_dtype(dtype)
+
+
+def sum(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Sum over axes.
+
+    Args:
+        a: array; booleans and small integers are summed in the default integer dtype.
+        axis: int, tuple of ints, or None for all.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: what to start from.
+        where: boolean array: which elements to take.
+
+    Raises:
+        ShapeError: where there is no such axis.
+
+    >>> fnp.sum(fnp.ones((2, 3)), axis=0).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if initial is None and where is None:
+        return _sum(a, hashable(axis), _dtype(dtype), bool(keepdims))
+    return _sum(a, hashable(axis), _dtype(dtype), bool(keepdims), initial, where)
+
+
+def prod(
+    a: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
+    """Product over axes; arguments as for `sum`.
+
+    >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
+    6.0
+    """
+    return _prod(a, hashable(axis), _dtype(dtype), bool(keepdims), initial, where)
+
+
+def max(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """Greatest element over axes; NaN if there is one. Elements that tie share the derivative evenly.
+
+    Args:
+        a: array of real numbers.
+        axis: int, tuple of ints, or None for all.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: the least value of the result; needed to reduce nothing.
+        where: boolean array: which elements to take; pass `initial` too where none may be taken.
+
+    Raises:
+        ShapeError: where there is no such axis, or nothing to reduce.
+        DtypeError: for complex numbers.
+
+    >>> fnp.max(fnp.asarray([[1, 5], [7, 3]]), axis=1).tolist()
+    [5, 7]
+    """
+    return _max(a, hashable(axis), None, bool(keepdims), initial, where)
+
+
+def min(
+    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """Least element over axes; arguments as for `max`.
+
+    >>> int(fnp.min(fnp.asarray([3, 1, 2])))
+    1
+    """
+    return _min(a, hashable(axis), None, bool(keepdims), initial, where)
+
+
+amax, amin = max, min
+
+
+# ----------------------------------------------------------------------------------------------------------- truth
+def _truth(row: Any, neutral: bool, name: str) -> Any:
+    def body(x: Any, axis: Any, keepdims: bool, where: Any = None) -> Any:
+        x = _masked(truth(x), where, np.asarray(neutral))
+        shape = aval_of(x).shape
+        axes = axes_of(axis, len(shape), f"fnp.{name}")
+        out = row(x, axes=axes)
+        return keep(out, shape, axes) if keepdims else out
+
+    body.__name__ = name
+    return kernel(static=("axis", "keepdims"))(body)
+
+
+_all, _any = _truth(R.reduce_and, True, "all"), _truth(R.reduce_or, False, "any")
+
+
+def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether all elements over axes are true (not zero); of nothing, True.
+
+    >>> bool(fnp.all(fnp.asarray([1, 0])))
+    False
+    """
+    return _all(a, hashable(axis), bool(keepdims), where)
+
+
+def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+    """Whether an element over axes is true (not zero); of nothing, False.
+
+    >>> bool(fnp.any(fnp.asarray([1, 0])))
+    True
+    """
+    return _any(a, hashable(axis), bool(keepdims), where)
+
+
+def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements over axes are not zero.
+
+    >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
+    2
+    """
+    return _count(a, hashable(axis), bool(keepdims))
+
+
+@kernel(static=("axis", "keepdims"))
+def _count(a: Any, axis: Any, keepdims: bool) -> Any:
+    return _sum.inline(truth(a), axis, None, keepdims)
+
+
+# ------------------------------------------------------------------------------------------------------ where extremes are
+def _arg(row: Any, name: str) -> Any:
+    def body(x: Any, axis: Any, keepdims: bool) -> Any:
+        x = plain(x)
+        shape = aval_of(x).shape
+        if axis is None:
+            x = S.reshape(x, shape=(aval_of(x).size,))
+        d = 0 if axis is None else axis_of(axis, len(shape), f"fnp.{name}")
+        out = row(x, axes=(d,), index_dtype=dtypes.default_int())
+        if not keepdims:
+            return out
+        return keep(out, shape, tuple(range(len(shape))) if axis is None else (d,))
+
+    body.__name__ = name
+    return kernel(static=("axis", "keepdims"))(body)
+
+
+_argmax, _argmin = _arg(R.argmax, "argmax"), _arg(R.argmin, "argmin")
+
+
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+    """The index of the first greatest element; NaN counts as greatest.
+
+    Args:
+        a: array of real numbers.
+        axis: along which; of the flattened array if None.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+
+    Raises:
+        ShapeError: where there is nothing to choose from.
+
+    >>> int(fnp.argmax(fnp.asarray([1, 5, 5])))
+    1
+    """
+    return _argmax(a, axis, bool(keepdims))
+
+
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+    """The index of the first least element; arguments as for `argmax`.
+
+    >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
+    1
+    """
+    return _argmin(a, axis, bool(keepdims))
+
+
+def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+    """Greatest minus least element over axes.
+
+    >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
+    2
+    """
+    return _ptp(a, hashable(axis), bool(keepdims))
+
+
+@kernel(static=("axis", "keepdims"))
+def _ptp(a: Any, axis: Any, keepdims: bool) -> Any:
+    return E.sub(_max.inline(a, axis, None, keepdims), _min.inline(a, axis, None, keepdims))
+
+
+def count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """How many elements a reduction takes together."""
+    return math.prod(shape[a] for a in axes)

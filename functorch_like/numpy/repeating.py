@@ -1,0 +1,266 @@
+"""Repeating, rolling and padding."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.joining import _cut, concatenate
+from functorch_like.numpy.shapes import arr, ndim
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def tile(A: Any, reps: Any) -> Any:
+    """An array repeated as a whole along each dimension.
+
+    Args:
+        A: array.
+        reps: int or sequence of ints: how often, for the last dimensions.
+
+    >>> fnp.tile(fnp.arange(2), 2).tolist()
+    [0, 1, 0, 1]
+    """
+    a = asarray(A)
+    counts = [operator.index(n) for n in (reps if isinstance(reps, (list, tuple)) else (reps,))]
+    n = max(len(counts), ndim(a))
+    counts = [1] * (n - len(counts)) + counts
+    sizes = (1,) * (n - ndim(a)) + aval_of(a).shape
+    wide = tuple(m for c, s in zip(counts, sizes, strict=True) for m in (c, s))
+    out = S.broadcast_in_dim(S.reshape(a, shape=sizes), shape=wide, broadcast_dimensions=tuple(range(1, 2 * n, 2)))
+    return S.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
+
+
+def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """Each element repeated.
+
+    Args:
+        a: array.
+        repeats: how often: an int, or one for each element along the axis.
+        axis: along which; of the flattened array if None.
+        total_repeat_length: size of the result, needed where `repeats` is traced: too long a result is cut, too short
+            a one is filled up with the last element.
+
+    Raises:
+        ShapeError: where `repeats` does not fit the axis.
+        ConcretizationError: for traced `repeats` without `total_repeat_length`.
+
+    >>> fnp.repeat(fnp.arange(2), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    a = asarray(a)
+    if axis is None:
+        a, axis = S.reshape(a, shape=(aval_of(a).size,)), 0
+    d = axis_of(axis, ndim(a), "fnp.repeat")
+    shape = aval_of(a).shape
+    if isinstance(repeats, (int, np.integer)):
+        n = operator.index(repeats)
+        if n < 0:
+            raise P.error(ArgumentError, f"fnp.repeat was given {n}", "use 0 or more")
+        dims = tuple(k if k <= d else k + 1 for k in range(len(shape)))
+        wide = S.broadcast_in_dim(a, shape=(*shape[: d + 1], n, *shape[d + 1 :]), broadcast_dimensions=dims)
+        out = S.reshape(wide, shape=(*shape[:d], shape[d] * n, *shape[d + 1 :]))
+        return (
+            out
+            if total_repeat_length is None
+            else _take(out, np.minimum(np.arange(total_repeat_length), n * shape[d] - 1), d)
+        )
+    if isinstance(repeats, Tracer):
+        if total_repeat_length is None:
+            raise P.error(
+                ConcretizationError,
+                f"fnp.repeat was given traced repeats ({aval_of(repeats)!r}), and their sum is the size of the result",
+                "pass total_repeat_length=, or make repeats a NumPy array",
+            )
+        return _repeat_traced(a, repeats, d, operator.index(total_repeat_length))
+    counts = np.broadcast_to(np.asarray(repeats), (shape[d],)) if np.size(repeats) in (1, shape[d]) else None
+    if counts is None:
+        raise P.error(
+            ShapeError,
+            f"{np.size(repeats)} repeats do not fit axis {d} of {aval_of(a)!r}",
+            "give one number for each element",
+        )
+    places = np.repeat(np.arange(shape[d]), counts)
+    if total_repeat_length is not None:
+        places = np.pad(places, (0, max(0, total_repeat_length - len(places))), mode="edge")[:total_repeat_length]
+    return _take(a, places, d)
+
+
+def _repeat_traced(a: Any, repeats: Any, d: int, total: int) -> Any:
+    n = aval_of(a).shape[d]
+    ends = scan(E.add, P.broadcast(repeats, (n,)), 0)
+    index = S.iota(dtype=aval_of(ends).dtype, shape=(total, n), dimension=0)
+    after = E.ge(index, P.broadcast(ends, (total, n)))
+    places = S.reduce_sum(S.convert_element_type(after, new_dtype=np.dtype("int32")), axes=(1,))
+    return _take(a, E.min(places, S.full_like(places, n - 1)), d)
+
+
+def _take(a: Any, places: Any, d: int) -> Any:
+    from_indexing = _indexing[0]
+    return from_indexing(a, (slice(None),) * d + (places,))
+
+
+#: Set by `indexing.py`, which stands above this file.
+_indexing: list[Any] = []
+
+
+def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Elements moved along axes; what leaves at one end comes back at the other.
+
+    Args:
+        a: array.
+        shift: int, or one for each axis; may be traced.
+        axis: int or tuple of ints; the array is rolled as if flattened if None.
+
+    >>> fnp.roll(fnp.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
+    a = arr(a, "fnp.roll")
+    if axis is None:
+        flat = roll(S.reshape(a, shape=(aval_of(a).size,)), shift, 0)
+        return S.reshape(flat, shape=aval_of(a).shape)
+    axes = axis if isinstance(axis, (list, tuple)) else (axis,)
+    shifts = shift if isinstance(shift, (list, tuple)) else (shift,) * len(axes)
+    if len(shifts) != len(axes):
+        if len(axes) != 1:
+            raise P.error(
+                ArgumentError, f"fnp.roll with {len(shifts)} shifts along {len(axes)} axes", "give as many of each"
+            )
+        axes = tuple(axes) * len(shifts)
+    for s, d in zip(shifts, axes, strict=True):
+        d = axis_of(d, ndim(a), "fnp.roll")
+        n = aval_of(a).shape[d]
+        if n == 0:
+            continue
+        if isinstance(s, (ArrayImpl, Tracer)):
+            places = E.sub(
+                S.iota(dtype=np.dtype("int32"), shape=(n,), dimension=0),
+                P.broadcast(P.convert(s, np.dtype("int32")), (n,)),
+            )
+            size = S.full_like(places, n)
+            places = E.rem(E.add(E.rem(places, size), size), size)
+            a = _take(a, places, d)
+        elif operator.index(s) % n:
+            at = n - operator.index(s) % n
+            a = concatenate([_cut(a, d, at, n), _cut(a, d, 0, at)], d)
+    return a
+
+
+_MODES = ("constant", "edge", "reflect", "symmetric", "wrap", "empty")
+
+
+def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+    """An array with a margin.
+
+    Args:
+        array: array.
+        pad_width: int; a pair (before, after) for all dimensions; or one pair for each.
+        mode: "constant", "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside it)
+            or "wrap" (from the other end).
+        constant_values: of mode "constant": number, or pairs as for `pad_width`.
+
+    Raises:
+        ArgumentError: for another mode, or negative widths.
+        ShapeError: where `pad_width` does not fit the dimensions, or there is nothing to repeat.
+
+    >>> fnp.pad(fnp.arange(2), 1).tolist(), fnp.pad(fnp.arange(3), (2, 0), mode="reflect").tolist()
+    ([0, 0, 1, 0], [2, 1, 0, 1, 2])
+    """
+    a = arr(array, "fnp.pad")
+    if mode not in _MODES:
+        raise P.error(ArgumentError, f"fnp.pad does not know mode={mode!r}", f"use one of {', '.join(_MODES)}")
+    widths = _pairs(pad_width, ndim(a), "pad_width")
+    widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
+    if any(lo < 0 or hi < 0 for lo, hi in widths):
+        raise P.error(
+            ArgumentError, f"fnp.pad was given the negative width in {pad_width!r}", "cut with x[a:b] instead"
+        )
+    if mode in ("constant", "empty"):
+        values = _pairs(constant_values, ndim(a), "constant_values")
+        return _pad_constant(a, [[P.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))
+    for d, (lo, hi) in enumerate(widths):
+        n = aval_of(a).shape[d]
+        if (lo or hi) and n == 0:
+            raise P.error(
+                ShapeError, f"fnp.pad has nothing to repeat along axis {d} of {aval_of(a)!r}", "use mode='constant'"
+            )
+        if lo or hi:
+            a = _take(a, np.pad(np.arange(n), (lo, hi), mode=mode), d)
+    return a
+
+
+def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
+    if not isinstance(given, (list, tuple, np.ndarray)) or (isinstance(given, np.ndarray) and given.ndim == 0):
+        return [(given, given)] * n
+    rows = [tuple(row) if isinstance(row, (list, tuple, np.ndarray)) else row for row in given]
+    if all(isinstance(row, tuple) for row in rows):
+        rows = [row * 2 if len(row) == 1 else row for row in rows]
+        rows = rows * n if len(rows) == 1 else rows
+        if len(rows) == n and all(len(row) == 2 for row in rows):
+            return rows  # type: ignore[return-value]
+    elif len(rows) == 2:
+        return [(rows[0], rows[1])] * n
+    elif len(rows) == 1:
+        return [(rows[0], rows[0])] * n
+    raise P.error(
+        ShapeError, f"{what}={given!r} does not fit {n} dimensions", "give an int, a pair, or one pair for each"
+    )
+
+
+@kernel(static=("widths",), ints=True)
+def _pad_constant(a: Any, values: Any, widths: Any) -> Any:
+    dtype = aval_of(a).dtype
+    for d, ((lo, hi), (low, high)) in enumerate(zip(widths, values, strict=True)):
+        config = lambda x, y, d=d: tuple((x, y, 0) if k == d else (0, 0, 0) for k in range(ndim(a)))
+        if lo:
+            a = S.pad(a, P.convert(low, dtype), padding_config=config(lo, 0))
+        if hi:
+            a = S.pad(a, P.convert(high, dtype), padding_config=config(0, hi))
+    return a
+
+
+# --------------------------------------------------------------------------------------------------------------- scans
+def scan(combine: Any, x: Any, d: int) -> Any:
+    """Running combinations along a dimension, by pairs: twice the operations, but only log2(n) steps."""
+    n = aval_of(x).shape[d]
+    if n < 2:
+        return x
+    step = lambda a, b: _strided(x, d, a, b, 2)
+    pairs = scan(combine, combine(step(0, n - 1), step(1, n)), d)  # results at 1, 3, 5, ...
+    later = _strided(x, d, 2, n, 2)
+    if n % 2 == 0:
+        even = combine(_strided(pairs, d, 0, n // 2 - 1, 1), later) if n > 2 else later
+    else:
+        even = combine(pairs, later)
+    even = S.concatenate(_strided(x, d, 0, 1, 1), even, dimension=d)  # results at 0, 2, 4, ...
+    return _interleave(even, pairs, d)
+
+
+def _strided(x: Any, d: int, start: int, stop: int, step: int) -> Any:
+    shape = aval_of(x).shape
+    start = min(start, stop)
+    low = tuple(start if k == d else 0 for k in range(len(shape)))
+    high = tuple(stop if k == d else n for k, n in enumerate(shape))
+    return S.slice(
+        x, start_indices=low, limit_indices=high, strides=tuple(step if k == d else 1 for k in range(len(shape)))
+    )
+
+
+def _interleave(even: Any, odd: Any, d: int) -> Any:
+    shape = aval_of(even).shape
+    n, m = shape[d], aval_of(odd).shape[d]
+    if n > m:
+        zero = np.zeros((), aval_of(odd).dtype)
+        odd = S.pad(odd, zero, padding_config=tuple((0, 1 if k == d else 0, 0) for k in range(len(shape))))
+    wide = (*shape[: d + 1], 1, *shape[d + 1 :])
+    both = S.concatenate(S.reshape(even, shape=wide), S.reshape(odd, shape=wide), dimension=d + 1)
+    flat = S.reshape(both, shape=(*shape[:d], 2 * n, *shape[d + 1 :]))
+    return flat if n == m else _strided(flat, d, 0, n + m, 1)

@@ -1,0 +1,161 @@
+"""Choosing between values element by element: where, clip, select, nan_to_num."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.logic import truth
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """x where the condition is true, y elsewhere; with the condition alone, the indices where it is true.
+
+    Args:
+        condition: boolean array; numbers count as true where they are not 0.
+        x: array or number.
+        y: array or number; the three broadcast.
+        size: of the one-argument form: the number of indices, which a traced condition needs.
+        fill_value: of the one-argument form: the index that fills up to `size`, 0 by default.
+
+    Returns:
+        An array; or a tuple of integer arrays, one for each dimension.
+
+    Raises:
+        ArgumentError: where only one of x and y is given.
+
+    >>> fnp.where(fnp.asarray([True, False]), 1.0, 2.0).tolist()
+    [1.0, 2.0]
+    """
+    if x is None and y is None:
+        from_indexing = _nonzero[0]
+        return from_indexing(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise P.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
+    if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
+        return _where(condition, x, y)
+    if type(condition) is ArrayImpl and type(x) is ArrayImpl and type(y) is ArrayImpl:
+        return _where_kernel(condition, x, y)
+    return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *P.numbers(x, y))
+
+
+#: Set by `searching.py`, which stands on indexing and so above this file.
+_nonzero: list[Any] = []
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    c = truth(condition)
+    x, y = P.promote(x, y)
+    shape = P.broadcast_shapes(aval_of(c).shape, aval_of(x).shape, aval_of(y).shape)
+    x, y = P.broadcast(x, shape), P.broadcast(y, shape)
+    return E.select_n(c if aval_of(c).shape == () else P.broadcast(c, shape), y, x)
+
+
+_where_kernel = kernel(ints=True)(_where)
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """The choice of the first condition that is true, element by element.
+
+    Args:
+        condlist: boolean arrays.
+        choicelist: as many arrays.
+        default: where none is true.
+
+    Raises:
+        ArgumentError: where the lists differ in length or are empty.
+
+    >>> x = fnp.arange(4)
+    >>> fnp.select([x < 1, x < 3], [x, 10 * x], -1).tolist()
+    [0, 10, 20, -1]
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise P.error(
+            ArgumentError,
+            f"fnp.select was given {len(condlist)} conditions and {len(choicelist)} choices",
+            "give one choice for each condition, and at least one",
+        )
+    dtype, _ = dtypes.promote(*(aval_of(c) for c in (*choicelist, default)))
+    out = default
+    for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
+        out = where(condition, choice, out)
+    return out if aval_of(out).dtype == dtype else S.convert_element_type(out, new_dtype=dtype)
+
+
+def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+    """Elements no less than `min` and no greater than `max`.
+
+    Args:
+        arr: array of real numbers.
+        min: array or number; None for no bound.
+        max: array or number; None for no bound.
+
+    Returns:
+        minimum(maximum(arr, min), max), in the dtype the three are promoted to.
+
+    Raises:
+        DtypeError: for complex numbers.
+        NumberError: where a Python int does not fit an integer dtype.
+
+    >>> fnp.clip(fnp.arange(5), 1, 3).tolist()
+    [1, 1, 2, 3, 3]
+    """
+    if isinstance(arr, Tracer) or isinstance(min, Tracer) or isinstance(max, Tracer):
+        return _clip(arr, min, max)
+    return _clip_kernel(*P.numbers(arr, min, max))
+
+
+def _clip(x: Any, low: Any, high: Any) -> Any:
+    for v in (x, low, high):
+        if v is not None and aval_of(v).dtype.kind == "c":
+            raise P.error(DtypeError, "fnp.clip takes real numbers", "clip fnp.real and fnp.imag, or scale by fnp.abs")
+    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x
+    if low is not None:
+        x = E.max(*P.align(x, low))
+    return x if high is None else E.min(*P.align(x, high))
+
+
+_clip_kernel = kernel(ints=True)(_clip)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Replace NaN and infinities by numbers.
+
+    Args:
+        x: array.
+        copy: ignored, arrays are immutable.
+        nan: in place of NaN.
+        posinf: in place of +inf; the greatest number of the dtype by default.
+        neginf: in place of -inf; the least number of the dtype by default.
+
+    >>> fnp.nan_to_num(fnp.asarray([1.0, fnp.nan])).tolist()
+    [1.0, 0.0]
+    """
+    return _nan_to_num(*P.numbers(x, nan), posinf, neginf)
+
+
+@kernel(ints=True)
+def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
+    dtype = aval_of(x).dtype
+    if dtype.kind == "c":
+        part = _nan_to_num.inline
+        return E.complex(part(E.real(x), nan, posinf, neginf), part(E.imag(x), nan, posinf, neginf))
+    if not dtypes.is_float(dtype):
+        return x
+    info, shape = dtypes.finfo(dtype), aval_of(x).shape
+    fill = lambda v: P.broadcast(P.convert(v, dtype), shape)
+    high = fill(np.asarray(info.max) if posinf is None else posinf)
+    low = fill(np.asarray(info.min) if neginf is None else neginf)
+    x = E.select_n(E.ne(x, x), x, fill(nan))
+    x = E.select_n(E.eq(x, S.full_like(x, np.inf)), x, high)
+    return E.select_n(E.eq(x, S.full_like(x, -np.inf)), x, low)

@@ -1,0 +1,387 @@
+"""Shapes: reshaping, reordering and repeating dimensions. All of it is free of arithmetic."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axes_of, axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.primitives import structure as S
+
+
+def arr(x: Any, what: str) -> Any:
+    """An array argument: lists are refused, as in JAX, for they hide a conversion of every element."""
+    if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
+        return x
+    if isinstance(x, (list, tuple)):
+        raise P.error(
+            ArgumentError, f"{what} takes an array, got a {type(x).__name__}", "convert it with fnp.asarray first"
+        )
+    return asarray(x)
+
+
+# --------------------------------------------------------------------------------------------------------------- reshape
+def shape(a: Any) -> tuple[int, ...]:
+    """The shape of an array.
+
+    >>> fnp.shape(fnp.ones((2, 3)))
+    (2, 3)
+    """
+    return aval_of(a if not isinstance(a, (list, tuple)) else asarray(a)).shape
+
+
+def ndim(a: Any) -> int:
+    """The number of dimensions.
+
+    >>> fnp.ndim(fnp.ones((2, 3)))
+    2
+    """
+    return len(shape(a))
+
+
+def size(a: Any, axis: int | None = None) -> int:
+    """The number of elements, or the size along an axis.
+
+    >>> fnp.size(fnp.ones((2, 3))), fnp.size(fnp.ones((2, 3)), 1)
+    (6, 3)
+    """
+    sizes = shape(a)
+    return math.prod(sizes) if axis is None else sizes[axis_of(axis, len(sizes), "fnp.size")]
+
+
+def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
+    """The shape that a reshape asks for, with -1 worked out."""
+    try:
+        sizes = [operator.index(n) for n in ((given,) if not isinstance(given, (list, tuple)) else given)]
+    except TypeError:
+        traced = isinstance(given, Tracer) or any(isinstance(n, Tracer) for n in given)
+        raise P.error(
+            ConcretizationError if traced else ShapeError,
+            f"reshape of {aval!r} to {given!r}",
+            "sizes are fixed when a function is traced: take them from x.shape, or use static_argnums"
+            if traced
+            else "give ints",
+        ) from None
+    if -1 in sizes:
+        at = sizes.index(-1)
+        rest = math.prod(sizes[:at] + sizes[at + 1 :])
+        if sizes.count(-1) > 1 or rest <= 0 or aval.size % rest:
+            raise P.error(
+                ShapeError,
+                f"{aval!r} has {aval.size} elements, which cannot be reshaped to {tuple(sizes)}",
+                "use -1 once, and sizes whose product divides the number of elements",
+            )
+        sizes[at] = aval.size // rest
+    if math.prod(sizes) != aval.size or any(n < 0 for n in sizes):
+        raise P.error(
+            ShapeError,
+            f"{aval!r} has {aval.size} elements, which cannot be reshaped to {tuple(sizes)}",
+            "the sizes must have the same product; -1 stands for whatever is left",
+        )
+    return tuple(sizes)
+
+
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+    """The same elements in another shape.
+
+    Args:
+        a: array.
+        shape: int or sequence of ints; one may be -1 and is worked out.
+        order: "C" (the last index runs fastest) or "F" (the first does).
+        copy: ignored, arrays are immutable.
+
+    Raises:
+        ShapeError: where the number of elements differs.
+
+    >>> fnp.reshape(fnp.arange(6), (2, -1)).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    a = arr(a, "fnp.reshape")
+    aval = aval_of(a)
+    sizes = new_shape(shape, aval)
+    if order == "F":
+        turned = transpose(reshape(transpose(a), sizes[::-1]))
+        return turned
+    if order not in ("C", "A", "K"):
+        raise P.error(ArgumentError, f"order={order!r}", "use 'C' or 'F'")
+    return a if sizes == aval.shape and not isinstance(a, np.ndarray) else S.reshape(a, shape=sizes)
+
+
+def ravel(a: Any, order: str = "C") -> Any:
+    """The elements in one dimension.
+
+    >>> fnp.ravel(fnp.ones((2, 2))).shape
+    (4,)
+    """
+    return reshape(a, (-1,) if aval_of(arr(a, "fnp.ravel")).size else (0,), order)
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    """Put in dimensions of size 1.
+
+    Args:
+        a: array.
+        axis: int or tuple of ints: where they are in the result.
+
+    Raises:
+        ShapeError: for places outside of the result.
+
+    >>> fnp.expand_dims(fnp.ones(3), 0).shape
+    (1, 3)
+    """
+    a = arr(a, "fnp.expand_dims")
+    many = axis if isinstance(axis, (list, tuple)) else (axis,)
+    total = aval_of(a).ndim + len(many)
+    new = axes_of(tuple(many), total, "fnp.expand_dims")
+    inner = iter(aval_of(a).shape)
+    return S.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
+
+
+def squeeze(a: Any, axis: Any = None) -> Any:
+    """Take out dimensions of size 1.
+
+    Args:
+        a: array.
+        axis: int or tuple of ints; all that have size 1 if None.
+
+    Raises:
+        ShapeError: where a named dimension has another size.
+
+    >>> fnp.squeeze(fnp.ones((1, 3, 1))).shape
+    (3,)
+    """
+    a = arr(a, "fnp.squeeze")
+    sizes = aval_of(a).shape
+    gone = [d for d, n in enumerate(sizes) if n == 1] if axis is None else axes_of(axis, len(sizes), "fnp.squeeze")
+    for d in gone:
+        if sizes[d] != 1:
+            raise P.error(
+                ShapeError, f"cannot squeeze axis {d} of {aval_of(a)!r}, its size is {sizes[d]}", "name axes of size 1"
+            )
+    return S.reshape(a, shape=tuple(n for d, n in enumerate(sizes) if d not in gone))
+
+
+# --------------------------------------------------------------------------------------------------------------- order
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+    """The dimensions in another order, by default reversed.
+
+    Args:
+        a: array.
+        axes: a permutation of the axes.
+
+    Raises:
+        ShapeError: where it is none.
+
+    >>> fnp.transpose(fnp.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
+    a = arr(a, "fnp.transpose")
+    n = aval_of(a).ndim
+    if axes is None:
+        order = tuple(range(n - 1, -1, -1))
+    else:
+        order = tuple([axis_of(d, n, "fnp.transpose") for d in axes])
+        if len(set(order)) != n:
+            raise P.error(
+                ShapeError,
+                f"{tuple(axes)} is no permutation of the {n} axes of {aval_of(a)!r}",
+                f"name each of 0..{n - 1} once",
+            )
+    return a if n < 2 and not isinstance(a, np.ndarray) else S.transpose(a, permutation=order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any, /) -> Any:
+    """The last two dimensions exchanged.
+
+    >>> fnp.matrix_transpose(fnp.ones((5, 2, 3))).shape
+    (5, 3, 2)
+    """
+    if ndim(x) < 2:
+        raise P.error(ShapeError, f"{aval_of(x)!r} is no matrix", "give an array of two dimensions or more")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+    """Two dimensions exchanged.
+
+    >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    a = arr(a, "fnp.swapaxes")
+    n = aval_of(a).ndim
+    i, j = (axis_of(d, n, "fnp.swapaxes") for d in (axis1, axis2))
+    order = list(range(n))
+    order[i], order[j] = j, i
+    return a if i == j else S.transpose(a, permutation=tuple(order))
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """Dimensions moved to other places, the others staying in order.
+
+    Args:
+        a: array.
+        source: int or sequence of ints.
+        destination: as many.
+
+    Raises:
+        ShapeError: where they differ in number, or name an axis twice.
+
+    >>> fnp.moveaxis(fnp.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    a = arr(a, "fnp.moveaxis")
+    n = aval_of(a).ndim
+    lists = [list(v) if isinstance(v, (list, tuple)) else [v] for v in (source, destination)]
+    src, dst = ([axis_of(d, n, "fnp.moveaxis") for d in v] for v in lists)
+    if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise P.error(
+            ShapeError,
+            f"moveaxis of {aval_of(a)!r} from {source} to {destination}",
+            "give as many different axes on both sides",
+        )
+    order = [d for d in range(n) if d not in src]
+    for at, d in sorted(zip(dst, src, strict=True)):
+        order.insert(at, d)
+    return a if order == list(range(n)) else S.transpose(a, permutation=tuple(order))
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+    """Move one axis back until it lies before another; `moveaxis` is clearer.
+
+    >>> fnp.rollaxis(fnp.ones((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    n = ndim(a)
+    axis = axis_of(axis, n, "fnp.rollaxis")
+    start = start + n if start < 0 else start
+    return moveaxis(a, axis, start - 1 if axis < start else start)
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    """Elements in reverse order along axes, all of them by default.
+
+    >>> fnp.flip(fnp.arange(3)).tolist()
+    [2, 1, 0]
+    """
+    m = arr(m, "fnp.flip")
+    return S.rev(m, dimensions=axes_of(axis, aval_of(m).ndim, "fnp.flip"))
+
+
+def fliplr(m: Any) -> Any:
+    """Columns in reverse order.
+
+    >>> fnp.fliplr(fnp.asarray([[1, 2]])).tolist()
+    [[2, 1]]
+    """
+    return flip(m, 1)
+
+
+def flipud(m: Any) -> Any:
+    """Rows in reverse order.
+
+    >>> fnp.flipud(fnp.asarray([[1], [2]])).tolist()
+    [[2], [1]]
+    """
+    return flip(m, 0)
+
+
+def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """Turned by k quarter turns, from the first of the axes towards the second.
+
+    >>> fnp.rot90(fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    i, j = (axis_of(d, ndim(m), "fnp.rot90") for d in axes)
+    if i == j:
+        raise P.error(ShapeError, f"fnp.rot90 was given axes {axes}", "name two different axes")
+    quarter = k % 4
+    if quarter == 0:
+        return asarray(m)
+    if quarter == 2:
+        return flip(m, (i, j))
+    return swapaxes(flip(m, j), i, j) if quarter == 1 else flip(swapaxes(m, i, j), j)
+
+
+# -------------------------------------------------------------------------------------------------------- broadcasting
+def broadcast_to(array: Any, shape: Any) -> Any:
+    """Repeat an array to a shape it broadcasts to.
+
+    Args:
+        array: array or number.
+        shape: int or sequence of ints.
+
+    Raises:
+        ShapeError: where it does not broadcast to that.
+
+    >>> fnp.broadcast_to(fnp.arange(2), (2, 2)).tolist()
+    [[0, 1], [0, 1]]
+    """
+    a = arr(array, "fnp.broadcast_to")
+    wanted = (
+        (operator.index(shape),) if not isinstance(shape, (list, tuple)) else tuple(operator.index(n) for n in shape)
+    )
+    sizes = aval_of(a).shape
+    if len(sizes) > len(wanted) or any(n not in (1, m) for n, m in zip(sizes[::-1], wanted[::-1], strict=False)):
+        raise P.error(
+            ShapeError,
+            f"{aval_of(a)!r} does not broadcast to {wanted}",
+            "sizes must be equal or 1, counted from the last dimension",
+        )
+    return P.broadcast(a, wanted)
+
+
+def broadcast_arrays(*args: Any) -> list[Any]:
+    """Arrays repeated to their common shape; dtypes stay.
+
+    Raises:
+        ShapeError: where they do not broadcast together.
+
+    >>> [a.shape for a in fnp.broadcast_arrays(fnp.ones((2, 1)), fnp.ones(3))]
+    [(2, 3), (2, 3)]
+    """
+    given = [arr(a, "fnp.broadcast_arrays") for a in args]
+    wanted = P.broadcast_shapes(*(aval_of(a).shape for a in given))
+    return [P.broadcast(a, wanted) for a in given]
+
+
+def atleast_1d(*arys: Any) -> Any:
+    """Arrays with at least one dimension.
+
+    >>> fnp.atleast_1d(1.0).shape
+    (1,)
+    """
+    return _at_least(arys, {0: (0,)})
+
+
+def atleast_2d(*arys: Any) -> Any:
+    """Arrays with at least two dimensions, new ones in front.
+
+    >>> fnp.atleast_2d(fnp.ones(3)).shape
+    (1, 3)
+    """
+    return _at_least(arys, {0: (0, 1), 1: (0,)})
+
+
+def atleast_3d(*arys: Any) -> Any:
+    """Arrays with at least three dimensions: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+
+    >>> fnp.atleast_3d(fnp.ones(3)).shape
+    (1, 3, 1)
+    """
+    return _at_least(arys, {0: (0, 1, 2), 1: (0, 2), 2: (2,)})
+
+
+def _at_least(arys: tuple[Any, ...], missing: dict[int, tuple[int, ...]]) -> Any:
+    out = [expand_dims(a, missing[ndim(a)]) if ndim(a) in missing else a for a in map(asarray, arys)]
+    return out[0] if len(out) == 1 else out
