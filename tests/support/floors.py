@@ -34,7 +34,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like",),  # what users call: kernels.py, jit.py, grad.py, vmap.py, ...
     ("functorch_like/lax.py", "functorch_like/lax"),
     ("functorch_like/numpy",),
-    ("functorch_like/random.py", "functorch_like/random", "functorch_like/nn"),
+    ("functorch_like/random.py", "functorch_like/random"),
+    ("functorch_like/nn",),  # its initializers draw
     ("functorch_like/array_methods.py", "functorch_like/inspect.py"),
     ("functorch_like/__init__.py",),
     ("functorch_like/examples",),  # written as a user would

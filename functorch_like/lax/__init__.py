@@ -1,0 +1,37 @@
+"""The rows as functions: no broadcasting, no promotion, JAX's `lax` names."""
+
+# ruff: noqa: F401, I001
+# fmt: off
+from __future__ import annotations
+
+from functorch_like.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
+from functorch_like.lax.contract import Precision, batch_matmul, dot, dot_general
+from functorch_like.lax.convolution import (
+    conv, conv_dimension_numbers, conv_general_dilated, conv_with_general_padding, padtype_to_pads,
+)
+from functorch_like.lax.creation import broadcasted_iota, full, full_like, iota, zeros_like_array
+from functorch_like.lax.elementwise import (
+    RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or,
+    bitwise_xor, cbrt, ceil, clz, complex, conj, cos, cosh, digamma, div, eq, erf, erf_inv, erfc, exp, exp2, expm1,
+    floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p, logistic, lt, max, min, mul, ne, neg, nextafter,
+    polygamma, population_count, pow, real, reciprocal, reduce_precision, rem, round, rsqrt, shift_left,
+    shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh,
+)
+from functorch_like.lax.indexing import (
+    GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
+)
+from functorch_like.lax.reductions import (
+    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_window, sort,
+    sort_key_val,
+)
+from functorch_like.lax.selection import clamp, select, select_n
+from functorch_like.lax.shapes import (
+    bitcast_convert_type, broadcast, broadcast_in_dim, collapse, concatenate, convert_element_type, expand_dims, pad,
+    reshape, rev, squeeze, stop_gradient, transpose,
+)
+from functorch_like.lax.slicing import (
+    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
+    dynamic_update_slice_in_dim, index_in_dim, slice, slice_in_dim,
+)
+from functorch_like.primitives.convolution import ConvDimensionNumbers
+from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers

@@ -1,0 +1,125 @@
+"""Sums and extremes over a named axis, inside `vmap(..., axis_name=...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes, tree
+from functorch_like.core import aval_of
+from functorch_like.errors import FtError
+from functorch_like.lax.operands import error, value
+from functorch_like.primitives import collectives
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def _names(axis_name: Any) -> tuple[Any, ...]:
+    return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
+
+
+def _over(row: Callable[..., Any], x: Any, axis_name: Any) -> Any:
+    axis_size(axis_name)
+
+    def reduce(leaf: Any) -> Any:
+        leaf = value(leaf)
+        if aval_of(leaf).dtype == dtypes.bool_:
+            leaf = S.convert_element_type(leaf, new_dtype=dtypes.default_int())
+        for name in _names(axis_name):
+            leaf = row(leaf, axis_name=name)
+        return leaf
+
+    return tree.map(reduce, x)
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of a named axis, as a Python int; of several, their product.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+
+    >>> ft.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(fnp.ones(2)).tolist()
+    [0.5, 0.5]
+    """
+    size = 1
+    for name in _names(axis_name):
+        try:
+            size *= collectives.axis_size(name)
+        except FtError as e:
+            raise error(type(e), e.reason, e.fix) from None
+    return size
+
+
+def axis_index(axis_name: Any) -> Any:
+    """One's own position along a named axis, int32; of several axes, the position in row-major order.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+
+    >>> ft.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(fnp.zeros(3)).tolist()
+    [0.0, 1.0, 2.0]
+    """
+    axis_size(axis_name)
+    out: Any = None
+    for name in _names(axis_name):
+        index = collectives.axis_index(axis_name=name)
+        out = index if out is None else E.add(E.mul(out, S.full_like(out, axis_size(name))), index)
+    return np.zeros((), np.int32) if out is None else out
+
+
+def psum(x: Any, axis_name: Any) -> Any:
+    """Sums over a named axis.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name, or tuple of names.
+
+    Returns:
+        The same for all positions along the axis. Of a Python number, a Python number.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+
+    >>> ft.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
+    [0.25, 0.75]
+    """
+    if isinstance(x, (int, float, complex)):
+        return x * axis_size(axis_name)
+    return _over(collectives.psum, x, axis_name)
+
+
+def pmean(x: Any, axis_name: Any) -> Any:
+    """Means over a named axis; arguments as for `psum`, of floats.
+
+    >>> ft.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
+    [-1.0, 1.0]
+    """
+    size = axis_size(axis_name)
+
+    def mean(total: Any) -> Any:
+        total = value(total)
+        if not dtypes.is_inexact(aval_of(total).dtype):
+            total = S.convert_element_type(total, new_dtype=dtypes.default_float())
+        return E.div(total, S.full_like(total, size))
+
+    return tree.map(mean, psum(x, axis_name))
+
+
+def pmax(x: Any, axis_name: Any) -> Any:
+    """The greatest over a named axis; arguments as for `psum`.
+
+    >>> ft.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
+    [3.0, 3.0]
+    """
+    return _over(collectives.pmax, x, axis_name)
+
+
+def pmin(x: Any, axis_name: Any) -> Any:
+    """The least over a named axis; arguments as for `psum`.
+
+    >>> ft.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
+    [1.0, 1.0]
+    """
+    return _over(collectives.pmin, x, axis_name)

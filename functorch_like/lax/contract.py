@@ -1,0 +1,102 @@
+"""Sums of products: dot products, matrix products."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import contract
+
+
+class Precision(enum.StrEnum):
+    """How exact the products of float32 matrices must be, where the hardware has faster ones."""
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+def precision_of(precision: Any) -> Any:
+    """A precision, or a pair, as rows take it."""
+    if isinstance(precision, (tuple, list)):
+        return tuple(precision_of(p) for p in precision)
+    return str(precision) if isinstance(precision, Precision) else precision
+
+
+def dtype_of(dtype: Any) -> Any:
+    """A dtype, or None."""
+    return None if dtype is None else dtypes.as_dtype(dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------- products
+def dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
+    """Sums of products over chosen dimensions.
+
+    Args:
+        lhs: array.
+        rhs: array of the same dtype.
+        dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), tuples of dimensions.
+        precision: a `Precision`, its name, or a pair; None for the setting in force.
+        preferred_element_type: the dtype of the result; by default that of the operands.
+
+    Returns:
+        Batch dimensions, then the other ones of lhs, then those of rhs.
+
+    Raises:
+        ShapeError: where paired sizes differ.
+        DtypeError: where the dtypes differ.
+
+    >>> lax.dot_general(fnp.ones((5, 2, 3)), fnp.ones((5, 3, 4)), (((2,), (1,)), ((0,), (0,)))).shape
+    (5, 2, 4)
+    """
+    (lc, rc), (lb, rb) = dimension_numbers
+    lc, rc, lb, rb = (ints(dims, "dimension_numbers") for dims in (lc, rc, lb, rb))
+    return contract.dot_general(
+        value(lhs), value(rhs), dimension_numbers=((lc, rc), (lb, rb)), precision=precision_of(precision),
+        preferred_element_type=dtype_of(preferred_element_type),
+    )  # fmt: skip
+
+
+def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Vector and matrix products.
+
+    Args:
+        lhs: vector or matrix.
+        rhs: vector or matrix of the same dtype.
+        precision: as for `dot_general`.
+        preferred_element_type: as for `dot_general`.
+
+    Raises:
+        ShapeError: for other ranks, and where the contracted sizes differ.
+
+    >>> lax.dot(fnp.asarray([1.0, 2.0]), fnp.asarray([3.0, 4.0])).item()
+    11.0
+    """
+    left, right = aval_of(lhs), aval_of(rhs)
+    if left.ndim not in (1, 2) or right.ndim not in (1, 2):
+        raise error(ShapeError, f"lax.dot takes vectors and matrices, got {left!r} and {right!r}", "use dot_general")
+    return dot_general(lhs, rhs, (((left.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
+
+
+def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+    """Matrix products, one for each position of the leading dimensions.
+
+    Raises:
+        ShapeError: where the leading dimensions, or the contracted sizes, differ.
+
+    >>> lax.batch_matmul(fnp.ones((5, 2, 3)), fnp.ones((5, 3, 4))).shape
+    (5, 2, 4)
+    """
+    left, right = aval_of(lhs), aval_of(rhs)
+    if left.ndim < 2 or left.ndim != right.ndim or left.shape[:-2] != right.shape[:-2]:
+        raise error(
+            ShapeError, f"{left!r} and {right!r} are not as many matrices", "broadcast the leading dimensions first"
+        )
+    batch = tuple(range(left.ndim - 2))
+    return dot_general(lhs, rhs, (((left.ndim - 1,), (left.ndim - 2,)), (batch, batch)), precision)

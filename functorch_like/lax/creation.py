@@ -1,0 +1,99 @@
+"""New arrays: filled with one number, and counting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.lax.operands import axis_of, error, ints
+from functorch_like.primitives import structure as S
+
+
+# ------------------------------------------------------------------------------------------------------- new arrays
+def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+    """An array of one value.
+
+    Args:
+        shape: sequence of ints.
+        fill_value: scalar.
+        dtype: of the result; by default that of the value.
+
+    Returns:
+        An array of the shape.
+
+    Raises:
+        ShapeError: where the value is no scalar, or a size is negative.
+
+    >>> lax.full((2,), 7).tolist()
+    [7, 7]
+    """
+    aval = aval_of(fill_value)
+    if aval.shape:
+        raise error(ShapeError, f"lax.full was given {aval!r} to fill with", "give a scalar, or use broadcast_in_dim")
+    wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if type(fill_value) is not ArrayImpl and not isinstance(fill_value, Tracer):
+        with np.errstate(all="ignore"):
+            fill_value = np.asarray(fill_value).astype(wanted)
+    return _full(fill_value, shape=ints(shape, "shape"), dtype=wanted)
+
+
+@kernel(static=("shape", "dtype"))
+def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return S.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
+
+
+def convert(x: Any, dtype: Any) -> Any:
+    """`x` in a dtype, strongly typed."""
+    aval = aval_of(x)
+    return x if aval.dtype == dtype and not aval.weak_type else S.convert_element_type(x, new_dtype=dtype)
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+    """An array of one value, in the shape and dtype of another if not said otherwise.
+
+    >>> lax.full_like(fnp.zeros(2), 7).tolist()
+    [7.0, 7.0]
+    """
+    aval = aval_of(x)
+    return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+
+
+def zeros_like_array(x: Any) -> Any:
+    """Zeros in the shape and dtype of an array.
+
+    >>> lax.zeros_like_array(fnp.ones(2)).tolist()
+    [0.0, 0.0]
+    """
+    return full_like(x, 0)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """0, 1, 2, ... up to size - 1.
+
+    >>> lax.iota("int32", 3).tolist()
+    [0, 1, 2]
+    """
+    return S.iota(dtype=dtypes.as_dtype(dtype), shape=ints(size, "size"), dimension=0)
+
+
+def broadcasted_iota(dtype: Any, shape: Any, dimension: int) -> Any:
+    """An array whose elements count along one dimension.
+
+    Args:
+        dtype: of the result; not bool.
+        shape: sequence of ints.
+        dimension: the one to count along.
+
+    Raises:
+        ShapeError: where there is no such dimension.
+
+    >>> lax.broadcasted_iota("int32", (2, 2), 1).tolist()
+    [[0, 1], [0, 1]]
+    """
+    sizes = ints(shape, "shape")
+    return S.iota(dtype=dtypes.as_dtype(dtype), shape=sizes, dimension=axis_of(dimension, len(sizes), "dimension"))

@@ -1,0 +1,108 @@
+"""Slices and windows at many index vectors: gather and the scatters."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from functorch_like.errors import ArgumentError
+from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import indexing
+from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
+from functorch_like.primitives.scatter import scatter as _set
+from functorch_like.primitives.scatter import scatter_max as _largest
+from functorch_like.primitives.scatter import scatter_min as _least
+from functorch_like.primitives.scatter import scatter_mul as _times
+
+
+# ---------------------------------------------------------------------------------------------------- gather, scatter
+class GatherScatterMode(enum.StrEnum):
+    """What `gather` and the scatters do out of bounds: move inside, fill in (or drop), or promise there is nothing."""
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise_in_bounds"
+
+
+def _mode(mode: Any) -> str:
+    if mode is not None and not isinstance(mode, str):
+        raise error(ArgumentError, f"mode={mode!r} is unknown", "use 'clip', 'fill', 'drop' or 'promise_in_bounds'")
+    return "fill" if mode in (None, "drop", "fill") else str(mode)
+
+
+def _numbers(dimension_numbers: Any) -> Any:
+    return type(dimension_numbers)(*(ints(part, "dimension_numbers") for part in dimension_numbers))
+
+
+def gather(
+    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Any, *,
+    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """Slices of one array, one for each index vector.
+
+    Args:
+        operand: array.
+        start_indices: integers; the last dimension holds index vectors.
+        dimension_numbers: which dimension plays which part.
+        slice_sizes: the shape of each slice.
+        unique_indices: a promise that no two slices overlap.
+        indices_are_sorted: a promise that the index vectors increase.
+        mode: a `GatherScatterMode` or its name; by default what is out of bounds is filled.
+        fill_value: with what; NaN, the smallest signed, the greatest unsigned integer, or True by default.
+
+    Raises:
+        ShapeError: where shapes and dimension numbers do not fit.
+        ArgumentError: for an unknown mode.
+
+    >>> numbers = lax.GatherDimensionNumbers(offset_dims=(), collapsed_slice_dims=(0,), start_index_map=(0,))
+    >>> lax.gather(fnp.arange(5), fnp.asarray([[3], [1]]), numbers, (1,)).tolist()
+    [3, 1]
+    """
+    return indexing.gather(
+        value(operand), value(start_indices), dimension_numbers=_numbers(dimension_numbers),
+        slice_sizes=ints(slice_sizes, "slice_sizes"), mode=_mode(mode), fill_value=fill_value,
+        indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+    )  # fmt: skip
+
+
+_SCATTER_DOC = """{summary}
+
+    Args:
+        operand: array.
+        scatter_indices: integers; the last dimension holds index vectors.
+        updates: array of the operand's dtype, a window for each index vector.
+        dimension_numbers: a `ScatterDimensionNumbers`: which dimension plays which part.
+        indices_are_sorted: a promise that the index vectors increase.
+        unique_indices: a promise that no two windows overlap.
+        mode: a `GatherScatterMode` or its name; by default what is out of bounds is dropped.
+
+    Raises:
+        ShapeError: where shapes and dimension numbers do not fit.
+        DtypeError: where the dtypes differ.
+
+    >>> numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.{name}(fnp.full(3, 2.0), fnp.asarray([[1]]), fnp.asarray([3.0]), numbers).tolist()
+    [2.0, {shows}, 2.0]
+    """
+
+
+def _scatter(name: str, row: Any, summary: str, shows: str) -> Any:
+    def function(
+        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
+        indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
+    ) -> Any:  # fmt: skip
+        return row(
+            value(operand), value(scatter_indices), value(updates), dimension_numbers=_numbers(dimension_numbers),
+            mode=_mode(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+        )  # fmt: skip
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _SCATTER_DOC.format(name=name, summary=summary, shows=shows)
+    return function
+
+
+scatter = _scatter("scatter", _set, "The operand with windows overwritten; where two overlap, one is kept.", "3.0")
+scatter_add = _scatter("scatter_add", indexing.scatter_add, "The operand with updates added to windows of it.", "5.0")
+scatter_mul = _scatter("scatter_mul", _times, "The operand with windows of it multiplied by updates.", "6.0")
+scatter_min = _scatter("scatter_min", _least, "The operand with windows of it bounded above by updates.", "2.0")
+scatter_max = _scatter("scatter_max", _largest, "The operand with windows of it bounded below by updates.", "3.0")

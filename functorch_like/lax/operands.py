@@ -1,0 +1,237 @@
+"""Operands as rows want them: what `lax` does to numbers, sizes and axes, and the makers of its functions.
+
+A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It takes the dtype of the arrays it meets,
+if that is of its kind or higher; nothing else is ever converted.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes, sources
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, FtError, NumberError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.primitives import structure as S
+
+PYTHON = frozenset({bool, int, float, complex})
+_ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+def error(cls: type[FtError], reason: str, fix: str) -> FtError:
+    """An error of a user-level function, with the user's line and the transformations in force."""
+    return cls(reason, fix=fix, chain=chain(state.trace), at=str(sources.user_line(state.source) or ""))
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
+    """A Python or NumPy scalar in a dtype.
+
+    Raises:
+        DtypeError: where the dtype is of a lower kind: a float for an array of integers.
+        NumberError: for an int that the dtype does not hold.
+    """
+    given = np.asarray(x)
+    kind = lambda d: 2 if dtypes.is_float(d) else 1 if dtypes.is_integer(d) else _ORDER.get(d.kind, 4)
+    if kind(given.dtype) > kind(dtype) and type(x) is not int:
+        raise error(
+            DtypeError, f"{x!r} is no {dtype.name}, the dtype of the other operand", "convert one of the two explicitly"
+        )
+    if dtypes.is_integer(dtype):
+        low, high = dtypes.iinfo(dtype).min, dtypes.iinfo(dtype).max
+        if not int(low) <= x <= int(high):
+            raise error(
+                NumberError, f"{x} is out of bounds for {dtype.name}", "convert the array to a wider dtype first"
+            )
+    with np.errstate(all="ignore"):
+        return given.astype(dtype)
+
+
+def value(x: Any) -> Any:
+    """`x` as a value that rows and C++ take: a Python number becomes a (weak) NumPy scalar of its own dtype."""
+    if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
+        return x
+    return np.asarray(x, aval_of(x).dtype)[()]
+
+
+def _is_number(x: Any, aval: Any) -> bool:
+    return (
+        type(x) in PYTHON
+        or isinstance(x, (np.generic, bool, int, float, complex))
+        or (aval.weak_type and not aval.shape)
+    )
+
+
+def match(*xs: Any) -> list[Any]:
+    """Operands with the numbers among them in the dtype, and the scalars in the shape, of the others."""
+    avals = [argument_aval(x) for x in xs]
+    numbers = [_is_number(x, a) for x, a in zip(xs, avals, strict=True)]
+    strong = [a.dtype for a, is_number in zip(avals, numbers, strict=True) if not is_number]
+    dtype = strong[0] if strong else dtypes.promote(*avals)[0]
+    shape = max((a.shape for a in avals), key=len)
+    found: list[Any] = []
+    for x, aval, is_number in zip(xs, avals, numbers, strict=True):
+        if is_number:
+            x = _in_dtype(x, aval, dtype)
+        if not aval.shape and shape:
+            x = S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
+        found.append(x)
+    return found
+
+
+def _in_dtype(x: Any, aval: Any, dtype: np.dtype[Any]) -> Any:
+    if type(x) is not ArrayImpl and not isinstance(x, Tracer):
+        return host(x, dtype)
+    if aval.dtype == dtype:
+        return x
+    return S.convert_element_type(x, new_dtype=dtype, weak_type=aval.weak_type)
+
+
+def checked(*xs: Any) -> tuple[Any, ...]:
+    """Arguments for a kernel: scalars made such that C++ neither narrows nor widens what they are."""
+    arrays = [argument_aval(x) for x in xs if type(x) not in PYTHON]
+    dtype = next((a.dtype for a in arrays if not a.weak_type), None) or (arrays[0].dtype if arrays else None)
+    return tuple(_scalar(x, dtype) if type(x) in PYTHON else x for x in xs)
+
+
+def _scalar(x: Any, dtype: Any) -> Any:
+    if type(x) is float and dtype is dtypes.float32:
+        return x
+    if dtype is None:
+        return x if type(x) is bool else aval_of(x).dtype.type(x)
+    made = host(x, dtype)
+    if dtype in (dtypes.float64, dtypes.complex128) or dtype.kind in "iub":
+        return made[()]
+    return x if type(x) is not int else float(x)  # a Python float goes to the narrower floats inside of the program
+
+
+# ------------------------------------------------------------------------------------------------- sizes and axes
+def ints(values: Any, what: str) -> tuple[int, ...]:
+    """A sequence of ints, or one, as a tuple.
+
+    Raises:
+        ConcretizationError: for traced values.
+        ArgumentError: for anything else than ints.
+    """
+    if type(values) is tuple and all(type(v) is int for v in values):
+        return values
+    try:
+        return (
+            (operator.index(values),) if not hasattr(values, "__iter__") else tuple(operator.index(v) for v in values)
+        )
+    except (TypeError, FtError) as e:
+        traced = isinstance(values, Tracer) or (
+            isinstance(values, (list, tuple)) and any(isinstance(v, Tracer) for v in values)
+        )
+        raise error(
+            ConcretizationError if traced else ArgumentError,
+            f"{what}={values!r} must be ints",
+            "sizes are fixed when a function is traced: use x.shape, or static_argnums"
+            if traced
+            else "give a tuple of ints",
+        ) from e
+
+
+def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
+    """A dimension counted from 0; negative ones count from the end.
+
+    Raises:
+        ShapeError: where there is no such dimension.
+    """
+    (at,) = ints(axis, what)
+    if not -ndim <= at < ndim:
+        raise error(ShapeError, f"{what}={at} is no dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}")
+    return at + ndim if at < 0 else at
+
+
+def axes_of(axes: Any, ndim: int, what: str = "axes") -> tuple[int, ...]:
+    """Dimensions counted from 0, sorted.
+
+    Raises:
+        ShapeError: where one of them is not there, or is named twice.
+    """
+    found = sorted(axis_of(a, ndim, what) for a in ints(axes, what))
+    if len(set(found)) != len(found):
+        raise error(ShapeError, f"{what}={tuple(axes)} names a dimension twice", "name each once")
+    return tuple(found)
+
+
+def same_rank(values: Sequence[Any], ndim: int, what: str) -> tuple[Any, ...]:
+    """A tuple with one entry for each dimension.
+
+    Raises:
+        ShapeError: where there are more or fewer.
+    """
+    if len(values) != ndim:
+        raise error(
+            ShapeError, f"{what}={tuple(values)} has {len(values)} entries for {ndim} dimensions", f"give {ndim}"
+        )
+    return tuple(values)
+
+
+# ------------------------------------------------------------------------------------------------------------ makers
+_DOC = """{summary}
+
+    Args:
+{args}
+
+    Returns:
+        An array of their shape{gives}.
+
+    Raises:
+        ShapeError: where the shapes differ; nothing is broadcast but scalars.
+        DtypeError: where the dtypes differ, or the operation does not take them.
+
+    >>> {example}
+    {shows}
+    """
+
+
+def _named(function: Any, name: str, summary: str, names: Sequence[str], example: str, gives: str) -> Any:
+    call, _, shows = example.partition(" = ")
+    args = "\n".join(f"        {n}: array or number." for n in names)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _DOC.format(summary=summary, args=args, gives=gives, example=call, shows=shows)
+    return function
+
+
+def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Any:
+    """A function of one array or number."""
+
+    def body(x: Any) -> Any:
+        return row(value(x))
+
+    body.__name__ = name
+    fast = kernel(ints=True)(body)
+
+    def function(x: Any, /) -> Any:
+        if type(x) is ArrayImpl:
+            return fast(x)
+        return row(x) if isinstance(x, Tracer) else fast(*checked(x))
+
+    return _named(function, name, summary, ("x",), example, gives)
+
+
+def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Any:
+    """A function of two arrays of one shape and dtype, in which numbers take those of the other."""
+
+    def body(x: Any, y: Any) -> Any:
+        if type(x) in PYTHON or type(y) in PYTHON or aval_of(x) is not aval_of(y):
+            x, y = match(x, y)
+        return row(x, y)
+
+    body.__name__ = name
+    fast = kernel(ints=True)(body)
+
+    def function(x: Any, y: Any, /) -> Any:
+        if type(x) is ArrayImpl and type(y) is ArrayImpl:
+            return fast(x, y)
+        if isinstance(x, Tracer) or isinstance(y, Tracer):
+            return body(x, y)
+        return fast(*checked(x, y))
+
+    return _named(function, name, summary, ("x", "y"), example, gives)

@@ -1,0 +1,202 @@
+"""Reductions, windows and sorting."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.dtypes import as_dtype
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.lax import elementwise as L
+from functorch_like.lax.convolution import pads_of
+from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import sorting, windows
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.convolution import dilated
+
+_DOC = """{summary}
+
+    Args:
+        operand: array.
+        axes: dimensions to reduce; negative ones count from the end.
+
+    Returns:
+        An array without those dimensions.
+
+    Raises:
+        ShapeError: where a dimension is not there or named twice.
+        DtypeError: for dtypes it does not take.
+
+    >>> lax.{name}(fnp.asarray({at}), (0,)).item()
+    {shows}
+    """
+
+
+def _reduction(name: str, row: Any, summary: str, at: str, shows: str) -> Any:
+    def function(operand: Any, axes: Any) -> Any:
+        operand = value(operand)
+        return row(operand, axes=axes_of(axes, aval_of(operand).ndim))
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _DOC.format(name=name, summary=summary, at=at, shows=shows)
+    return function
+
+
+reduce_sum = _reduction("reduce_sum", S.reduce_sum, "Sums.", "[1.0, 2.0, 4.0]", "7.0")
+reduce_prod = _reduction("reduce_prod", R.reduce_prod, "Products.", "[1.0, 2.0, 4.0]", "8.0")
+reduce_max = _reduction("reduce_max", R.reduce_max, "The greatest elements.", "[1.0, 2.0, 4.0]", "4.0")
+reduce_min = _reduction("reduce_min", R.reduce_min, "The least elements.", "[1.0, 2.0, 4.0]", "1.0")
+reduce_and = _reduction(
+    "reduce_and", R.reduce_and, "Whether all are true; of integers bitwise and.", "[True, False]", "False"
+)
+reduce_or = _reduction(
+    "reduce_or", R.reduce_or, "Whether one is true; of integers bitwise or.", "[True, False]", "True"
+)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any = "int32") -> Any:
+    """The position of the greatest element along a dimension: of the first, if there are several; NaN is greatest.
+
+    Raises:
+        ShapeError: where the dimension is empty or not there.
+
+    >>> lax.argmax(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
+    1
+    """
+    operand = value(operand)
+    return R.argmax(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any = "int32") -> Any:
+    """The position of the least element along a dimension: of the first, if there are several; NaN is least.
+
+    >>> lax.argmin(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
+    0
+    """
+    operand = value(operand)
+    return R.argmin(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
+
+
+# -------------------------------------------------------------------------------------------------------------- windows
+_FOLDS: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
+    ((L.add, E.add, operator.add, np.add), windows.reduce_window_sum, E.add, lambda dtype: np.zeros((), dtype)),
+    ((L.max, E.max, max, np.maximum), windows.reduce_window_max, E.max, R.lowest),
+    ((L.min, E.min, min, np.minimum), windows.reduce_window_min, E.min, R.highest),
+]
+
+
+def reduce_window(
+    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Any, window_strides: Any,
+    padding: Any, base_dilation: Any = None, window_dilation: Any = None,
+) -> Any:  # fmt: skip
+    """Reductions of all windows of an array.
+
+    Args:
+        operand: array.
+        init_value: scalar that each reduction starts from, and that padding and holes hold.
+        computation: lax.add, lax.max or lax.min.
+        window_dimensions: sizes of the window, one for each dimension.
+        window_strides: steps from one window to the next.
+        padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
+        base_dilation: distances between neighbouring elements of the operand; 1 by default.
+        window_dilation: likewise of the window.
+
+    Returns:
+        An array of the operand's dtype, with one element for each window.
+
+    Raises:
+        ArgumentError: for another computation, or parameters that do not fit the rank.
+
+    >>> lax.reduce_window(fnp.arange(6.0), -fnp.inf, lax.max, (2,), (2,), "VALID").tolist()
+    [1.0, 3.0, 5.0]
+    """
+    operand = value(operand)
+    aval = aval_of(operand)
+    fold = next((f for f in _FOLDS if any(computation is c for c in f[0])), None)
+    if fold is None:
+        raise error(
+            ArgumentError, f"lax.reduce_window cannot fold by {computation!r}", "use lax.add, lax.max or lax.min"
+        )
+    _, row, combine, identity = fold
+    named = lambda v, name: (1,) * aval.ndim if v is None else same_rank(ints(v, name), aval.ndim, name)
+    window, strides = named(window_dimensions, "window_dimensions"), named(window_strides, "window_strides")
+    base, holes = named(base_dilation, "base_dilation"), named(window_dilation, "window_dilation")
+    sizes = [dilated(n, b) for n, b in zip(aval.shape, base, strict=True)]
+    pads = pads_of(padding, sizes, [dilated(w, h) for w, h in zip(window, holes, strict=True)], strides)
+    same_rank(pads, aval.ndim, "padding")
+    init = _init(init_value, aval.dtype)
+    if _is_identity(init, identity(aval.dtype)):
+        return row(
+            operand,
+            window_dimensions=window,
+            window_strides=strides,
+            padding=pads,
+            base_dilation=base,
+            window_dilation=holes,
+        )
+    config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(pads, base, strict=True))
+    ones = (1,) * aval.ndim
+    out = row(
+        S.pad(operand, init, padding_config=config), window_dimensions=window, window_strides=strides,
+        padding=((0, 0),) * aval.ndim, base_dilation=ones, window_dilation=holes,
+    )  # fmt: skip
+    return combine(out, S.broadcast_in_dim(init, shape=aval_of(out).shape, broadcast_dimensions=()))
+
+
+def _init(init_value: Any, dtype: Any) -> Any:
+    if aval_of(init_value).shape:
+        raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
+    if isinstance(init_value, (ArrayImpl, Tracer)):
+        return match(init_value, S.full((), 0, dtype))[0]
+    # An infinity where integers are reduced means their own extreme, as a float would say it.
+    if dtype.kind in "iu" and isinstance(init_value, float) and np.isinf(init_value):
+        return R.lowest(dtype) if init_value < 0 else R.highest(dtype)
+    return host(init_value, dtype)
+
+
+def _is_identity(init: Any, identity: Any) -> bool:
+    return not isinstance(init, Tracer) and bool(np.asarray(init) == identity)
+
+
+# -------------------------------------------------------------------------------------------------------------- sorting
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """Arrays in increasing order along a dimension.
+
+    Args:
+        operand: array, or a sequence of arrays of one shape that are reordered together.
+        dimension: the one to sort along.
+        is_stable: equal elements keep their order.
+        num_keys: the order goes by the first so many of the arrays.
+
+    Returns:
+        An array; a tuple for a sequence. NaNs come last.
+
+    Raises:
+        ShapeError: where shapes differ, or there is no such dimension.
+        ArgumentError: for a wrong number of keys.
+
+    >>> lax.sort((fnp.asarray([3, 1]), fnp.asarray([0.0, 1.0])))[1].tolist()
+    [1.0, 0.0]
+    """
+    several = isinstance(operand, (tuple, list))
+    operands: Sequence[Any] = [value(x) for x in operand] if several else [value(operand)]
+    if not operands:
+        raise error(ArgumentError, "lax.sort was given no arrays", "give at least one")
+    at = axis_of(dimension, aval_of(operands[0]).ndim, "dimension")
+    out = sorting.sort(*operands, dimension=at, is_stable=bool(is_stable), num_keys=num_keys)
+    return tuple(out) if several else out[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+    """Keys in increasing order along a dimension, and values reordered with them.
+
+    >>> lax.sort_key_val(fnp.asarray([3, 1]), fnp.asarray([0.0, 1.0]))[1].tolist()
+    [1.0, 0.0]
+    """
+    return sort((keys, values), dimension, is_stable)

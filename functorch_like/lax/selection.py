@@ -1,0 +1,77 @@
+"""Choosing between values: clamp, select."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, aval_of
+from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.lax.operands import PYTHON, error, match, value
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+# ----------------------------------------------------------------------------------------------------------- choosing
+def clamp(min: Any, x: Any, max: Any) -> Any:
+    """Elements no less than `min` and no greater than `max`.
+
+    Args:
+        min: scalar, or array of the shape of x; the same dtype.
+        x: array.
+        max: as min.
+
+    Raises:
+        ShapeError: where bounds are neither scalars nor of the shape of x.
+        DtypeError: where dtypes differ.
+
+    >>> lax.clamp(0.0, 1.5, 1.0).item()
+    1.0
+    """
+    if not (type(min) is type(x) is type(max) is ArrayImpl):
+        array = lambda v: type(v) not in PYTHON
+        if array(x):
+            min, max = (
+                v if array(v) else match(v, x if not aval_of(x).shape else S.full((), 0, aval_of(x).dtype))[0]
+                for v in (min, max)
+            )
+        else:
+            min, x, max = match(min, x, max)
+    return E.clamp(min, x, max)
+
+
+def select_n(which: Any, *cases: Any) -> Any:
+    """The case that `which` names, element by element.
+
+    Args:
+        which: booleans (False the first of two cases, True the second) or int32; a scalar chooses for all.
+        cases: arrays of one shape and dtype; numbers take those of the others.
+
+    Raises:
+        ShapeError: where the cases differ, or their number does not fit.
+
+    >>> lax.select_n(True, 1.0, 2.0).item()
+    2.0
+    """
+    if not cases:
+        raise error(ArgumentError, "lax.select_n was given no cases", "give at least one")
+    return E.select_n(value(which), *match(*cases))
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+    """`on_true` where the predicate holds, `on_false` elsewhere.
+
+    Args:
+        pred: booleans, a scalar or of the shape of the others.
+        on_true: array or number.
+        on_false: array or number of the same shape and dtype.
+
+    Raises:
+        DtypeError: where pred is not boolean.
+
+    >>> lax.select(True, 1.0, 2.0).item()
+    1.0
+    """
+    if aval_of(pred).dtype != dtypes.bool_:
+        raise error(DtypeError, f"lax.select chooses by booleans, got {aval_of(pred)!r}", "compare, or use select_n")
+    return select_n(pred, on_false, on_true)

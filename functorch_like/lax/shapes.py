@@ -1,0 +1,237 @@
+"""Functions that rearrange, join and convert arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import dtypes, tree
+from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
+from functorch_like.errors import ShapeError
+from functorch_like.lax.creation import convert
+from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+# ----------------------------------------------------------------------------------------------------- broadcasting
+def broadcast(operand: Any, sizes: Any) -> Any:
+    """An array repeated along new leading dimensions.
+
+    >>> lax.broadcast(fnp.ones(3), (2,)).shape
+    (2, 3)
+    """
+    operand, lead = value(operand), ints(sizes, "sizes")
+    shape = aval_of(operand).shape
+    dims = tuple(range(len(lead), len(lead) + len(shape)))
+    return S.broadcast_in_dim(operand, shape=lead + shape, broadcast_dimensions=dims)
+
+
+def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any) -> Any:
+    """An array repeated to a shape.
+
+    Args:
+        operand: array.
+        shape: of the result.
+        broadcast_dimensions: for each dimension of the operand, which of the result it becomes; increasing. Sizes
+            must be equal, or 1 in the operand.
+
+    Raises:
+        ShapeError: where that is not so.
+
+    >>> lax.broadcast_in_dim(fnp.ones(3), (3, 2), (0,)).shape
+    (3, 2)
+    """
+    dims = ints(broadcast_dimensions, "broadcast_dimensions")
+    return S.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
+
+
+def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Any:
+    """The same elements in another shape.
+
+    Args:
+        operand: array.
+        new_sizes: the shape; its product must be the size of the operand.
+        dimensions: the order in which dimensions of the operand are read; None for their own.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+
+    >>> lax.reshape(fnp.arange(4), (2, 2), (0,)).tolist()
+    [[0, 1], [2, 3]]
+    """
+    operand, shape = value(operand), ints(new_sizes, "new_sizes")
+    if dimensions is not None:
+        operand = transpose(operand, dimensions)
+    return operand if aval_of(operand).shape == shape else S.reshape(operand, shape=shape)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """Several neighbouring dimensions made one.
+
+    Args:
+        operand: array.
+        start_dimension: the first of them.
+        stop_dimension: the one behind the last; None for all to the end.
+
+    Raises:
+        ShapeError: where they are not there.
+
+    >>> lax.collapse(fnp.ones((2, 3, 4)), 1).shape
+    (2, 12)
+    """
+    shape = aval_of(operand).shape
+    ndim = len(shape)
+    stop = ndim if stop_dimension is None else stop_dimension + ndim if stop_dimension < 0 else stop_dimension
+    start = start_dimension + ndim if start_dimension < 0 else start_dimension
+    if not 0 <= start <= stop <= ndim:
+        raise error(
+            ShapeError,
+            f"dimensions {start_dimension} to {stop_dimension} of {aval_of(operand)!r}",
+            f"stay within 0 to {ndim}",
+        )
+    return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
+
+
+def transpose(operand: Any, permutation: Any) -> Any:
+    """Dimensions in another order: dimension i of the result is permutation[i] of the operand.
+
+    Raises:
+        ShapeError: where it is no permutation of the dimensions.
+
+    >>> lax.transpose(fnp.ones((2, 3)), (1, 0)).shape
+    (3, 2)
+    """
+    operand, order = value(operand), ints(permutation, "permutation")
+    if order == tuple(range(aval_of(operand).ndim)):
+        return operand
+    return S.transpose(operand, permutation=order)
+
+
+def squeeze(array: Any, dimensions: Any) -> Any:
+    """An array without some dimensions of size 1.
+
+    Raises:
+        ShapeError: where one of them has another size.
+
+    >>> lax.squeeze(fnp.ones((1, 3)), (0,)).shape
+    (3,)
+    """
+    shape = aval_of(array).shape
+    gone = axes_of(dimensions, len(shape), "dimensions")
+    if any(shape[d] != 1 for d in gone):
+        raise error(
+            ShapeError, f"dimensions {gone} of {aval_of(array)!r} are not all of size 1", "name only those that are"
+        )
+    return reshape(array, tuple(n for d, n in enumerate(shape) if d not in gone))
+
+
+def expand_dims(array: Any, dimensions: Any) -> Any:
+    """An array with new dimensions of size 1, at these places of the result.
+
+    >>> lax.expand_dims(fnp.ones(3), (0, -1)).shape
+    (1, 3, 1)
+    """
+    shape, new = aval_of(array).shape, ints(dimensions, "dimensions")
+    at = axes_of(new, len(shape) + len(new), "dimensions")
+    rest = iter(shape)
+    return reshape(array, tuple(1 if d in at else next(rest) for d in range(len(shape) + len(new))))
+
+
+# --------------------------------------------------------------------------------------------------- joining, padding
+def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+    """Arrays joined along a dimension.
+
+    Args:
+        operands: arrays of one dtype, equal in all other sizes.
+        dimension: the one to join along.
+
+    Raises:
+        ShapeError: where other sizes differ, or there is nothing to join.
+        DtypeError: where dtypes differ.
+
+    >>> lax.concatenate([fnp.zeros(1), fnp.ones(2)], 0).tolist()
+    [0.0, 1.0, 1.0]
+    """
+    if not operands:
+        raise error(ShapeError, "lax.concatenate was given nothing to join", "give at least one array")
+    at = axis_of(dimension, aval_of(operands[0]).ndim, "dimension")
+    return S.concatenate(*map(value, operands), dimension=at)
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
+    """An array with elements put around and between its own.
+
+    Args:
+        operand: array.
+        padding_value: scalar.
+        padding_config: (low, high, interior) for each dimension; negative low and high cut elements away.
+
+    Raises:
+        ShapeError: where that does not fit.
+
+    >>> lax.pad(fnp.ones(2), 0.0, [(1, 0, 1)]).tolist()
+    [0.0, 1.0, 0.0, 1.0]
+    """
+    operand = value(operand)
+    aval = aval_of(operand)
+    if type(padding_value) is not ArrayImpl and not isinstance(padding_value, Tracer):
+        padding_value = host(padding_value, aval.dtype)
+    elif aval_of(padding_value).weak_type and aval_of(padding_value).dtype != aval.dtype:
+        padding_value = match(padding_value, S.full((), 0, aval.dtype))[0]
+    config = tuple(ints(triple, "padding_config") for triple in padding_config)
+    if any(len(triple) != 3 for triple in config):
+        raise error(
+            ShapeError, f"padding_config={config} is not of triples", "give (low, high, interior) for each dimension"
+        )
+    return S.pad(operand, padding_value, padding_config=same_rank(config, aval.ndim, "padding_config"))
+
+
+def rev(operand: Any, dimensions: Any) -> Any:
+    """An array with dimensions in reverse.
+
+    >>> lax.rev(fnp.arange(3), (0,)).tolist()
+    [2, 1, 0]
+    """
+    operand = value(operand)
+    return S.rev(operand, dimensions=axes_of(dimensions, aval_of(operand).ndim, "dimensions"))
+
+
+# --------------------------------------------------------------------------------------------- converting, gradients
+def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+    """An array in another dtype; from complex to real the real part.
+
+    >>> lax.convert_element_type(fnp.asarray([1.7]), "int32").tolist()
+    [1]
+    """
+    return convert(value(operand), dtypes.as_dtype(new_dtype))
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The bits of an array read as another dtype; a narrower one adds a dimension at the end, a wider one takes it.
+
+    Raises:
+        ShapeError: where the last dimension does not make one wider number.
+        DtypeError: for booleans and complex numbers.
+
+    >>> hex(lax.bitcast_convert_type(1.0, "int32").item())
+    '0x3f800000'
+    """
+    return E.bitcast_convert_type(value(operand), new_dtype=dtypes.as_dtype(new_dtype))
+
+
+def stop_gradient(x: Any) -> Any:
+    """The identity, through which no derivative passes.
+
+    Args:
+        x: array, or pytree of arrays; what is not of floats stays as it is.
+
+    >>> ft.grad(lambda x: x * lax.stop_gradient(x))(3.0).item()
+    3.0
+    """
+    if type(x) is ArrayImpl or isinstance(x, Tracer):
+        return S.stop_gradient(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+    if is_value(x):
+        return x
+    return tree.map(stop_gradient, x)

@@ -1,0 +1,209 @@
+"""Slices: static, and at starts that are data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import BoundsError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.lax.operands import axis_of, error, host, ints, same_rank, value
+from functorch_like.lax.shapes import reshape, squeeze
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import slicing
+from functorch_like.primitives import structure as S
+
+
+# ------------------------------------------------------------------------------------------------------ static slices
+def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
+    """operand[start:limit:stride], with one of each for every dimension.
+
+    Raises:
+        ShapeError: unless 0 <= start <= limit <= size and stride >= 1.
+
+    >>> lax.slice(fnp.arange(6), (1,), (6,), (2,)).tolist()
+    [1, 3, 5]
+    """
+    starts, limits = ints(start_indices, "start_indices"), ints(limit_indices, "limit_indices")
+    steps = None if strides is None else ints(strides, "strides")
+    return S.slice(value(operand), start_indices=starts, limit_indices=limits, strides=steps)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+    """operand[..., start:limit:stride, ...] along one dimension, as Python slices.
+
+    Args:
+        operand: array.
+        start_index: int; negative ones count from the end, None is the beginning.
+        limit_index: int; None is the end.
+        stride: positive int.
+        axis: the dimension.
+
+    >>> lax.slice_in_dim(fnp.arange(6), -3, None).tolist()
+    [3, 4, 5]
+    """
+    operand = value(operand)
+    shape = aval_of(operand).shape
+    at = axis_of(axis, len(shape))
+    wrap = lambda i, default: default if i is None else i + shape[at] if i < 0 else i
+    starts, limits, steps = [0] * len(shape), list(shape), [1] * len(shape)
+    starts[at], limits[at], steps[at] = wrap(start_index, 0), wrap(limit_index, shape[at]), stride
+    return slice(operand, tuple(starts), tuple(limits), tuple(steps))
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One position of a dimension.
+
+    Raises:
+        BoundsError: where there is no such position.
+
+    >>> lax.index_in_dim(fnp.arange(6), -1, keepdims=False).item()
+    5
+    """
+    shape = aval_of(operand).shape
+    at = axis_of(axis, len(shape))
+    (i,) = ints(index, "index")
+    if not -shape[at] <= i < shape[at]:
+        raise error(
+            BoundsError, f"index {i} of dimension {at} of {aval_of(operand)!r}", f"use {-shape[at]} to {shape[at] - 1}"
+        )
+    i += shape[at] if i < 0 else 0
+    out = slice_in_dim(operand, i, i + 1, axis=at)
+    return out if keepdims else squeeze(out, (at,))
+
+
+# ------------------------------------------------------------------------------------------------------ dynamic slices
+def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]:
+    """Starts as scalars of one dtype; Python's are put in bounds at once."""
+    if isinstance(start_indices, (ArrayImpl, Tracer, np.ndarray)):
+        aval = aval_of(start_indices)
+        if aval.ndim != 1:
+            raise error(ShapeError, f"the starts {aval!r} are not a vector", "give a vector, or a sequence of scalars")
+        if isinstance(start_indices, np.ndarray):
+            start_indices = start_indices.tolist()
+        else:
+            start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) for i in range(aval.shape[0])]
+    starts = same_rank(tuple(start_indices), len(shape), "start_indices")
+    known: list[Any] = []
+    for start, n, size in zip(starts, shape, sizes, strict=True):
+        if isinstance(start, (int, np.integer)):
+            i = int(start) + (n if start < 0 else 0)
+            known.append(min(max(i, 0), max(n - size, 0)))
+        else:
+            known.append(start)
+    given = [aval_of(s).dtype for s in known if type(s) is not int]
+    wide = any(d not in (dtypes.int32, dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16) for d in given)
+    dtype = dtypes.int64 if wide or any(n >= 2**31 for n in shape) else dtypes.int32
+    return tuple(host(s, dtype) if type(s) is int else _start(s, n, dtype) for s, n in zip(known, shape, strict=True))
+
+
+def _start(start: Any, n: int, dtype: Any) -> Any:
+    """A start that is data: counted from the end where it is negative."""
+    return start if isinstance(start, np.ndarray) else _wrap(start, size=n, dtype=dtype)
+
+
+@kernel(static=("size", "dtype"))
+def _wrap(start: Any, size: int, dtype: Any) -> Any:
+    if aval_of(start).dtype != dtype:
+        start = S.convert_element_type(start, new_dtype=dtype)
+    return E.select_n(E.lt(start, S.full_like(start, 0)), start, E.add(start, S.full_like(start, size)))
+
+
+def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Any) -> Any:
+    """A window of fixed sizes, at starts that are data.
+
+    Args:
+        operand: array.
+        start_indices: integer scalars, one for each dimension, or a vector of them. Negative ones count from the
+            end; then they are moved so that the window lies inside.
+        slice_sizes: the shape of the window.
+
+    Raises:
+        ShapeError: where the window is larger than the operand, or starts do not fit its rank.
+
+    >>> lax.dynamic_slice(fnp.arange(6), [5], [3]).tolist()
+    [3, 4, 5]
+    """
+    operand, sizes = value(operand), ints(slice_sizes, "slice_sizes")
+    shape = aval_of(operand).shape
+    same_rank(sizes, len(shape), "slice_sizes")
+    return slicing.dynamic_slice(operand, *_starts(start_indices, shape, sizes), slice_sizes=sizes)
+
+
+def _along(operand: Any, start: Any, axis: int) -> tuple[list[Any], int]:
+    ndim = aval_of(operand).ndim
+    at = axis_of(axis, ndim)
+    starts: list[Any] = [0] * ndim
+    starts[at] = start
+    return starts, at
+
+
+def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+    """`slice_size` positions of one dimension, from a start that is data.
+
+    >>> lax.dynamic_slice_in_dim(fnp.arange(6), 2, 3).tolist()
+    [2, 3, 4]
+    """
+    starts, at = _along(operand, start_index, axis)
+    sizes = list(aval_of(operand).shape)
+    sizes[at] = slice_size
+    return dynamic_slice(operand, starts, sizes)
+
+
+def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+    """One position of a dimension, which is data; moved inside where it is out of bounds.
+
+    >>> lax.dynamic_index_in_dim(fnp.arange(6), 2, keepdims=False).item()
+    2
+    """
+    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    return out if keepdims else squeeze(out, (axis,))
+
+
+def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+    """The operand with a window overwritten, at starts that are data.
+
+    Args:
+        operand: array.
+        update: array of the same rank and dtype.
+        start_indices: as for `dynamic_slice`.
+
+    Raises:
+        ShapeError: where the update is larger than the operand.
+        DtypeError: where the dtypes differ.
+
+    >>> lax.dynamic_update_slice(fnp.zeros(4), fnp.ones(2), [1]).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    operand, update = value(operand), value(update)
+    shape, sizes = aval_of(operand).shape, aval_of(update).shape
+    same_rank(sizes, len(shape), "the shape of the update")
+    return slicing.dynamic_update_slice(operand, update, *_starts(start_indices, shape, sizes))
+
+
+def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
+    """The operand with some positions of one dimension overwritten.
+
+    >>> lax.dynamic_update_slice_in_dim(fnp.zeros(4), fnp.ones(2), 1, axis=0).tolist()
+    [0.0, 1.0, 1.0, 0.0]
+    """
+    return dynamic_update_slice(operand, update, _along(operand, start_index, axis)[0])
+
+
+def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+    """The operand with one position of a dimension overwritten; the update may lack that dimension.
+
+    >>> lax.dynamic_update_index_in_dim(fnp.zeros(3), 1.0, 1, axis=0).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    starts, at = _along(operand, index, axis)
+    aval = aval_of(operand)
+    update = host(update, aval.dtype) if isinstance(update, (int, float, complex, np.generic)) else value(update)
+    if aval_of(update).ndim != aval.ndim:
+        shape = aval_of(update).shape
+        update = reshape(update, (*shape[:at], 1, *shape[at:]))
+    return dynamic_update_slice(operand, update, starts)

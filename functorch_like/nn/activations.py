@@ -1,0 +1,116 @@
+"""Activations: elementwise, each one kernel, stable and rightly differentiated at extreme values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import DtypeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+_DOC = """{summary}
+
+    Args:
+        x: array or number; integers {ints}.
+
+    Returns:
+        An array of the shape of x.
+
+    Raises:
+        DtypeError: for complex numbers and booleans.
+    {source}
+    >>> round(float(nn.{name}({at})), 4)
+    {shows}
+    """
+
+
+def real(x: Any, name: str, ints: bool = False) -> Any:
+    """The operand as a float (or, where `ints`, as the number it is)."""
+    aval = aval_of(x)
+    if aval.dtype.kind in "cb":
+        raise P.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "convert with astype")
+    if ints and dtypes.is_integer(aval.dtype):
+        return P.convert(x, aval.dtype, aval.weak_type)
+    return P.to_inexact(x)
+
+
+def plain(
+    name: str, body: Callable[[Any], Any], summary: str, at: str, shows: str, source: str = "", ints: bool = False
+) -> Any:
+    """An activation without parameters."""
+    doc = _DOC.format(
+        name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
+        source=f"\n    {source}\n" if source else "",
+    )  # fmt: skip
+    made = P.unary(name, lambda x: body(real(x, name, ints)), doc)
+    made.__module__ = __name__
+    return made
+
+
+def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An activation with a parameter, a number or an array that broadcasts."""
+
+    def traced(x: Any, a: Any) -> Any:
+        x = real(x, name)
+        aval = aval_of(x)
+        return body(x, P.broadcast(P.convert(a, aval.dtype), aval.shape))
+
+    traced.__name__ = name
+    fast = kernel(ints=True)(traced)
+
+    def function(x: Any, a: Any) -> Any:
+        if isinstance(x, Tracer) or isinstance(a, Tracer):
+            return traced(x, a)
+        return fast(*P.numbers(x, a))
+
+    return function
+
+
+# ---------------------------------------------------------------------------------------------------- pieces of lines
+def zero(x: Any) -> Any:
+    """Zeros in the shape and dtype of x."""
+    return S.full_like(x, 0)
+
+
+def _relu(x: Any) -> Any:
+    return E.select_n(E.le(x, zero(x)), x, zero(x))  # chosen, not maximised: NaN stays, and the slope at 0 is 0
+
+
+def _relu6(x: Any) -> Any:
+    return E.select_n(E.ge(x, S.full_like(x, 6)), _relu(x), S.full_like(x, 6))
+
+
+def _hard_sigmoid(x: Any) -> Any:
+    return E.div(_relu6(E.add(x, S.full_like(x, 3))), S.full_like(x, 6))
+
+
+def _hard_tanh(x: Any) -> Any:
+    one, minus = S.full_like(x, 1), S.full_like(x, -1)
+    return E.select_n(E.gt(x, one), E.select_n(E.lt(x, minus), x, minus), one)
+
+
+relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
+relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", ints=True)
+hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5")
+hard_sigmoid = plain("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6.", "0.0", "0.5")
+hard_silu = plain("hard_silu", lambda x: E.mul(x, _hard_sigmoid(x)), "x relu6(x + 3) / 6.", "1.0", "0.6667")
+hard_swish = hard_silu
+_leaky_relu = with_parameter("leaky_relu", lambda x, a: E.select_n(E.ge(x, zero(x)), E.mul(a, x), x))
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x, but where it is negative a fraction of it.
+
+    Args:
+        x: array or number; integers become floats.
+        negative_slope: the fraction: number, or array that broadcasts to x.
+
+    >>> round(float(nn.leaky_relu(-1.0)), 4)
+    -0.01
+    """
+    return _leaky_relu(x, negative_slope)

@@ -1,0 +1,227 @@
+"""Initializers of weights: functions of a key, a shape and a dtype.
+
+Most scale the variance by the number of inputs or outputs of a unit ("fans"), which are two axes of the shape times
+its other axes, the receptive field.
+
+>>> nn.initializers.he_normal()(ft.random.key(0), (3, 3, 16, 32)).shape
+(3, 3, 16, 32)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import dtypes, random
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.numpy import arithmetic, creation
+from functorch_like.numpy import promotion as P
+from functorch_like.random.arguments import shape_of
+
+Initializer = Callable[..., Any]
+
+
+def _dtype(dtype: Any) -> Any:
+    return dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+
+
+def _times(x: Any, factor: float) -> Any:
+    return arithmetic.multiply(x, factor)
+
+
+# ----------------------------------------------------------------------------------------------------- the same for all
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that gives one value.
+
+    Args:
+        value: number, or array that broadcasts to the shape.
+        dtype: the default of the initializer's dtype; float32 if not given.
+
+    >>> nn.initializers.constant(2.0)(ft.random.key(0), (2,)).tolist()
+    [2.0, 2.0]
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        return creation.full(shape, value, _dtype(dtype))
+
+    return init
+
+
+def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
+    """Zeros; the key is not used.
+
+    >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
+    [0.0, 0.0]
+    """
+    return creation.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
+    """Ones; the key is not used.
+
+    >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
+    [1.0, 1.0]
+    """
+    return creation.ones(shape, dtype)
+
+
+def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that gives normal numbers of mean 0.
+
+    >>> nn.initializers.normal(0.1)(ft.random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        return _times(random.normal(key, shape, _dtype(dtype)), stddev)
+
+    return init
+
+
+def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that gives uniform numbers in [0, scale).
+
+    >>> bool((nn.initializers.uniform(0.1)(ft.random.key(0), (9,)) < 0.1).all())
+    True
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        return random.uniform(key, shape, _dtype(dtype), 0.0, scale)
+
+    return init
+
+
+def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+    """An initializer that gives normal numbers within bounds, then times `stddev`.
+
+    >>> bool((abs(nn.initializers.truncated_normal(1.0)(ft.random.key(0), (99,))) <= 2).all())
+    True
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        return _times(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), stddev)
+
+    return init
+
+
+# -------------------------------------------------------------------------------------------------- by the size of fans
+#: The standard deviation of a normal number, given that it is within (-2, 2).
+_TRUNCATED = 0.87962566103423978
+
+
+def _axes(axis: Any) -> tuple[int, ...]:
+    return (axis,) if isinstance(axis, int) else tuple(axis)
+
+
+def variance_scaling(
+    scale: float, mode: str, distribution: str, in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
+    batch_axis: int | Sequence[int] = (), dtype: Any = None,
+) -> Initializer:  # fmt: skip
+    """An initializer of variance scale / fan.
+
+    Args:
+        scale: positive number.
+        mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (the root of their product).
+        distribution: "normal", "uniform", or "truncated_normal" (within two standard deviations).
+        in_axis: the axis, or axes, of inputs.
+        out_axis: of outputs.
+        batch_axis: axes that count for neither.
+        dtype: the default of the initializer's dtype; float32 if not given.
+
+    Raises:
+        ArgumentError: for another mode or distribution, or a scale that is not positive.
+        ShapeError: from the initializer, for a shape without these axes.
+
+    >>> nn.initializers.variance_scaling(2.0, "fan_in", "normal")(ft.random.key(0), (4, 5)).shape
+    (4, 5)
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        raise P.error(ArgumentError, f"mode={mode!r} is unknown", "use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'")
+    if distribution not in ("normal", "uniform", "truncated_normal"):
+        raise P.error(
+            ArgumentError, f"distribution={distribution!r} is unknown", "use 'normal', 'uniform' or 'truncated_normal'"
+        )
+    if not scale > 0:
+        raise P.error(ArgumentError, f"scale={scale} is not positive", "use initializers.zeros for zeros")
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        sizes, wanted = shape_of(shape, "an initializer"), _dtype(dtype)
+        fan_in, fan_out = _fans(sizes, _axes(in_axis), _axes(out_axis), _axes(batch_axis))
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2,
+            "fan_geo_avg": math.sqrt(fan_in * fan_out),
+        }
+        variance = scale / max(fans[mode], 1.0)
+        if distribution == "uniform":
+            limit = math.sqrt(3 * variance)
+            return random.uniform(key, sizes, wanted, -limit, limit)
+        if distribution == "normal":
+            return _times(random.normal(key, sizes, wanted), math.sqrt(variance))
+        return _times(random.truncated_normal(key, -2.0, 2.0, sizes, wanted), math.sqrt(variance) / _TRUNCATED)
+
+    return init
+
+
+def _fans(
+    shape: tuple[int, ...], ins: tuple[int, ...], outs: tuple[int, ...], batch: tuple[int, ...]
+) -> tuple[float, float]:
+    ndim = len(shape)
+    if ndim < 2 or not all(-ndim <= a < ndim for a in (*ins, *outs, *batch)):
+        raise P.error(
+            ShapeError, f"the shape {shape} has no axes {ins} of inputs and {outs} of outputs",
+            "give weights at least two dimensions, or initialise biases with initializers.zeros",
+        )  # fmt: skip
+    size = lambda axes: math.prod(shape[a] for a in axes)
+    used = {a % ndim for a in (*ins, *outs, *batch)}
+    field = math.prod(n for d, n in enumerate(shape) if d not in used)
+    return float(size(ins) * field), float(size(outs) * field)
+
+
+_DOC = """An initializer of variance {variance}.
+
+    {source}
+
+    Args:
+        in_axis: the axis, or axes, of inputs.
+        out_axis: of outputs.
+        batch_axis: axes that count for neither.
+        dtype: the default of the initializer's dtype; float32 if not given.
+
+    Raises:
+        ShapeError: from the initializer, for a shape without these axes.
+
+    >>> nn.initializers.{name}()(ft.random.key(0), (4, 5)).shape
+    (4, 5)
+    """
+_GLOROT = 'X. Glorot, Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.'
+_LECUN = 'Y. LeCun et al., "Efficient backprop", 1998.'
+_HE = 'K. He et al., "Delving deep into rectifiers", arXiv:1502.01852.'
+
+
+def _scaled(name: str, scale: float, mode: str, distribution: str, variance: str, source: str) -> Any:
+    def function(
+        in_axis: int | Sequence[int] = -2,
+        out_axis: int | Sequence[int] = -1,
+        batch_axis: int | Sequence[int] = (),
+        dtype: Any = None,
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    return P.named(function, name, _DOC.format(name=name, variance=variance, source=source), __name__)
+
+
+glorot_normal = _scaled(
+    "glorot_normal", 1.0, "fan_avg", "truncated_normal", "2 / (fan_in + fan_out), normal within two deviations", _GLOROT
+)
+glorot_uniform = _scaled("glorot_uniform", 1.0, "fan_avg", "uniform", "2 / (fan_in + fan_out), uniform", _GLOROT)
+lecun_normal = _scaled(
+    "lecun_normal", 1.0, "fan_in", "truncated_normal", "1 / fan_in, normal within two deviations", _LECUN
+)
+lecun_uniform = _scaled("lecun_uniform", 1.0, "fan_in", "uniform", "1 / fan_in, uniform", _LECUN)
+he_normal = _scaled("he_normal", 2.0, "fan_in", "truncated_normal", "2 / fan_in, normal within two deviations", _HE)
+he_uniform = _scaled("he_uniform", 2.0, "fan_in", "uniform", "2 / fan_in, uniform", _HE)
+xavier_normal, xavier_uniform = glorot_normal, glorot_uniform
+kaiming_normal, kaiming_uniform = he_normal, he_uniform

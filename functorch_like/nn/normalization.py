@@ -1,0 +1,106 @@
+"""Indices as vectors, and data of mean 0 and variance 1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.kernels import kernel
+from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of, over
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+# ------------------------------------------------------------------------------------------------- one_hot, standardize
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """Indices as vectors with a single 1; what is out of bounds is all 0.
+
+    Args:
+        x: array of integers.
+        num_classes: the length of the vectors.
+        dtype: float32 by default.
+        axis: where their dimension is in the result.
+
+    Returns:
+        An array with one more dimension.
+
+    Raises:
+        DtypeError: for indices that are no integers.
+        ArgumentError: for a number of classes that is not a Python int.
+        ShapeError: for an axis that the result does not have.
+
+    >>> nn.one_hot(np.array([0, 2, 3]), 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+    x = array_of(x)
+    aval = aval_of(x)
+    if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
+        raise P.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
+    if not isinstance(num_classes, (int, np.integer)) or num_classes < 0:
+        raise P.error(ArgumentError, f"num_classes={num_classes!r} is no size", "give a Python int")
+    (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")
+    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    return _one_hot(x, count=int(num_classes), dtype=wanted, axis=at)
+
+
+@kernel(static=("count", "dtype", "axis"))
+def _one_hot(x: Any, count: int, dtype: Any, axis: int) -> Any:
+    aval = aval_of(x)
+    number = dtypes.int64 if aval.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else dtypes.int32
+    if aval.dtype == dtypes.uint64:
+        number = dtypes.uint64
+    wide = S.widen(P.convert(x, number), count, axis)
+    places = S.iota(dtype=number, shape=aval_of(wide).shape, dimension=axis)
+    return P.convert(E.eq(wide, places), dtype)
+
+
+def standardize(
+    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: Any = 1e-5, where: Any = None
+) -> Any:
+    """(x - mean) / sqrt(variance + epsilon).
+
+    Args:
+        x: array; integers become floats.
+        axis: int, or several, or None for all: what mean and variance go over.
+        mean: instead of the mean of x.
+        variance: instead of the variance of x (the mean square of the distance from its mean).
+        epsilon: keeps the root away from 0.
+        where: booleans that broadcast to x: what takes part in mean and variance.
+
+    Returns:
+        An array of the shape of x.
+
+    Raises:
+        ShapeError: where there is no such axis.
+
+    >>> nn.standardize(np.array([1.0, 3.0]), epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    x = array_of(x)
+    axes = axes_of(axis, aval_of(x).ndim, "nn.standardize")
+    return _standardize(x, mean, variance, epsilon, where, axes=axes)
+
+
+@kernel(static=("axes",))
+def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axes: tuple[int, ...]) -> Any:
+    x = floats_of(x, "standardize")
+    aval = aval_of(x)
+    like = lambda v: P.broadcast(P.convert(v, aval.dtype), aval.shape)
+    where = None if where is None else mask_of(where, x)
+
+    def average(v: Any) -> Any:
+        if where is None:
+            return E.div(over(S.reduce_sum, v, axes), S.full_like(v, math.prod(aval.shape[d] for d in axes)))
+        zero = S.full_like(v, 0)
+        count = over(S.reduce_sum, P.convert(where, aval.dtype), axes)
+        return E.div(over(S.reduce_sum, E.select_n(where, zero, v), axes), count)
+
+    centred = E.sub(x, average(x) if mean is None else like(mean))
+    spread = average(E.square(centred)) if variance is None else like(variance)
+    return E.mul(centred, E.rsqrt(E.add(spread, like(epsilon))))

@@ -1,0 +1,188 @@
+"""Activations made of exponentials and error functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.nn.activations import plain, real, with_parameter, zero
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+# --------------------------------------------------------------------------------------------- exponentials, logarithms
+def _softplus(x: Any) -> Any:
+    # log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), by choices whose derivatives of all orders agree at 0.
+    above = E.gt(x, zero(x))
+    return E.add(E.select_n(above, zero(x), x), E.log1p(E.exp(E.select_n(above, x, E.neg(x)))))
+
+
+def _silu(x: Any) -> Any:
+    return E.mul(x, E.logistic(x))
+
+
+def _elu(x: Any, a: Any) -> Any:
+    above = E.gt(x, zero(x))
+    return E.select_n(above, E.mul(a, E.expm1(E.select_n(above, x, zero(x)))), x)
+
+
+def _celu(x: Any, a: Any) -> Any:
+    above = E.gt(x, zero(x))
+    return E.select_n(above, E.mul(a, E.expm1(E.div(E.select_n(above, x, zero(x)), a))), x)
+
+
+_ALPHA, _SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+def _selu(x: Any) -> Any:
+    return E.mul(S.full_like(x, _SCALE), _elu(x, S.full_like(x, _ALPHA)))
+
+
+def _squareplus(x: Any, b: Any) -> Any:
+    return E.mul(S.full_like(x, 0.5), E.add(x, E.sqrt(E.add(E.square(x), b))))
+
+
+sigmoid = plain("sigmoid", E.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
+log_sigmoid = plain(
+    "log_sigmoid", lambda x: E.neg(_softplus(E.neg(x))), "log(sigmoid(x)), exact for large x.", "0.0", "-0.6931"
+)
+softplus = plain("softplus", _softplus, "log(1 + exp(x)), without overflow.", "0.0", "0.6931")
+soft_sign = plain("soft_sign", lambda x: E.div(x, E.add(E.abs(x), S.full_like(x, 1))), "x / (1 + |x|).", "1.0", "0.5")
+silu = plain(
+    "silu", _silu, "x sigmoid(x).", "1.0", "0.7311",
+    "S. Elfwing, E. Uchibe, K. Doya, \"Sigmoid-weighted linear units\", arXiv:1702.03118.",
+)  # fmt: skip
+swish = silu
+mish = plain(
+    "mish",
+    lambda x: E.mul(x, E.tanh(_softplus(x))),
+    "x tanh(softplus(x)).",
+    "1.0",
+    "0.8651",
+    'D. Misra, "Mish", arXiv:1908.08681.',
+)
+selu = plain(
+    "selu", _selu, "The exponential linear unit, scaled to keep mean and variance.", "1.0", "1.0507",
+    "G. Klambauer et al., \"Self-normalizing neural networks\", arXiv:1706.02515.",
+)  # fmt: skip
+_elu_of, _celu_of = with_parameter("elu", _elu), with_parameter("celu", _celu)
+_squareplus_of = with_parameter("squareplus", _squareplus)
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x, but where it is negative alpha (exp(x) - 1).
+
+    D.-A. Clevert et al., "Exponential linear units", arXiv:1511.07289.
+
+    Args:
+        x: array or number; integers become floats.
+        alpha: number, or array that broadcasts to x.
+
+    >>> round(float(nn.elu(-1.0)), 4)
+    -0.6321
+    """
+    return _elu_of(x, alpha)
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """x, but where it is negative alpha (exp(x / alpha) - 1), whose slope is continuous.
+
+    J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483.
+
+    Args:
+        x: array or number; integers become floats.
+        alpha: number, or array that broadcasts to x.
+
+    >>> round(float(nn.celu(-1.0)), 4)
+    -0.6321
+    """
+    return _celu_of(x, alpha)
+
+
+def squareplus(x: Any, b: Any = 4.0) -> Any:
+    """(x + sqrt(x**2 + b)) / 2.
+
+    Args:
+        x: array or number; integers become floats.
+        b: number, or array that broadcasts to x.
+
+    >>> round(float(nn.squareplus(0.0)), 4)
+    1.0
+    """
+    return _squareplus_of(x, b)
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x times the probability that a normal number is below x.
+
+    D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
+
+    Args:
+        x: array or number; integers become floats.
+        approximate: by tanh, as in the paper; otherwise by the error function.
+
+    Returns:
+        An array of the shape of x.
+
+    Raises:
+        DtypeError: for complex numbers and booleans.
+
+    >>> round(float(nn.gelu(1.0)), 4), round(float(nn.gelu(1.0, approximate=False)), 4)
+    (0.8412, 0.8413)
+    """
+    return _gelu(x if isinstance(x, Tracer) else P.numbers(x)[0], approximate=bool(approximate))
+
+
+@kernel(static=("approximate",), ints=True)
+def _gelu(x: Any, approximate: bool) -> Any:
+    x = real(x, "gelu")
+    full = lambda number: S.full_like(x, number)
+    half = E.mul(full(0.5), x)
+    if not approximate:
+        return E.mul(half, E.erfc(E.mul(full(-math.sqrt(0.5)), x)))
+    # The cube as x (1 + c x**2): its slope stays finite as long as x**2 does.
+    inner = E.mul(E.mul(full(math.sqrt(2 / math.pi)), x), E.add(full(1), E.mul(full(0.044715), E.square(x))))
+    return E.mul(half, E.add(full(1), E.tanh(inner)))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of a dimension times the sigmoid of the second.
+
+    Y. N. Dauphin et al., "Language modeling with gated convolutional networks", arXiv:1612.08083.
+
+    Args:
+        x: array.
+        axis: the dimension, of even size.
+
+    Returns:
+        An array with half of that dimension.
+
+    Raises:
+        ShapeError: where the dimension is odd or not there.
+
+    >>> nn.glu(np.zeros((2, 6))).shape
+    (2, 3)
+    """
+    ndim = aval_of(x).ndim
+    at = axis + ndim if axis < 0 else axis
+    if not 0 <= at < ndim or aval_of(x).shape[at] % 2:
+        raise P.error(
+            ShapeError, f"nn.glu cannot halve dimension {axis} of {aval_of(x)!r}", "name a dimension of even size"
+        )
+    return _glu(x, axis=at)
+
+
+@kernel(static=("axis",))
+def _glu(x: Any, axis: int) -> Any:
+    x = real(x, "glu")
+    shape = aval_of(x).shape
+    middle = shape[axis] // 2
+    part = lambda a, b: S.slice(
+        x, start_indices=tuple(a if d == axis else 0 for d in range(len(shape))),
+        limit_indices=tuple(b if d == axis else n for d, n in enumerate(shape)), strides=None,
+    )  # fmt: skip
+    return E.mul(part(0, middle), E.logistic(part(middle, shape[axis])))

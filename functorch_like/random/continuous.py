@@ -1,0 +1,245 @@
+"""Continuous distributions: random integers made into floats, then carried through inverse distribution functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.keys import raw_bits
+
+F32, F64 = dtypes.float32, dtypes.float64
+#: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.
+_DIGITS = {dtypes.bfloat16: (8, 16), dtypes.float16: (11, 16), F32: (24, 32), F64: (53, 64)}
+
+
+# ------------------------------------------------------------------------------------------------ floats out of bits
+def _integers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Random integers of as many bits as the significand has, as floats: exact in float32 or float64."""
+    digits, width = _DIGITS[dtype]
+    word = raw_bits(key, shape, width)
+    kept = E.shift_right_logical(word, S.full(shape, width - digits, aval_of(word).dtype))
+    signed = S.convert_element_type(kept, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
+    return S.convert_element_type(signed, new_dtype=F64 if width == 64 else F32)
+
+
+def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform in [0, 1): multiples of 2**-digits."""
+    x = _integers(key, shape, dtype)
+    x = E.mul(x, S.full_like(x, 2.0 ** -_DIGITS[dtype][0]))
+    return P.convert(x, dtype)
+
+
+def inside(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform in (0, 1), both ends left out: odd multiples of half of a step, computed in float32 at least."""
+    wide = F64 if dtype == F64 else F32
+    digits, width = _DIGITS[wide]
+    word = raw_bits(key, shape, width)
+    number = aval_of(word).dtype
+    odd = E.or_(E.shift_right_logical(word, S.full(shape, width - digits, number)), S.full(shape, 1, number))
+    signed = S.convert_element_type(odd, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
+    x = S.convert_element_type(signed, new_dtype=wide)
+    return E.mul(x, S.full_like(x, 2.0**-digits))
+
+
+def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Uniform in (-1, 1), symmetric and never 0, computed in float32 at least."""
+    wide = F64 if dtype == F64 else F32
+    digits, width = _DIGITS[wide]
+    signed = dtypes.int64 if width == 64 else dtypes.int32
+    word = E.bitcast_convert_type(raw_bits(key, shape, width), new_dtype=signed)
+    odd = E.or_(E.shift_right_arithmetic(word, S.full(shape, width - digits, signed)), S.full(shape, 1, signed))
+    x = S.convert_element_type(odd, new_dtype=wide)
+    return E.mul(x, S.full_like(x, 2.0 ** (1 - digits)))
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+def float_dtype(dtype: Any, what: str) -> Any:
+    """A dtype of floats; None is the default one.
+
+    Raises:
+        DtypeError: for any other.
+    """
+    found = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    if found not in dtypes.FLOATS:
+        raise P.error(DtypeError, f"{what} gives floats, not {found.name}", "use float32, float64, float16 or bfloat16")
+    return found
+
+
+def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
+    """A parameter of a distribution as a kernel takes it: numbers in the dtype.
+
+    Raises:
+        ShapeError: where it does not broadcast to the shape.
+        DtypeError: for complex numbers.
+    """
+    aval = aval_of(x)
+    if dtypes.is_complex(aval.dtype):
+        raise P.error(DtypeError, f"{what} is real, got {aval!r}", "take its real part")
+    if aval.shape and P.broadcast_shapes(aval.shape, shape) != shape:
+        raise P.error(
+            ShapeError, f"{what}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
+        )
+    if isinstance(x, (ArrayImpl, Tracer, np.ndarray)):
+        return x
+    return np.float64(x) if dtype == F64 else float(x)
+
+
+def spread(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
+    """A parameter in the dtype and shape of the result."""
+    return P.broadcast(P.convert(x, dtype), shape)
+
+
+# ------------------------------------------------------------------------------------------------------------- uniform
+def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Uniform numbers in [minval, maxval).
+
+    Args:
+        key: uint32[2].
+        shape: of the result; int or sequence of ints.
+        dtype: float32 by default; float64, float16, bfloat16.
+        minval: number, or array that broadcasts to the shape.
+        maxval: likewise; it is never reached.
+
+    Returns:
+        An array of the shape; in [0, 1) multiples of 2**-24 in float32, 2**-53 in float64.
+
+    Raises:
+        DtypeError: for what is no key, or no dtype of floats.
+        ShapeError: for an array of keys, or bounds that do not fit the shape.
+
+    >>> x = uniform(key(0), (1000,), minval=2, maxval=3)
+    >>> bool((x >= 2).all() & (x < 3).all())
+    True
+    """
+    check_key(key, "random.uniform")
+    sizes, wanted = shape_of(shape, "random.uniform"), float_dtype(dtype, "random.uniform")
+    if type(minval) in P.NUMBERS and type(maxval) in P.NUMBERS and minval == 0 and maxval == 1:
+        return _unit(key, shape=sizes, dtype=wanted)
+    low, high = (parameter(v, wanted, sizes, n) for v, n in ((minval, "minval"), (maxval, "maxval")))
+    return _uniform(key, low, high, shape=sizes, dtype=wanted)
+
+
+_unit = kernel(static=("shape", "dtype"))(unit)
+
+
+@kernel(static=("shape", "dtype"))
+def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    low, high = spread(low, dtype, shape), spread(high, dtype, shape)
+    x = E.add(E.mul(unit(key, shape, dtype), E.sub(high, low)), low)
+    # Rounding may have reached the end, where both are close; the last number before it is the closest there is.
+    return E.max(low, E.min(x, E.nextafter(high, low)))
+
+
+# ----------------------------------------------------------------------------------------------------- by one formula
+_DOC = """{summary}
+
+    Args:
+        key: uint32[2].
+        shape: of the result; int or sequence of ints.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        An array of the shape.
+
+    Raises:
+        DtypeError: for what is no key, or no dtype of floats.
+        ShapeError: for an array of keys; map over them with vmap.
+
+    >>> {name}(key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+
+def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
+    """A distribution that is a function of a uniform number."""
+
+    @kernel(static=("shape", "dtype"))
+    def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        return P.convert(formula(source(key, shape, dtype)), dtype)
+
+    def function(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+        check_key(key, f"random.{name}")
+        return draw(key, shape=shape_of(shape, f"random.{name}"), dtype=float_dtype(dtype, f"random.{name}"))
+
+    function.raw = lambda key, shape, dtype: formula(source(key, shape, dtype))  # type: ignore[attr-defined]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _DOC.format(name=name, summary=summary)
+    return function
+
+
+def _laplace(x: Any) -> Any:
+    return E.mul(E.sign(x), E.neg(E.log1p(E.neg(E.abs(x)))))
+
+
+normal = _formula(
+    "normal", around, lambda x: E.mul(S.full_like(x, math.sqrt(2)), E.erf_inv(x)),
+    "Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).",
+)  # fmt: skip
+exponential = _formula(
+    "exponential", inside, lambda u: E.neg(E.log(u)), "Exponential numbers, of mean 1: -log(u) of u uniform in (0, 1)."
+)
+gumbel = _formula(
+    "gumbel", inside, lambda u: E.neg(E.log(E.neg(E.log(u)))), "Gumbel numbers: -log(-log(u)) of u uniform in (0, 1)."
+)
+laplace = _formula("laplace", around, _laplace, "Laplace numbers, of mean 0 and scale 1.")
+logistic = _formula(
+    "logistic",
+    inside,
+    lambda u: E.sub(E.log(u), E.log1p(E.neg(u))),
+    "Logistic numbers: log(u / (1 - u)) of u uniform in (0, 1).",
+)
+cauchy = _formula(
+    "cauchy",
+    around,
+    lambda x: E.tan(E.mul(S.full_like(x, math.pi / 2), x)),
+    "Cauchy numbers: tan(pi u / 2) of u uniform in (-1, 1).",
+)
+
+
+def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Normal numbers, of mean 0 and variance 1, given that they lie between two bounds.
+
+    Args:
+        key: uint32[2].
+        lower: number or array.
+        upper: number or array, greater than lower.
+        shape: of the result; by default that the bounds broadcast to.
+        dtype: float32 by default; float64, float16, bfloat16. Computed in float64: bounds more than 8 from 0 on one
+            side leave no precision.
+
+    Returns:
+        An array of numbers in [lower, upper].
+
+    Raises:
+        DtypeError: for what is no key, or no dtype of floats.
+        ShapeError: for bounds that do not fit the shape.
+
+    >>> x = truncated_normal(key(0), -1.0, 2.0, (1000,))
+    >>> bool((x >= -1).all() & (x <= 2).all())
+    True
+    """
+    what = "random.truncated_normal"
+    wanted = float_dtype(dtype, what)
+    sizes = P.broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape) if shape is None else shape_of(shape, what)
+    low, high = (parameter(v, F64, sizes, n) for v, n in ((lower, "lower"), (upper, "upper")))
+    return _truncated(check_key(key, what), low, high, shape=sizes, dtype=wanted)
+
+
+@kernel(static=("shape", "dtype"))
+def _truncated(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    low, high = spread(low, F64, shape), spread(high, F64, shape)
+    root = S.full(shape, math.sqrt(2), F64)
+    a, b = E.erf(E.div(low, root)), E.erf(E.div(high, root))
+    u = P.convert(inside(key, shape, dtype), F64)
+    x = E.mul(root, E.erf_inv(E.add(a, E.mul(u, E.sub(b, a)))))
+    return P.convert(E.clamp(low, x, high), dtype)

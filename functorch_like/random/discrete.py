@@ -1,0 +1,242 @@
+"""Discrete distributions: coins, integers, categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError, NumberError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import structure as S
+from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
+from functorch_like.random.keys import U64, raw_bits
+
+I64 = dtypes.int64
+
+
+# --------------------------------------------------------------------------------------------------------------- coins
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+    """Booleans that are True with probability p.
+
+    Args:
+        key: uint32[2].
+        p: number, or array of floats; resolved to 2**-24 in float32, 2**-53 in float64.
+        shape: of the result; by default that of p.
+
+    Raises:
+        DtypeError: for what is no key, or a p that is not of floats.
+        ShapeError: where p does not broadcast to the shape.
+
+    >>> bernoulli(key(0), 1.0, (3,)).tolist()
+    [True, True, True]
+    """
+    what = "random.bernoulli"
+    aval = aval_of(p)
+    if not dtypes.is_float(aval.dtype) and not (isinstance(p, (int, np.integer)) and p in (0, 1)):
+        raise P.error(DtypeError, f"the probability {aval!r} is no float", "give a number from 0.0 to 1.0")
+    sizes = aval.shape if shape is None else shape_of(shape, what)
+    dtype = F64 if aval.dtype == F64 and not aval.weak_type else F32
+    return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype)
+
+
+@kernel(static=("shape", "dtype"))
+def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return E.lt(unit(key, shape, dtype), spread(p, dtype, shape))
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """-1 or 1, equally likely.
+
+    Args:
+        key: uint32[2].
+        shape: of the result; int or sequence of ints.
+        dtype: int32 by default; any signed integer or float.
+
+    Raises:
+        DtypeError: for what is no key, or a dtype that cannot hold -1.
+
+    >>> set(rademacher(key(0), (100,)).tolist()) == {-1, 1}
+    True
+    """
+    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    if wanted not in (*dtypes.SIGNED, *dtypes.FLOATS, *dtypes.COMPLEX):
+        raise P.error(DtypeError, f"{wanted.name} does not hold -1", "use a signed integer or a float")
+    return _rademacher(check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=wanted)
+
+
+@kernel(static=("shape", "dtype"))
+def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    word = E.bitcast_convert_type(raw_bits(key, shape, 32), new_dtype=dtypes.int32)
+    sign = E.or_(E.shift_right_arithmetic(word, S.full_like(word, 31)), S.full_like(word, 1))
+    return P.convert(sign, dtype)
+
+
+# ------------------------------------------------------------------------------------------------------------ integers
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Integers from minval up to maxval - 1, equally likely (within 2**-32 of it, of 64-bit ones 2**-64).
+
+    Args:
+        key: uint32[2].
+        shape: of the result; int or sequence of ints.
+        minval: int, or array of integers that broadcasts to the shape.
+        maxval: likewise; where it is not above minval, minval is what comes out.
+        dtype: int32 by default; any integer.
+
+    Raises:
+        DtypeError: for what is no key, or bounds or a dtype that are not of integers.
+        NumberError: for an int that the dtype does not hold (maxval may be one more than it holds).
+        ShapeError: where bounds do not broadcast to the shape.
+
+    >>> x = randint(key(0), (1000,), -3, 3)
+    >>> x.min().item(), x.max().item()
+    (-3, 2)
+    """
+    what = "random.randint"
+    check_key(key, what)
+    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    if wanted not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
+        raise P.error(DtypeError, f"random.randint gives integers, not {wanted.name}", "use an integer dtype")
+    sizes = shape_of(shape, what)
+    wide = wanted if wanted.itemsize == 8 else I64
+    low, first = _bound(minval, wanted, sizes, "minval"), P.bounds(wanted)[0]
+    closed = isinstance(maxval, (int, np.integer)) and maxval != first
+    high = _bound(maxval - 1 if closed else maxval, wanted, sizes, "maxval - 1" if closed else "maxval")
+    low, high = (wide.type(v) if isinstance(v, int) else v for v in (low, high))
+    return _randint(key, low, high, shape=sizes, dtype=wanted, closed=bool(closed))
+
+
+def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
+    """A checked bound: a Python int, or an array."""
+    if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
+        low, high = P.bounds(dtype)
+        if not low <= x <= high:
+            raise P.error(
+                NumberError, f"{name}={int(x)} is out of bounds for {dtype.name}", f"stay within {low} to {high}"
+            )
+        return int(x)
+    aval = aval_of(x)
+    if not dtypes.is_integer(aval.dtype):
+        raise P.error(DtypeError, f"{name} is an integer, got {aval!r}", "round it first")
+    if aval.shape and P.broadcast_shapes(aval.shape, shape) != shape:
+        raise P.error(
+            ShapeError, f"{name}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
+        )
+    return x
+
+
+@kernel(static=("shape", "dtype", "closed"))
+def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
+    """`closed`: high is the last integer, rather than the one behind it (which the dtype may not hold)."""
+    wide = dtype if dtype.itemsize == 8 else I64
+    low, high = spread(low, wide, shape), spread(high, wide, shape)
+    last = high if closed else E.select_n(E.gt(high, low), low, E.sub(high, S.full_like(high, 1)))
+    start, end = (_unsigned(v) for v in (low, E.max(low, last)))
+    span = E.add(E.sub(end, start), S.full(shape, 1, U64))  # 0 stands for 2**64
+    if wide != dtype:
+        # A fraction of 64 bits times the span: floor(word * span / 2**64), of which nothing overflows.
+        word = raw_bits(key, shape, 64)
+        top, bottom = _halves(word)
+        offset = _down(E.add(E.mul(top, span), _down(E.mul(bottom, span))))
+    else:
+        words = raw_bits(key, (2, *shape), 64)
+        part = lambda i: S.reshape(
+            S.slice(words, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None),
+            shape=shape,
+        )
+        first, second = part(0), part(1)
+        # A fraction of 128 bits times the span: the high word of first * span, and what the lower words carry into it.
+        low_word = E.mul(first, span)
+        total = E.add(low_word, _high_word(second, span))
+        carry = S.convert_element_type(E.lt(total, low_word), new_dtype=U64)
+        offset = E.add(_high_word(first, span), carry)
+        offset = E.select_n(E.eq(span, S.full_like(span, 0)), offset, first)
+    return P.convert(E.bitcast_convert_type(E.add(start, offset), new_dtype=wide), dtype)
+
+
+def _unsigned(x: Any) -> Any:
+    return E.bitcast_convert_type(x, new_dtype=U64)
+
+
+def _down(x: Any) -> Any:
+    return E.shift_right_logical(x, S.full_like(x, 32))
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    return _down(x), E.and_(x, S.full_like(x, 0xFFFFFFFF))
+
+
+def _high_word(x: Any, y: Any) -> Any:
+    """The upper 64 bits of a product."""
+    (x1, x0), (y1, y0) = _halves(x), _halves(y)
+    (a1, a0), (b1, b0) = _halves(E.mul(x1, y0)), _halves(E.mul(x0, y1))
+    middle = E.add(E.add(a0, b0), _down(E.mul(x0, y0)))
+    return E.add(E.add(E.mul(x1, y1), _down(middle)), E.add(a1, b1))
+
+
+# ---------------------------------------------------------------------------------------------------------- categories
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
+    """Indices, each with a probability proportional to the exponential of its logit.
+
+    The index of the greatest of logits + Gumbel numbers (E. J. Gumbel, "Statistical theory of extreme values", 1954).
+
+    Args:
+        key: uint32[2].
+        logits: array of floats; -inf for what never comes.
+        axis: the dimension of the categories.
+        shape: of the result; by default that of logits without axis, which it must end with otherwise.
+
+    Returns:
+        int32 indices.
+
+    Raises:
+        DtypeError: for what is no key, or logits that are not of floats.
+        ShapeError: where axis is empty or not there, or the shape does not end with that of the logits.
+
+    >>> categorical(key(0), np.array([-np.inf, 0.0]), shape=(3,)).tolist()
+    [1, 1, 1]
+    """
+    what = "random.categorical"
+    aval = aval_of(logits)
+    if not dtypes.is_float(aval.dtype):
+        raise P.error(DtypeError, f"the logits are floats, got {aval!r}", "convert them with astype")
+    at = check_axis(axis, aval.ndim, what)
+    if not aval.shape[at]:
+        raise P.error(
+            ShapeError, f"there is nothing to choose from along dimension {at} of {aval!r}", "give a category"
+        )
+    batch = (*aval.shape[:at], *aval.shape[at + 1 :])
+    sizes = batch if shape is None else shape_of(shape, what)
+    if sizes[len(sizes) - len(batch) :] != batch or len(sizes) < len(batch):
+        raise P.error(
+            ShapeError, f"the shape {sizes} does not end with {batch}, that of the logits", f"use (..., *{batch})"
+        )
+    return _categorical(check_key(key, what), logits, lead=sizes[: len(sizes) - len(batch)], axis=at)
+
+
+@kernel(static=("lead", "axis"))
+def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
+    aval = aval_of(logits)
+    dtype = F64 if aval.dtype == F64 else F32
+    shape = (*lead, *aval.shape)
+    noisy = E.add(gumbel.raw(key, shape, dtype), spread(logits, dtype, shape))
+    return R.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
+
+
+def check_axis(axis: int, ndim: int, what: str) -> int:
+    """A dimension counted from 0.
+
+    Raises:
+        ShapeError: where it is not there.
+    """
+    if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
+        raise P.error(
+            ShapeError, f"{what} was given axis={axis!r} of an array of rank {ndim}", "name a dimension it has"
+        )
+    return int(axis) % ndim

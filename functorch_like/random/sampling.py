@@ -1,0 +1,191 @@
+"""Sampling from what is given: permutations and choices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.indexing import along, gather
+from functorch_like.primitives.indices import GatherDimensionNumbers
+from functorch_like.primitives.sorting import sort
+from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.continuous import F32, F64, gumbel, unit
+from functorch_like.random.discrete import check_axis, randint
+from functorch_like.random.keys import U64, raw_bits
+
+
+def take(x: Any, indices: Any, axis: int) -> Any:
+    """Positions of a dimension, known to be in bounds."""
+    shape, index = aval_of(x).shape, aval_of(indices)
+    inner = [d for d in range(len(shape)) if d != axis]
+    offsets = tuple(d if d < axis else d - 1 + index.ndim for d in inner)
+    return gather(
+        x, S.reshape(indices, shape=(*index.shape, 1)),
+        dimension_numbers=GatherDimensionNumbers(offsets, (axis,), (axis,)),
+        slice_sizes=tuple(1 if d == axis else n for d, n in enumerate(shape)), mode="promise_in_bounds",
+        fill_value=None, indices_are_sorted=False, unique_indices=False,
+    )  # fmt: skip
+
+
+def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
+    """0 ... n-1 in random order along a dimension: sorted by random numbers that carry them in their lower half."""
+    words = S.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
+    places = S.iota(dtype=U64, shape=shape, dimension=axis)
+    packed = E.or_(E.shift_left(words, S.full(shape, 32, U64)), places)
+    (ordered,) = sort(packed, dimension=axis, is_stable=False, num_keys=1)
+    return S.convert_element_type(E.and_(ordered, S.full(shape, 0xFFFFFFFF, U64)), new_dtype=dtypes.int32)
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """An array in random order along a dimension; of an int n, the numbers 0 ... n-1.
+
+    Args:
+        key: uint32[2].
+        x: array, or int.
+        axis: the dimension that is shuffled.
+        independent: whether each line along it gets an order of its own.
+
+    Returns:
+        An array like x; int32 for an int.
+
+    Raises:
+        DtypeError: for what is no key.
+        ShapeError: where there is no such dimension.
+
+    >>> sorted(permutation(key(0), 4).tolist())
+    [0, 1, 2, 3]
+    """
+    check_key(key, "random.permutation")
+    if isinstance(x, (int, np.integer)):
+        (n,) = shape_of(x, "random.permutation")
+        return _order(key, n=n)
+    if not isinstance(x, (ArrayImpl, Tracer)):
+        x = np.asarray(x)
+    at = check_axis(axis, aval_of(x).ndim, "random.permutation")
+    return _permutation(key, x, axis=at, independent=bool(independent))
+
+
+@kernel(static=("n",))
+def _order(key: Any, n: int) -> Any:
+    return shuffled(key, (n,), 0)
+
+
+@kernel(static=("axis", "independent"))
+def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
+    shape = aval_of(x).shape
+    if not math.prod(shape):
+        return x
+    if independent:
+        return along(x, shuffled(key, shape, axis), axis)
+    return take(x, shuffled(key, (shape[axis],), 0), axis)
+
+
+def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Any:
+    """Random elements of an array; of an int n, of 0 ... n-1.
+
+    Args:
+        key: uint32[2].
+        a: array, or int.
+        shape: how many; int or sequence of ints.
+        replace: whether an element may come more than once.
+        p: their probabilities, or weights: a vector of floats. All equal by default. What has none never comes,
+            unless without replacement all else is used up.
+        axis: the dimension that elements are taken from.
+
+    Returns:
+        An array in which axis of `a` is replaced by `shape`.
+
+    Raises:
+        DtypeError: for what is no key, or a p that is not of floats.
+        ShapeError: where p does not fit, or there is no such dimension.
+        ArgumentError: where there is nothing to choose from, or not enough without replacement.
+
+    >>> choice(key(0), np.array([5, 7]), (3,), p=np.array([0.0, 1.0])).tolist()
+    [7, 7, 7]
+    """
+    what = "random.choice"
+    check_key(key, what)
+    sizes = shape_of(shape, what)
+    count = isinstance(a, (int, np.integer))
+    if not count and not isinstance(a, (ArrayImpl, Tracer)):
+        a = np.asarray(a)
+    at = 0 if count else check_axis(axis, aval_of(a).ndim, what)
+    n = shape_of(a, what)[0] if count else aval_of(a).shape[at]
+    drawn = math.prod(sizes)
+    if drawn and (not n or (not replace and drawn > n)):
+        raise P.error(
+            ArgumentError, f"random.choice was asked for {drawn} of {n} elements", "draw fewer, or with replace=True"
+        )
+    if p is not None:
+        weights = aval_of(p if isinstance(p, (ArrayImpl, Tracer)) else (p := np.asarray(p)))
+        if weights.shape != (n,):
+            raise P.error(ShapeError, f"p, {weights!r}, has not one element for each of {n}", f"give a vector of {n}")
+        if not dtypes.is_float(weights.dtype):
+            raise P.error(DtypeError, f"p, {weights!r}, is not of floats", "convert it with astype")
+    if p is None and replace:
+        indices = randint(key, sizes, 0, max(n, 1))
+    else:
+        indices = _indices(key, p, n=n, shape=sizes, replace=bool(replace))
+    return indices if count else _take(a, indices, axis=at)
+
+
+_take = kernel(static=("axis",))(take)
+
+
+@kernel(static=("n", "shape", "replace"))
+def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) -> Any:
+    drawn = math.prod(shape)
+    if p is None:
+        order = shuffled(key, (n,), 0)
+    else:
+        dtype = F64 if aval_of(p).dtype == F64 else F32
+        p = P.convert(p, dtype)
+        if replace:
+            return _inverse(unit(key, shape, dtype), _cumulative(p, n), shape, n)
+        # The first of the greatest log(p) + Gumbel numbers, as if they were drawn one after the other.
+        noisy = E.neg(E.add(gumbel.raw(key, (n,), dtype), E.log(p)))
+        _, order = sort(
+            noisy, S.iota(dtype=dtypes.int32, shape=(n,), dimension=0), dimension=0, is_stable=False, num_keys=1
+        )
+    return S.reshape(S.slice(order, start_indices=(0,), limit_indices=(drawn,), strides=None), shape=shape)
+
+
+def _scan(x: Any, n: int, combine: Any, start: float) -> Any:
+    """Running folds, by doubling the reach."""
+    reach = 1
+    while reach < n:
+        x = combine(x, S.pad(x, S.full((), start, aval_of(x).dtype), padding_config=((reach, -reach, 0),)))
+        reach *= 2
+    return x
+
+
+def _cumulative(p: Any, n: int) -> Any:
+    """Running sums that do not decrease, and that stay exactly where they are over zeros."""
+    sums = _scan(p, n, E.add, 0.0)
+    zeros = S.full_like(p, 0)
+    return _scan(E.select_n(E.gt(p, zeros), zeros, sums), n, E.max, 0.0)
+
+
+def _inverse(u: Any, cumulative: Any, shape: tuple[int, ...], n: int) -> Any:
+    """How many of the running sums are not above u times the last: found by halving."""
+    last = S.slice(cumulative, start_indices=(n - 1,), limit_indices=(n,), strides=None)
+    total = P.broadcast(S.reshape(last, shape=()), shape)
+    target = E.min(E.mul(u, total), E.nextafter(total, S.full_like(total, 0)))
+    found = S.full(shape, 0, dtypes.int32)
+    step = 1 << max(n - 1, 0).bit_length()
+    while step:
+        ahead = E.add(found, S.full_like(found, step))
+        at = E.min(E.sub(ahead, S.full_like(found, 1)), S.full_like(found, n - 1))
+        passes = E.and_(E.le(ahead, S.full_like(ahead, n)), E.le(take(cumulative, at, 0), target))
+        found = E.select_n(passes, found, ahead)
+        step //= 2
+    return E.min(found, S.full_like(found, n - 1))
