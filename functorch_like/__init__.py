@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
+from functorch_like import boundary as _boundary
 from functorch_like import errors as errors
 from functorch_like import lax as lax
 from functorch_like import nn as nn
@@ -44,3 +45,6 @@ from functorch_like.vmap import vmap as vmap
 __version__ = "0.1.0"
 
 _array_methods.install()
+for _module in (numpy, numpy.linalg, lax, nn, random):
+    _boundary.seal(_module)
+del _module

@@ -14,12 +14,13 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
-from functorch_like.boundary import polish, sealed
+from functorch_like.boundary import sealed
 from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import FtError
 from functorch_like.numpy import arithmetic, contract, elementary, logic
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
+from functorch_like.numpy.promotion import blame
 from functorch_like.numpy.updates import IndexUpdate
 from functorch_like.primitives import structure as S
 
@@ -46,7 +47,7 @@ def _left(function: Any) -> Callable[[Any, Any], Any]:
                     return fast(self, other)
             return function(self, other) if is_value(other) else NotImplemented
         except FtError as e:
-            polish(e)
+            blame(e, function.__name__, self, other)
             raise
 
     method.is_boundary = True  # type: ignore[attr-defined]
@@ -69,8 +70,13 @@ def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
     body = getattr(function, "body", function)
 
     def method(self: Any, other: Any) -> Any:
-        return body(self, other) if isinstance(other, Tracer) or is_value(other) else NotImplemented
+        try:
+            return body(self, other) if isinstance(other, Tracer) or is_value(other) else NotImplemented
+        except FtError as e:
+            blame(e, function.__name__, self, other)
+            raise
 
+    method.is_boundary = True  # type: ignore[attr-defined]
     return method
 
 
@@ -235,7 +241,9 @@ def install() -> None:
     for table in (arrays, tracers):
         table.update(_METHODS)
         table.update(_PROPERTIES)
-    arrays["__array_priority__"], arrays["__array_ufunc__"] = 1000, None
+    for name in ("__array__", "__reduce__"):  # the door's own
+        arrays[name] = getattr(ArrayImpl, name)
+    arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
     arrays["trace"] = fnp.trace  # of a tracer it is the transformation that it belongs to
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = lambda self: {xla.device_of(self)}

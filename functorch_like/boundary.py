@@ -29,7 +29,24 @@ def public(fun: F) -> F:
             polish(e)
             raise
 
+    boundary.is_boundary = True  # type: ignore[attr-defined]
     return boundary  # type: ignore[return-value]
+
+
+def sealed(value: Any) -> Any:
+    """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is."""
+    plain = isinstance(value, types.FunctionType) and not hasattr(value, "is_boundary")
+    return public(value) if plain else value
+
+
+def seal(module: types.ModuleType) -> None:
+    """Make every public function of a module a boundary, in one place instead of at each definition.
+
+    The package calls these functions under the names they have in their own files, which stay as they are.
+    """
+    for name, value in vars(module).copy().items():
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("functorch_like"):
+            setattr(module, name, sealed(value))
 
 
 def polish(error: BaseException) -> None:

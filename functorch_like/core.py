@@ -241,8 +241,7 @@ class Tracer:
 
     # Underscored: `x.trace()` and `x.var()` are methods of arrays.
     __slots__ = ("__weakref__", "_trace")
-    __array_priority__ = 1000
-    __array_ufunc__ = None
+    __array_priority__ = 1000  # so that NumPy's operators defer to ours; its functions ask for __array__ and hear why not
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
     _trace: Trace
 
@@ -288,7 +287,7 @@ _SCALARS = {bool: dtypes.bool_, float: None, complex: None}
 def aval_of(x: Any) -> ShapedArray:
     """The abstract value of an array, tracer, NumPy array or number.
 
-    Python numbers and rank-0 NumPy values are weakly typed; a Python int beyond 32 bits is a weak int64.
+    Numbers, Python's and NumPy's scalars, are weakly typed; a Python int beyond 32 bits is a weak int64.
 
     Raises:
         DtypeError: for anything else.
@@ -311,7 +310,7 @@ def aval_of(x: Any) -> ShapedArray:
         return x.aval
     if isinstance(x, (np.ndarray, np.generic)):
         dtype = x.dtype
-        return ShapedArray(x.shape, dtypes.as_dtype(dtype), x.ndim == 0 and dtype != dtypes.bool_)
+        return ShapedArray(x.shape, dtypes.as_dtype(dtype), isinstance(x, np.generic) and dtype != dtypes.bool_)
     numbers: tuple[Any, ...] = (bool, int, float, complex)
     for number in numbers:  # subclasses: IntEnum, ...
         if isinstance(x, number):
@@ -320,6 +319,16 @@ def aval_of(x: Any) -> ShapedArray:
         f"{_quote(x)} of type {kind.__name__} is not an array",
         fix="pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)",
     )
+
+
+def argument_aval(x: Any) -> ShapedArray:
+    """As `aval_of`, for what a user passes: NumPy arrays of rank 0 count as scalars too, and are weakly typed.
+
+    Inside the package a rank-0 ndarray is a constant of exactly that dtype.
+    """
+    aval = aval_of(x)
+    weak = type(x) is np.ndarray and not x.ndim and aval.dtype != dtypes.bool_
+    return aval.update(weak_type=True) if weak else aval
 
 
 def _int_dtype(value: int) -> np.dtype[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.core import Tracer, aval_of, state
+from functorch_like.core import Tracer, argument_aval, state
 from functorch_like.errors import ArgumentError, FtError
 
 
@@ -100,7 +100,7 @@ class Call:
         self.avals: list[ShapedArray] = []
         try:
             for leaf in self.leaves:
-                self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else aval_of(leaf))
+                self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else argument_aval(leaf))
         except FtError as e:
             raise self.blame(e, len(self.avals)) from None
         if any(a.dtype in _WIDE and not a.weak_type for a in self.avals):

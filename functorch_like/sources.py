@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from typing import Any, NamedTuple
 
 from functorch_like import __file__ as _package_file
@@ -23,12 +24,20 @@ class Line(NamedTuple):
     function: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line} in {self.function}"
+        return f"{_cell(self.file) or self.file}:{self.line} in {self.function}"
 
     @property
     def short(self) -> str:
-        """`file.py:12`, without the folder."""
-        return f"{os.path.basename(self.file)}:{self.line}"
+        """`file.py:12`, without the folder; `In[3]:1` in a notebook."""
+        return f"{_cell(self.file) or os.path.basename(self.file)}:{self.line}"
+
+
+def _cell(file: str) -> str | None:
+    """`In[3]` where a file is the third cell of the running notebook: its own name says nothing to its author."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    named = shell.compile.format_code_name(file) if shell is not None else None
+    return named[1] if named else None
 
 
 def _folder(file: str | None) -> str:

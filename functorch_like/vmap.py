@@ -16,6 +16,7 @@ from functorch_like.interpreters import batching
 from functorch_like.primitives.shapes import move, widen
 
 
+@boundary.public
 def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,

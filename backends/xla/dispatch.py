@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.backends.xla import client, counters, pytree
-from functorch_like.backends.xla.jaxlib_api import _jax
+from functorch_like.backends.xla.jaxlib_api import VERSION, _jax
 
 PjitFunction = _jax.PjitFunction
 Miss = Callable[..., tuple[Any, Any, bool]]
@@ -60,8 +61,7 @@ def function(
             # TRAP: anything but a tuple crashes 0.10 and becomes a wrong object on later versions.
             if type(result) is not tuple or len(result) != 3:
                 raise TypeError(f"the miss of {name!r} must return (out, fastpath, remove), got {result!r:.100}")
-            if client.CPU_ASYNC and result[1] is not None and _has_numpy(args, kwargs):
-                # TRAP: C++ would pass aligned NumPy memory as it is and return before it was read.
+            if result[1] is not None and _reads_late(args, kwargs):
                 return result[0], None, result[2]
             return result
         except BaseException as error:
@@ -88,9 +88,18 @@ def function(
     return made
 
 
-def _has_numpy(args: Any, kwargs: Any) -> bool:
+# TRAP: an asynchronous client takes aligned NumPy memory as it is and returns before it was read; and 0.10 copies large
+# unaligned arrays in the background whatever the client. What the caller writes after the call would be computed with.
+# Below these sizes in bytes C++ may have NumPy arrays; above, Python copies them first, in every call.
+_NUMPY_LIMIT: float = 0 if client.CPU_ASYNC else 2**15 if VERSION < (0, 11) else math.inf
+
+
+def _reads_late(args: Any, kwargs: Any) -> bool:
+    """Whether C++ might still read the caller's NumPy memory after the call."""
+    if _NUMPY_LIMIT == math.inf:
+        return False
     try:
         leaves = pytree.flatten((args, kwargs))[0]
     except ValueError:  # static arguments may be anything
         return True
-    return any(isinstance(leaf, np.ndarray) for leaf in leaves)
+    return any(isinstance(leaf, np.ndarray) and leaf.nbytes > _NUMPY_LIMIT for leaf in leaves)

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import BoundsError, ConcretizationError, DtypeError
+from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.creation import asarray
 
@@ -54,7 +54,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     Raises:
         BoundsError: for too many indices, static positions out of bounds, masks that do not fit.
         ConcretizationError: for slices with traced ends.
-        DtypeError: for indices that are no integers or booleans.
+        BoundsError: for indices that are no integers or booleans.
     """
     entries = list(index) if isinstance(index, tuple) else [index]
     entries = [e for entry in entries for e in _expand(entry, shape)]
@@ -101,7 +101,7 @@ def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
 
 def _scalar_mask(value: bool) -> list[Any]:
     raise P.error(
-        DtypeError, f"the boolean {value} is no index here", "use x[None] for True, or an array of booleans as a mask"
+        BoundsError, f"the boolean {value} is no index here", "use x[None] for True, or an array of booleans as a mask"
     )
 
 
@@ -127,13 +127,13 @@ def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any],
         if hasattr(entry, "__array__"):
             return _item(np.asarray(entry), n, d, shape, values, dynamic)
         raise P.error(
-            DtypeError,
+            BoundsError,
             f"{entry!r:.60} of type {kind.__name__} is no index",
             "use ints, slices, None, ..., integer arrays or boolean arrays",
         )
     aval = aval_of(entry)
     if not dtypes.is_integer(aval.dtype):
-        raise P.error(DtypeError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
+        raise P.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
     if kind is np.ndarray:
         if entry.ndim == 0:
             return _item(int(entry), n, d, shape, values, dynamic)

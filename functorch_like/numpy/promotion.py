@@ -17,6 +17,7 @@ import numpy as np
 from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
+from functorch_like.boundary import polish
 from functorch_like.errors import FtError, NumberError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.primitives import structure as S
@@ -211,6 +212,20 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
     return x
 
 
+def blame(e: FtError, name: str, *operands: Any) -> None:
+    """Complete an error with the function that was called and what it was given; hide the frames in between."""
+    if not e.operation:
+        e.operation = f"{name}({', '.join(map(_shown, operands))})"
+    polish(e)
+
+
+def _shown(x: Any) -> str:
+    try:
+        return repr(aval_of(x))
+    except FtError:
+        return type(x).__name__
+
+
 # ------------------------------------------------------------------------------------------------------------- makers
 def named(function: Any, name: str, doc: str, module: str) -> Any:
     """A function made by a maker, with the name and documentation of its own."""
@@ -230,11 +245,15 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
     fast = kernel(ints=True)(body)
 
     def function(x: Any, /) -> Any:
-        if type(x) is ArrayImpl:
-            return fast(x)
-        return body(x) if isinstance(x, Tracer) else fast(*numbers(x))
+        try:
+            if type(x) is ArrayImpl:
+                return fast(x)
+            return body(x) if isinstance(x, Tracer) else fast(*numbers(x))
+        except FtError as e:
+            blame(e, name, x)
+            raise
 
-    function.body, function.fast = body, fast  # type: ignore[attr-defined]
+    function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
     return named(function, name, doc, caller())
 
 
@@ -246,11 +265,15 @@ def binary(
     fast = kernel(ints=True)(body)
 
     def function(x1: Any, x2: Any, /) -> Any:
-        if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
-            return fast(x1, x2)
-        if isinstance(x1, Tracer) or isinstance(x2, Tracer):
-            return body(x1, x2)
-        return fast(*numbers(*(adapt(x1, x2) if adapt else (x1, x2))))
+        try:
+            if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
+                return fast(x1, x2)
+            if isinstance(x1, Tracer) or isinstance(x2, Tracer):
+                return body(x1, x2)
+            return fast(*numbers(*(adapt(x1, x2) if adapt else (x1, x2))))
+        except FtError as e:
+            blame(e, name, x1, x2)
+            raise
 
-    function.body, function.fast = body, fast  # type: ignore[attr-defined]
+    function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
     return named(function, name, doc, caller())

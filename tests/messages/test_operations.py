@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.messages import line_of, refusal, says
+from support.messages import line_of, read, refusal, says
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -59,7 +59,10 @@ def test_a_row_called_by_hand_names_its_rule():
     def apply(x, y):
         return prim(x, y)  # the row
 
-    for message in both(apply, X3, X2, kinds=(errors.ShapeError,)):
+    for fun in (apply, ft.jit(apply)):
+        with pytest.raises(errors.ShapeError) as caught:  # rows are no boundary: our frames show
+            fun(X3, X2)
+        message = read(caught.value)
         says(message.head, "add(f32[3], f32[2])")
         assert message.rule == prim.where
         says(message.at, line_of(apply, "# the row"))
@@ -170,7 +173,7 @@ def test_no_rule_names_the_operation_and_the_column():
         assert message.remedy == "use stop_gradient"
         assert message.under == "jvp"
         says(message.at, line_of(apply, "# the row"))
-        says(message.rule, "test_operations.py:")
+        assert ".py:" in message.rule
         message = refusal(lambda: ft.vmap(apply)(X3), NotImplementedError)
         says(message.head, "batch of nothing_but_a_shape(f32[])")
         assert message.under == "vmap(apply)"

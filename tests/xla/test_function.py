@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import client
+from functorch_like.backends.xla import client, dispatch
 from functorch_like.errors import FtError
 
 SETTING = xla.config("test_xla_function", "a")
@@ -169,7 +169,7 @@ def test_writing_to_numpy_after_a_call_changes_nothing(counted, aligned):
 
 
 def test_asynchronous_client_keeps_numpy_out_of_cpp(monkeypatch, counted, x):
-    monkeypatch.setattr(client, "CPU_ASYNC", True)
+    monkeypatch.setattr(dispatch, "_NUMPY_LIMIT", 0)  # what an asynchronous client sets
     for _ in range(3):
         counted.call(np.ones(8, np.float32))
     assert counted.calls == 3
