@@ -5,37 +5,55 @@ Each fault has a process of its own, because caches remember what was computed w
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, Phase, settings
-
 TESTS = Path(__file__).parents[1]
+VARIABLE = "FT_PLANTED_FAULT"
+
+
+def pytest_sessionstart() -> None:
+    """As a plugin of pytest: plant the fault that the environment names."""
+    from support.faults import FAULTS, plant
+
+    plant(FAULTS[os.environ[VARIABLE]])
 
 
 def noticed(name: str, examples: int) -> str:
     """Which suite fails with the fault in place, and how; empty if none does."""
-    from support.faults import FAULTS, plant
-    from support.laws import law
+    from support.faults import FAULTS
 
-    fault = FAULTS[name]
-    plant(fault)
-    for suite in fault.laws:
-        if suite.endswith(".py"):
-            code = pytest.main(["-q", "-x", "-p", "no:cacheprovider", "--tb=line", str(TESTS.parent / suite)])
-            if code == pytest.ExitCode.TESTS_FAILED:
-                return suite
-            continue
-        try:
-            law(suite, examples)()
-        except BaseException as e:  # whatever it raises, it was noticed
-            return f"{suite}: {type(e).__name__}: {str(e)[:200]}"
+    for suite in FAULTS[name].suites:
+        found = by_tests(name, suite) if suite.endswith(".py") else by_law(name, suite, examples)
+        if found:
+            return f"{suite}: {found}"
     return ""
 
 
-if __name__ == "__main__":
-    sys.path.insert(0, str(TESTS))
+def by_tests(name: str, file: str) -> str:
+    """Run a file of tests with the fault in place."""
+    command = [sys.executable, "-m", "pytest", "-qx", "--tb=line", "-p", "no:cacheprovider", "-p", "support.notice"]
+    run = subprocess.run(
+        [*command, str(TESTS / file)],
+        cwd=TESTS,
+        env={**os.environ, VARIABLE: name},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode in (0, 1), run.stdout + run.stderr  # 1: some tests failed; others: pytest did
+    return run.stdout[-400:] if run.returncode else ""
+
+
+def by_law(name: str, law_name: str, examples: int) -> str:
+    """Draw programs until one breaks the law."""
+    from hypothesis import HealthCheck, Phase, settings
+
+    from support.faults import FAULTS, plant
+    from support.laws import law
+
     settings.register_profile(
         "notice",
         derandomize=True,
@@ -45,6 +63,18 @@ if __name__ == "__main__":
         suppress_health_check=list(HealthCheck),
     )
     settings.load_profile("notice")
+    restore = plant(FAULTS[name])
+    try:
+        law(law_name, examples)()
+    except BaseException as e:  # whatever it raises, it was noticed
+        return f"{type(e).__name__}: {str(e)[:400]}"
+    finally:
+        restore()
+    return ""
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(TESTS))
     found = noticed(sys.argv[1], int(sys.argv[2]))
     print(found or "nothing noticed")
     sys.exit(0 if found else 1)

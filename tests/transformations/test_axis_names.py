@@ -70,6 +70,23 @@ def test_derivatives_go_through_collectives():
     close(ft.jvp(loss, (X,), (X,))[1], np.sum(want * X))
 
 
+def test_a_jitted_function_knows_the_size_of_its_axis():
+    f = ft.jit(lambda x: x * lax.psum(1, "rows"))
+    for n in (3, 2, 1, 3):
+        close(ft.vmap(f, axis_name="rows")(X[:n]), X[:n] * n)
+
+
+def test_a_jitted_function_is_not_reused_where_its_axis_is_unbound():
+    f = ft.jit(lambda x: lax.psum(x, "rows"))
+    close(ft.vmap(f, axis_name="rows", out_axes=None)(X), X.sum(0))
+    with pytest.raises(ft.FtError, match="rows"):
+        f(X)
+    with pytest.raises(ft.FtError, match="rows"):
+        ft.vmap(f)(X)
+    with pytest.raises(ft.FtError, match="rows"):
+        ft.vmap(f, axis_name="columns")(X)
+
+
 def test_a_jitted_function_is_not_reused_under_another_axis():
     f = ft.jit(lambda x: lax.psum(x, "rows"))
     close(ft.vmap(f, axis_name="rows", out_axes=None)(X), X.sum(0))

@@ -171,6 +171,17 @@ def test_a_result_that_does_not_depend_on_the_argument():
     close(ft.jit(ft.grad(lambda x, y: fnp.sum(y)))(X, X), np.zeros(5))
 
 
+@pytest.mark.parametrize("wrap", [lambda f: f, ft.jit], ids=["plain", "jit"])
+def test_zero_derivatives_are_arrays_too(wrap):
+    zero = wrap(ft.grad(lambda x: 3.0))(2.0)
+    tangent = wrap(lambda x: ft.jvp(lambda x: 3.0, (x,), (x,))[1])(2.0)
+    pushed = wrap(lambda x: ft.linearize(lambda x: fnp.ones(2), x)[1](x))(2.0)
+    for made in (zero, tangent, pushed):
+        assert isinstance(made, ft.Array)
+        assert made.dtype == np.float32 and not made.aval.weak_type
+        assert not np.asarray(made).any()
+
+
 def test_stop_gradient():
     close(ft.grad(lambda x: x * ft.stop_gradient(x))(3.0), 3)
     close(ft.grad(ft.jit(lambda x: fnp.sum(x * ft.stop_gradient(x**2))))(X), X**2)

@@ -241,7 +241,7 @@ def test_the_stages_can_be_looked_at():
     assert "stablehlo.tanh" in lowered.as_text()
     compiled = lowered.compile()
     assert "tanh" in compiled.as_text() or "fusion" in compiled.as_text()
-    np.testing.assert_allclose(compiled(w, X), np.tanh(X @ w).sum(), rtol=1e-5)
+    np.testing.assert_allclose(compiled(w, X), np.tanh(X @ w).sum(), atol=1e-5)
     assert compiled.cost_analysis()["flops"] > 0
     assert compiled.memory_analysis() is not None
     assert lowered.cost_analysis()["flops"] > 0

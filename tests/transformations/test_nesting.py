@@ -74,6 +74,9 @@ def test_one_jitted_function_under_many_shapes_and_transformations():
             close(f(x, w), np.sum(np.sin(x) * w))
             close(ft.grad(f)(x, w), np.cos(x) * w)
             close(ft.grad(f, argnums=1)(x, w), np.sin(x))
+            close(ft.jvp(lambda x, w=w: f(x, w), (x,), (w,))[1], np.sum(np.cos(x) * w * w))
+            close(ft.jvp(lambda w, x=x: f(x, w), (w,), (x,))[1], np.sum(np.sin(x) * x))
+            close(ft.jvp(f, (x, w), (w, x))[1], np.sum(np.cos(x) * w * w + np.sin(x) * x))
             close(ft.vmap(f, (0, None))(np.stack([x, x + 1]), w), [np.sum(np.sin(y) * w) for y in (x, x + 1)])
             close(ft.vmap(f, (None, 0))(x, np.stack([w, w + 1])), [np.sum(np.sin(x) * v) for v in (w, w + 1)])
 

@@ -1,0 +1,49 @@
+"""In a notebook, lines are named by cell: the file a kernel makes up for one says nothing to its author."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.sources import Line
+
+CELL = "/tmp/ipykernel_7/123.py"
+
+
+@pytest.fixture
+def kernel(monkeypatch):
+    """As IPython's compiler names its cells."""
+    named = lambda file: ("Cell", "In[3]") if file == CELL else None
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(compile=SimpleNamespace(format_code_name=named))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_cell():
+    assert str(Line(CELL, 2, "loss")) == "In[3]:2 in loss"
+    assert Line(CELL, 2, "loss").short == "In[3]:2"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_file_that_a_notebook_imports():
+    assert str(Line("/home/me/model.py", 2, "loss")) == "/home/me/model.py:2 in loss"
+    assert Line("/home/me/model.py", 2, "loss").short == "model.py:2"
+
+
+def test_ipython_imported_outside_of_a_notebook(monkeypatch):
+    ipython = ModuleType("IPython")
+    ipython.get_ipython = lambda: None
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    assert str(Line(CELL, 2, "loss")) == f"{CELL}:2 in loss"
+
+
+@pytest.mark.usefixtures("kernel")
+def test_errors_name_the_cell():
+    code = compile("def double(x):\n    return x @ x.T", CELL, "exec")
+    scope = {}
+    exec(code, scope)
+    with pytest.raises(ft.FtError, match=r"at: In\[3\]:2 in double"):
+        ft.jit(scope["double"])(fnp.ones((2, 3, 4)))
