@@ -1,0 +1,6 @@
+"""What `python -m functorch_like` runs, in files of one idea each, to read and to import.
+
+`data` loads the handwritten digits, `models` builds networks from functions and pytrees, `training` fits one network,
+`ensemble` fits many at once, `persample` and `curvature` look at the fitted one; `costs`, `progress` and `report` say
+what happened, and `digits` puts them in order.
+"""

@@ -1,0 +1,255 @@
+"""The whole story, in order: train a network on handwritten digits, look into it, train many, and count the costs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import functorch_like as ft
+from functorch_like import tree
+from functorch_like.examples import data
+from functorch_like.examples.costs import Costs
+from functorch_like.examples.curvature import curvatures, power_step, random_direction
+from functorch_like.examples.data import Digits
+from functorch_like.examples.ensemble import ensemble_predictions, ensemble_step, fit_all, start_all, vote
+from functorch_like.examples.models import MODELS, Model, Params
+from functorch_like.examples.persample import gradient_norms
+from functorch_like.examples.progress import Progress
+from functorch_like.examples.report import Report, duration
+from functorch_like.examples.training import (
+    BATCH,
+    accuracy,
+    compiled_step,
+    fit,
+    loss_of_batch,
+    predictions,
+    start,
+    steps_per_epoch,
+)
+
+
+class Options(NamedTuple):
+    """What the command line decides."""
+
+    model: str = "conv"
+    epochs: int = 15
+    members: int = 5
+    seed: int = 0
+
+
+class Outcome(NamedTuple):
+    """What came out, for those who call `run` from Python."""
+
+    accuracy: float
+    ensemble_accuracy: float
+    member_accuracies: list[float]
+    norms: np.ndarray
+    curvatures: list[float]
+    costs: Costs
+
+
+def parse(arguments: Sequence[str] | None = None) -> Options:
+    """The options of a command line."""
+    default = Options()
+    parser = argparse.ArgumentParser(
+        prog="python -m functorch_like",
+        description="Train a classifier of handwritten digits, then look into it with grad, vmap, jvp and jit.",
+        epilog="Needs scikit-learn for the images: pip install 'functorch_like[digits]'. "
+        "A second run is faster, as compiled programs are kept on disk.",
+    )
+    parser.add_argument("--model", choices=tuple(MODELS), default=default.model, help="the network (default: conv)")
+    parser.add_argument("--epochs", type=positive, help=f"passes over the images (default: {default.epochs})")
+    parser.add_argument("--members", type=positive, help=f"networks in the ensemble (default: {default.members})")
+    parser.add_argument(
+        "--seed", type=natural, default=default.seed, help="of the split, the parameters and the shuffling (default: 0)"
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer epochs and members, unless these are given too")
+    given = parser.parse_args(arguments)
+    base = Options(epochs=6, members=2) if given.quick else default
+    return Options(given.model, given.epochs or base.epochs, given.members or base.members, given.seed)
+
+
+def natural(text: str) -> int:
+    """A number from 0 to 2147483647, from a command line."""
+    value = int(text) if text.isdecimal() else -1
+    if not 0 <= value < 2**31:
+        raise argparse.ArgumentTypeError(f"expected a number from 0 to {2**31 - 1}, got {text!r}")
+    return value
+
+
+def positive(text: str) -> int:
+    """A number from 1 on, from a command line."""
+    value = natural(text)
+    if not value:
+        raise argparse.ArgumentTypeError("expected at least 1, got 0")
+    return value
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run with the options of a command line, and return the exit status."""
+    options = parse(arguments)
+    try:
+        digits = data.load(options.seed)
+    except data.MissingScikitLearn as e:
+        print(e, file=sys.stderr)
+        return 1
+    run(options, digits)
+    return 0
+
+
+def run(options: Options, digits: Digits, report: Report | None = None) -> Outcome:
+    """Everything, with a report of it."""
+    started = time.perf_counter()
+    report = report or Report()
+    model, costs = MODELS[options.model], Costs()
+    say_hello(report, options, model, digits)
+    params, score = train(report, costs, options, model, digits)
+    norms = look_at_samples(report, costs, model, params, digits)
+    values = look_at_curvature(report, costs, options, model, params, digits)
+    together, alone = train_ensemble(report, costs, options, model, digits)
+    tell_costs(report, costs)
+    report.line()
+    report.line(
+        f"test accuracy {report.strong(f'{score:.2%}')}, of the ensemble {report.strong(f'{together:.2%}')}; "
+        f"{time.perf_counter() - started:.0f} s in all"
+    )
+    return Outcome(score, together, alone, norms, values, costs)
+
+
+# ------------------------------------------------------------------------------------------------------ the chapters
+def say_hello(report: Report, options: Options, model: Model, digits: Digits) -> None:
+    """What will be trained on what."""
+    shapes = ft.eval_shape(lambda: start(model, options.seed).params)
+    count = sum(int(np.prod(leaf.shape)) for leaf in tree.leaves(shapes))
+    report.line(f"{report.strong('functorch_like')} {ft.__version__} on {ft.devices()[0].platform}: handwritten digits")
+    report.say(
+        f"{len(digits.train_labels)} images of 8x8 pixels to train on, {len(digits.test_labels)} held out; "
+        f"a {model.name} network of {count:,} parameters; seed {options.seed}"
+    )
+
+
+def train(report: Report, costs: Costs, options: Options, model: Model, digits: Digits) -> tuple[Params, float]:
+    """One network: a loss that knows one image, mapped over a batch, differentiated, compiled."""
+    report.title("Training", "jit(value_and_grad(mean(vmap(loss))))")
+    count = len(digits.train_labels)
+    step = costs.compile("training step", compiled_step(model), *step_arguments(model, options.seed, digits))
+    params = start(model, options.seed).params
+    predict = costs.compile("prediction", ft.jit(predictions(model)), params, digits.test_images)
+    with Progress(model.name, options.epochs * steps_per_epoch(count)) as bar:
+        params, history = fit(
+            model,
+            digits,
+            seed=options.seed,
+            epochs=options.epochs,
+            step=step,
+            predict=predict,
+            after_step=lambda done, loss, score: bar.update(done, f"loss {loss:6.4f}  test accuracy {score:6.2%}"),
+        )
+    return params, history.accuracies[-1]
+
+
+def look_at_samples(report: Report, costs: Costs, model: Model, params: Params, digits: Digits) -> np.ndarray:
+    """Which images pull hardest on the trained parameters: one gradient for each image, from one program."""
+    report.title("Per-sample gradients", "vmap(grad(loss), in_axes=(None, 0, 0))")
+    images, labels = digits.train_images, digits.train_labels
+    norms = np.asarray(
+        costs.compile("per-sample gradients", ft.jit(gradient_norms(model)), params, images, labels)(
+            params, images, labels
+        )
+    )
+    report.say("The norm of each training image's own gradient, and how many images have it:")
+    report.histogram(norms)
+    share = np.sort(norms)[::-1][: len(norms) // 100].sum() / norms.sum()
+    report.say(f"The hardest 1% of the images make {share:.0%} of the sum. The hardest of all:")
+    report.line()
+    hardest = np.argsort(-norms, kind="stable")[:4]
+    sure = np.exp(np.asarray(ft.jit(predictions(model))(params, images[hardest])))
+    captions = [
+        (f"a {labels[i]}, p = {p[labels[i]]:.3f}", f"norm {norms[i]:.2g}") for i, p in zip(hardest, sure, strict=True)
+    ]
+    report.images(images[hardest], captions)
+    return norms
+
+
+def look_at_curvature(
+    report: Report, costs: Costs, options: Options, model: Model, params: Params, digits: Digits
+) -> list[float]:
+    """The sharpest direction of the loss, without its Hessian."""
+    report.title("Curvature", "jvp(grad(loss))")
+    arguments = (digits.train_images, digits.train_labels)
+    direction = random_direction(params, options.seed)
+    step = costs.compile(
+        "Hessian times vector", ft.jit(power_step(loss_of_batch(model))), params, direction, *arguments
+    )
+    values = list(curvatures(step, params, *arguments, seed=options.seed))
+    size = sum(leaf.size for leaf in tree.leaves(params))
+    shown = " ".join(f"{v:.4g}" for v in values[:: max(1, len(values) // 6)])
+    report.say(
+        f"The Hessian of the training loss has {size:,}^2 entries. {len(values)} products with a vector find its "
+        f"largest eigenvalue: {shown} ... {values[-1]:.4g}. Plain gradient descent with a rate above "
+        f"{2 / values[-1]:.2g} would leave this minimum."
+    )
+    return values
+
+
+def train_ensemble(
+    report: Report, costs: Costs, options: Options, model: Model, digits: Digits
+) -> tuple[float, list[float]]:
+    """Several networks as one program, from seeds."""
+    report.title("Ensemble", "vmap(training step)")
+    seeds = np.arange(options.seed, options.seed + options.members, dtype=np.int64).astype(np.int32)
+    states = start_all(model, seeds)
+    one = step_arguments(model, options.seed, digits)
+    rows = np.zeros((options.members, BATCH), np.int32)
+    step = costs.compile("ensemble step", ensemble_step(model), states, *one[1:3], rows, one[4])
+    label = f"{options.members} x {model.name}"
+    with Progress(label, options.epochs * steps_per_epoch(len(digits.train_labels))) as bar:
+        params = fit_all(
+            model,
+            digits,
+            seeds,
+            epochs=options.epochs,
+            step=step,
+            after_step=lambda done, losses: bar.update(done, f"mean loss {losses.mean():6.4f}"),
+        )
+    votes = ft.jit(ensemble_predictions(model))(params, digits.test_images)
+    alone = [accuracy(member, digits.test_labels) for member in np.asarray(votes)]
+    together = accuracy(vote(votes), digits.test_labels)
+    report.say(f"alone: {', '.join(f'{a:.2%}' for a in alone)}")
+    report.say(f"together: {together:.2%}, by the mean of their probabilities")
+    return together, alone
+
+
+def tell_costs(report: Report, costs: Costs) -> None:
+    """What each transformation cost."""
+    report.title("Costs", "jit(f).trace(x).lower().compile()")
+    rows = [
+        (
+            c.name,
+            f"{c.operations}",
+            duration(c.trace),
+            duration(c.lower),
+            duration(c.compile) + (" *" if c.from_disk else "  "),
+            duration(c.run),
+            f"{len(c.runs)}",
+        )
+        for c in costs
+    ]
+    report.table(("", "operations", "trace", "lower", "compile  ", "one run", "runs"), rows)
+    cached = sum(c.from_disk for c in costs)
+    report.say(
+        f"* loaded from the cache on disk: {cached} of {len(costs)}"
+        if cached
+        else "Compiled by XLA, and kept on disk: run this again, and compiling takes next to nothing."
+    )
+
+
+def step_arguments(model: Model, seed: int, digits: Digits) -> tuple[Any, ...]:
+    """Arguments as a training step takes them."""
+    rows, rate = np.zeros(BATCH, np.int32), np.zeros((), np.float32)
+    return start(model, seed), digits.train_images, digits.train_labels, rows, rate
