@@ -59,7 +59,11 @@ def _right(function: Any) -> Callable[[Any, Any], Any]:
     fast = function.fast
 
     def method(self: Any, other: Any) -> Any:
-        if type(other) is float and self.aval.dtype is _F32:
+        kind = type(other)
+        if kind is float:
+            if self.aval.dtype is _F32:
+                return fast(other, self)
+        elif kind is int and self.aval.dtype is _F32 and _LOW <= other <= _HIGH:
             return fast(other, self)
         return function(other, self) if is_value(other) else NotImplemented
 

@@ -42,7 +42,7 @@ def to_dlpack(
     """
     arrays.block_until_ready(self)
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):
-        if tuple(dl_device)[0] != _CPU or copy is False:
+        if next(iter(dl_device)) != _CPU or copy is False:
             raise DeviceError(
                 f"an array on {arrays.device_of(self)} is wanted on {dl_device}", fix="move it with ft.device_put"
             )

@@ -14,7 +14,6 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
 
 _DOC = """{summary}
 
@@ -47,7 +46,7 @@ def _row(row: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in P.NUMBERS:
-            x, y = P.align(x, y)
+            x, y = P.align2(x, y)
             a = aval_of(x)
         return bools(x, y) if a.dtype.kind == "b" and bools is not None else row(x, y)
 
@@ -59,7 +58,8 @@ def _inexact(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         a, b = aval_of(x), aval_of(y)
         if a is b and a.dtype.kind in "fc" and type(x) not in P.NUMBERS:
             return row(x, y)
-        return row(*P.align_inexact(x, y))
+        x, y = P.align2(x, y)
+        return row(x, y) if aval_of(x).dtype.kind in "fc" else row(P.to_inexact(x), P.to_inexact(y))
 
     return body
 
@@ -82,23 +82,23 @@ def _real_only(name: str, x: Any) -> None:
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    x, y = P.align(x, y)
+    x, y = P.align2(x, y)
     _real_only("floor_divide", x)
     dtype = aval_of(x).dtype
     if dtypes.is_unsigned(dtype):
         return _no_zero(y, E.div(x, y))
     if dtypes.is_integer(dtype):
         q, r = E.div(x, y), E.rem(x, y)
-        zero = S.full_like(x, 0)
+        zero = P.like(x, 0)
         down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
-        return _no_zero(y, E.select_n(down, q, E.sub(q, S.full_like(q, 1))))
+        return _no_zero(y, E.select_n(down, q, E.sub(q, P.like(q, 1))))
     # As Python: the quotient that goes with the remainder, so that x == q * y + r as well as rounding allows.
-    r, zero = E.rem(x, y), S.full_like(x, 0)
+    r, zero = E.rem(x, y), P.like(x, 0)
     q = E.div(E.sub(x, r), y)
     down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
-    q = E.select_n(down, q, E.sub(q, S.full_like(q, 1)))
+    q = E.select_n(down, q, E.sub(q, P.like(q, 1)))
     low = E.floor(q)
-    q = E.select_n(E.gt(E.sub(q, low), S.full_like(q, 0.5)), low, E.add(low, S.full_like(low, 1)))
+    q = E.select_n(E.gt(E.sub(q, low), P.like(q, 0.5)), low, E.add(low, P.like(low, 1)))
     quotient = E.div(x, y)
     q = E.select_n(E.eq(q, zero), q, E.mul(quotient, zero))  # zero keeps its sign
     return E.select_n(E.eq(y, zero), q, quotient)
@@ -106,26 +106,26 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 def _no_zero(y: Any, out: Any) -> Any:
     """NumPy's integer division by zero gives 0."""
-    return E.select_n(E.eq(y, S.full_like(y, 0)), out, S.full_like(out, 0))
+    return E.select_n(E.eq(y, P.like(y, 0)), out, P.like(out, 0))
 
 
 def _python_rem(x: Any, y: Any) -> Any:
-    r, zero = E.rem(x, y), S.full_like(x, 0)
+    r, zero = E.rem(x, y), P.like(x, 0)
     other = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
     return E.select_n(other, r, E.add(r, y))
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    x, y = P.align(x, y)
+    x, y = P.align2(x, y)
     _real_only("remainder", x)
     r = _python_rem(x, y)
     if dtypes.is_integer(aval_of(x).dtype):
         return _no_zero(y, r)
-    return E.select_n(E.eq(r, S.full_like(r, 0)), r, _copysign_row(S.full_like(r, 0), y))
+    return E.select_n(E.eq(r, P.like(r, 0)), r, _copysign_row(P.like(r, 0), y))
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    x, y = P.align(x, y)
+    x, y = P.align2(x, y)
     _real_only("fmod", x)
     r = E.rem(x, y)
     return _no_zero(y, r) if dtypes.is_integer(aval_of(x).dtype) else r
@@ -135,7 +135,7 @@ def _copysign_row(x: Any, y: Any) -> Any:
     bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
     minus = E.bitcast_convert_type(y, new_dtype=bits)
     size = E.abs(x)
-    return E.select_n(E.lt(minus, S.full_like(minus, 0)), size, E.neg(size))
+    return E.select_n(E.lt(minus, P.like(minus, 0)), size, E.neg(size))
 
 
 floor_divide = _binary(
@@ -177,7 +177,7 @@ def _ordered(row: Any, bools: Any, name: str) -> Any:
 
 def _ignoring_nan(body: Any) -> Any:
     def quiet(x: Any, y: Any) -> Any:
-        x, y = P.align(x, y)
+        x, y = P.align2(x, y)
         if not dtypes.is_float(aval_of(x).dtype):
             return body(x, y)
         return E.select_n(E.ne(x, x), E.select_n(E.ne(y, y), body(x, y), x), y)
@@ -198,12 +198,12 @@ def _hypot(x: Any, y: Any) -> Any:
     _real_only("hypot", x)
     x, y = E.abs(x), E.abs(y)
     big, small = E.max(x, y), E.min(x, y)
-    zero, one = S.full_like(x, 0), S.full_like(x, 1)
+    zero, one = P.like(x, 0), P.like(x, 1)
     usable = E.and_(E.gt(big, zero), E.is_finite(big))
     ratio = E.div(small, E.select_n(usable, one, big))
     length = E.mul(E.select_n(usable, one, big), E.sqrt(E.add(one, E.square(ratio))))
-    endless = E.or_(E.eq(x, S.full_like(x, math.inf)), E.eq(y, S.full_like(y, math.inf)))  # even beside NaN
-    return E.select_n(endless, E.select_n(usable, E.add(x, y), length), S.full_like(x, math.inf))
+    endless = E.or_(E.eq(x, P.like(x, math.inf)), E.eq(y, P.like(y, math.inf)))  # even beside NaN
+    return E.select_n(endless, E.select_n(usable, E.add(x, y), length), P.like(x, math.inf))
 
 
 hypot = _binary("hypot", _hypot, "sqrt(x1**2 + x2**2), without overflow.")
@@ -216,11 +216,11 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
         x, y = P.align_inexact(x, y)
         _real_only("logaddexp", x)
         high = E.max(x, y)
-        gap = E.select_n(E.eq(x, y), E.sub(x, y), S.full_like(x, 0))  # inf - inf would be NaN
+        gap = E.select_n(E.eq(x, y), E.sub(x, y), P.like(x, 0))  # inf - inf would be NaN
         gap = E.neg(E.abs(gap))
         if base == 1:
             return E.add(high, E.log1p(E.exp(gap)))
-        scale = S.full_like(gap, base)
+        scale = P.like(gap, base)
         return E.add(high, E.div(E.log1p(E.exp(E.mul(gap, scale))), scale))
 
     return body
@@ -231,7 +231,7 @@ logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), 
 
 
 def _pow(x: Any, y: Any) -> Any:
-    x, y = P.align(x, y)
+    x, y = P.align2(x, y)
     if aval_of(x).dtype.kind == "b":
         x, y = (P.convert(v, dtypes.default_int()) for v in (x, y))
     return E.pow(x, y)

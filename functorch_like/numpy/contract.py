@@ -75,13 +75,15 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     return _matmul_kernel(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"), *_static(precision, preferred_element_type))
 
 
-_MATRICES = (((1,), (0,)), ((), ()))
+#: Of a matrix on the right, by the number of dimensions on the left.
+_MATRICES = {n: (((n - 1,), (0,)), ((), ())) for n in (1, 2, 3)}
 
 
 def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     x, y = aval_of(a), aval_of(b)
-    if x.ndim == 2 == y.ndim and x.dtype is y.dtype and x.shape[1] == y.shape[0]:
-        return C.dot_general(a, b, dimension_numbers=_MATRICES, precision=precision, preferred_element_type=preferred)
+    if y.ndim == 2 and 0 < x.ndim < 4 and x.dtype is y.dtype and x.shape[-1] == y.shape[0]:
+        numbers = _MATRICES[x.ndim]
+        return C.dot_general(a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred)
     if not x.ndim or not y.ndim:
         raise P.error(ShapeError, f"fnp.matmul of {x!r} and {y!r}: an operand is a scalar", "multiply with * instead")
     inner = -1 if y.ndim == 1 else -2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes
@@ -15,28 +14,25 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.reductions import _dtype, _widened, plain
-from functorch_like.numpy.repeating import scan
 from functorch_like.numpy.shapes import arr, ndim
+from functorch_like.primitives import cumulative as C
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 
 
-def _running(combine: Callable[[Any, Any], Any], name: str) -> Any:
+def _running(row: Any, name: str) -> Any:
     def body(x: Any, axis: Any, dtype: Any, reverse: bool = False) -> Any:
         x = _widened(plain(x), dtype)
         if axis is None:
             x, axis = S.reshape(x, shape=(aval_of(x).size,)), 0
         d = axis_of(axis, aval_of(x).ndim, f"fnp.{name}")
-        if reverse:
-            x = S.rev(x, dimensions=(d,))
-        out = scan(combine, x, d)
-        return S.rev(out, dimensions=(d,)) if reverse else out
+        return row(x, axis=d, reverse=reverse)
 
     body.__name__ = name
     return kernel(static=("axis", "dtype", "reverse"))(body)
 
 
-_cumsum, _cumprod = _running(E.add, "cumsum"), _running(E.mul, "cumprod")
+_cumsum, _cumprod = _running(C.cumsum, "cumsum"), _running(C.cumprod, "cumprod")
 
 
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -51,7 +47,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     >>> fnp.cumsum(fnp.asarray([1, 2, 3])).tolist()
     [1, 3, 6]
     """
-    return _cumsum(a, axis, _dtype(dtype))
+    return _cumsum(*P.numbers(a), axis, _dtype(dtype))
 
 
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
@@ -60,7 +56,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     >>> fnp.cumprod(fnp.asarray([1, 2, 3])).tolist()
     [1, 2, 6]
     """
-    return _cumprod(a, axis, _dtype(dtype))
+    return _cumprod(*P.numbers(a), axis, _dtype(dtype))
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:

@@ -51,8 +51,8 @@ exp2 = _float("exp2", E.exp2, "2 to the power of each element.", extra=_no_compl
 expm1 = _float("expm1", E.expm1, "exp(x) - 1, exact for small x.")
 log = _float("log", E.log, "Natural logarithm; NaN below 0, -inf at 0.")
 log1p = _float("log1p", E.log1p, "log(1 + x), exact for small x.")
-log2 = _float("log2", lambda x: E.div(E.log(x), S.full_like(x, math.log(2))), "Logarithm to base 2.")
-log10 = _float("log10", lambda x: E.div(E.log(x), S.full_like(x, math.log(10))), "Logarithm to base 10.")
+log2 = _float("log2", lambda x: E.div(E.log(x), P.like(x, math.log(2))), "Logarithm to base 2.")
+log10 = _float("log10", lambda x: E.div(E.log(x), P.like(x, math.log(10))), "Logarithm to base 10.")
 sqrt = _float("sqrt", E.sqrt, "Square root; NaN below 0.")
 cbrt = _float("cbrt", E.cbrt, "Cube root, of negative numbers too.", extra=_no_complex)
 sin = _float("sin", E.sin, "Sine of an angle in radians.")
@@ -67,19 +67,19 @@ tanh = _float("tanh", E.tanh, "Hyperbolic tangent.")
 arcsinh = _float("arcsinh", E.asinh, "Inverse hyperbolic sine.")
 arccosh = _float("arccosh", E.acosh, "Inverse hyperbolic cosine; NaN below 1.", at="1.5")
 arctanh = _float("arctanh", E.atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
-deg2rad = _float("deg2rad", lambda x: E.mul(x, S.full_like(x, math.pi / 180)), "Degrees to radians.")
-rad2deg = _float("rad2deg", lambda x: E.mul(x, S.full_like(x, 180 / math.pi)), "Radians to degrees.")
+deg2rad = _float("deg2rad", lambda x: E.mul(x, P.like(x, math.pi / 180)), "Degrees to radians.")
+rad2deg = _float("rad2deg", lambda x: E.mul(x, P.like(x, 180 / math.pi)), "Radians to degrees.")
 
 
 def _sinc(x: Any) -> Any:
     # Near 0 the series, so that derivatives of all orders that matter are right there too.
-    angle = E.mul(x, S.full_like(x, math.pi))
+    angle = E.mul(x, P.like(x, math.pi))
     square = E.square(angle)
-    small = E.lt(E.abs(square), S.full_like(E.abs(square), 1e-4))
-    safe = E.select_n(small, angle, S.full_like(angle, 1))
-    series, coefficient = S.full_like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
+    small = E.lt(E.abs(square), P.like(E.abs(square), 1e-4))
+    safe = E.select_n(small, angle, P.like(angle, 1))
+    series, coefficient = P.like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
     for c in coefficient:
-        series = E.add(E.mul(series, square), S.full_like(angle, c))
+        series = E.add(E.mul(series, square), P.like(angle, c))
     return E.select_n(small, E.div(E.sin(safe), safe), series)
 
 
@@ -157,7 +157,7 @@ def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _trunc(x: Any) -> Any:
-    return E.select_n(E.lt(x, S.full_like(x, 0)), E.floor(x), E.ceil(x))
+    return E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))
 
 
 negative = _same("negative", _negative, "-x.", extra=", or boolean")
@@ -172,7 +172,7 @@ floor = _same("floor", _rounding(E.floor), "The greatest whole number that is no
 ceil = _same("ceil", _rounding(E.ceil), "The least whole number that is not below x.", extra=_no_complex)
 trunc = _same(
     "trunc",
-    _rounding(lambda x: E.select_n(E.lt(x, S.full_like(x, 0)), E.floor(x), E.ceil(x))),
+    _rounding(lambda x: E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))),
     "x without its fraction.",
     extra=_no_complex,
 )
@@ -186,21 +186,21 @@ rint = _same(
 real = _same("real", lambda x: E.real(x) if _kind(x) == "c" else x, "The real part.", at="1 - 2j", gives=", real")
 conjugate = _same("conjugate", lambda x: E.conj(x) if _kind(x) == "c" else x, "The complex conjugate.", at="1 - 2j")
 imag = _same(
-    "imag", lambda x: E.imag(x) if _kind(x) == "c" else S.full_like(x, 0), "The imaginary part, 0 for reals.", at="1 - 2j",
-    gives=", real",
+    "imag", lambda x: E.imag(x) if _kind(x) == "c" else P.like(x, 0), "The imaginary part, 0 for reals.",
+    at="1 - 2j", gives=", real",
 )  # fmt: skip
 
 
 def _reciprocal(x: Any) -> Any:
     x = P.to_inexact(x)
-    return E.div(S.full_like(x, 1), x)
+    return E.div(P.like(x, 1), x)
 
 
 def _angle(z: Any) -> Any:
     if _kind(z) == "c":
         return E.atan2(E.imag(z), E.real(z))
     z = P.to_inexact(z)
-    return E.atan2(S.full_like(z, 0), z)
+    return E.atan2(P.like(z, 0), z)
 
 
 def _isnan(x: Any) -> Any:
@@ -212,7 +212,7 @@ def _isinf(x: Any) -> Any:
         return E.or_(_isinf(E.real(x)), _isinf(E.imag(x)))
     if _kind(x) != "f":
         return S.full(aval_of(x).shape, False, dtypes.bool_)
-    return E.eq(E.abs(x), S.full_like(x, math.inf))
+    return E.eq(E.abs(x), P.like(x, math.inf))
 
 
 def _isfinite(x: Any) -> Any:
@@ -222,15 +222,15 @@ def _isfinite(x: Any) -> Any:
 
 
 def _signed_inf(x: Any, value: float) -> Any:
-    return E.eq(x, S.full_like(x, value)) if _kind(x) == "f" else S.full(aval_of(x).shape, False, dtypes.bool_)
+    return E.eq(x, P.like(x, value)) if _kind(x) == "f" else S.full(aval_of(x).shape, False, dtypes.bool_)
 
 
 def _signbit(x: Any) -> Any:
     if _kind(x) != "f":
-        return E.lt(x, S.full_like(x, 0)) if _kind(x) == "i" else S.full(aval_of(x).shape, False, dtypes.bool_)
+        return E.lt(x, P.like(x, 0)) if _kind(x) == "i" else S.full(aval_of(x).shape, False, dtypes.bool_)
     bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
     pattern = E.bitcast_convert_type(x, new_dtype=bits)
-    return E.lt(pattern, S.full_like(pattern, 0))
+    return E.lt(pattern, P.like(pattern, 0))
 
 
 reciprocal = _same("reciprocal", _reciprocal, "1 / x, in floating point for integers too.")

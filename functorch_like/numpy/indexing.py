@@ -82,7 +82,8 @@ def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     except Mask as e:
         raise P.error(
             ConcretizationError,
-            f"an array of shape {shape} is indexed by a traced mask ({aval_of(e.mask)!r}), so the shape of the result is unknown",
+            f"an array of shape {shape} is indexed by a traced mask ({aval_of(e.mask)!r}), so the "
+            "shape of the result is unknown",
             "keep the shape: fnp.where(mask, x, 0); or fnp.nonzero(mask, size=n) for a known number of indices",
         ) from None
 
@@ -252,8 +253,8 @@ repeating._indexing.append(getitem)
 
 # ------------------------------------------------------------------------------------------------------------- take
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None, unique_indices: bool = False,
-    indices_are_sorted: bool = False, fill_value: Any = None,
+    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
 ) -> Any:  # fmt: skip
     """Elements at positions along an axis.
 

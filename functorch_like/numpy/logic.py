@@ -15,7 +15,6 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
 
 _DOC = """{summary}
 
@@ -55,7 +54,7 @@ def _comparison(row: Callable[[Any, Any], Any], ordered: bool = False) -> Callab
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in P.NUMBERS:
-            x, y = P.align(*_comparable(x, y))
+            x, y = P.align2(*_comparable(x, y))
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
             return _lexical(row, x, y)
@@ -98,7 +97,7 @@ def truth(x: Any) -> Any:
     if aval.dtype == dtypes.bool_:
         return P.convert(x, dtypes.bool_) if type(x) in P.NUMBERS else x
     x = P.convert(x, aval.dtype, aval.weak_type)
-    return E.ne(x, S.full_like(x, 0))
+    return E.ne(x, P.like(x, 0))
 
 
 def _logical(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -136,7 +135,7 @@ def _bits(name: str, x: Any) -> None:
 
 def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = P.align(x, y)
+        x, y = P.align2(x, y)
         _bits(name, x)
         return row(x, y)
 
@@ -145,7 +144,7 @@ def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 def _shift(name: str, row: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = P.align(x, y)
+        x, y = P.align2(x, y)
         _bits(name, x)
         if aval_of(x).dtype == dtypes.bool_:
             x, y = (P.convert(v, dtypes.default_int()) for v in (x, y))

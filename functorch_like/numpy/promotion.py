@@ -8,6 +8,7 @@ little more than its row.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +17,8 @@ import numpy as np
 
 from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
 from functorch_like.boundary import polish
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import FtError, NumberError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.primitives import structure as S
@@ -71,6 +72,15 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
     return S.convert_element_type(x, new_dtype=dtype, weak_type=weak)
+
+
+def like(x: Any, number: Any) -> Any:
+    """One number in the shape, dtype and weakness of another value."""
+    aval = aval_of(x)
+    if not aval.weak_type:
+        return S.full(aval.shape, number, aval.dtype)
+    scalar = host(number, aval.dtype)[()]
+    return S.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=()) if aval.shape else scalar
 
 
 def to_inexact(x: Any) -> Any:
@@ -148,8 +158,46 @@ def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
     return convert(x, dtype, weak)
 
 
+@functools.lru_cache(maxsize=8192)
+def _plan(a: ShapedArray, b: ShapedArray, default: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Dtype, weakness and shape of two operands combined. (What the default dtype is may decide on the dtype.)"""
+    return *dtypes.promote(a, b), broadcast_shapes(a.shape, b.shape)
+
+
+@functools.lru_cache(maxsize=4096)
+def _number_in(x: Any, dtype: np.dtype[Any], kind: type, sign: float) -> np.ndarray[Any, Any]:
+    made = host(x, dtype)
+    made.flags.writeable = False
+    return made
+
+
+def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tuple[int, ...]) -> Any:
+    kind = type(x)
+    if kind in NUMBERS:
+        x = _number_in(x, dtype, kind, 0.0 if kind is complex else math.copysign(1.0, x))
+        x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
+    elif aval.dtype != dtype:
+        x = convert(x, dtype, weak)
+    if aval.shape == shape:
+        return x
+    lead = len(shape) - len(aval.shape)
+    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+
+
+_default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]
+
+
+def align2(x: Any, y: Any) -> tuple[Any, Any]:
+    """As `align`, for two operands and in a hurry."""
+    a, b = argument_aval(x), argument_aval(y)
+    dtype, weak, shape = _plan(a, b, _default.value)
+    return _fit(x, a, dtype, weak, shape), _fit(y, b, dtype, weak, shape)
+
+
 def align(*xs: Any) -> list[Any]:
     """Operands in one dtype and one shape."""
+    if len(xs) == 2:
+        return list(align2(*xs))
     avals = [argument_aval(x) for x in xs]
     dtype, weak = dtypes.promote(*avals)
     shape = broadcast_shapes(*(a.shape for a in avals))
@@ -178,7 +226,13 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
     A float that meets a 64-bit array goes as float64, for a Python float is float32 by itself; an int must fit the
     integer arrays that it meets, and goes as a NumPy scalar where 32 bits do not hold it.
     """
-    if not any(type(x) in NUMBERS or isinstance(x, np.integer) for x in xs):
+    plain = True
+    for x in xs:
+        if type(x) in NUMBERS or isinstance(x, np.integer):
+            plain = False
+        elif not is_value(x) and x is not None:
+            aval_of(x)  # raises: a list would reach the kernel as a tree of numbers
+    if plain:
         return xs
     wide, integer = False, None
     for x in xs:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import aval_of
+from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
@@ -83,6 +83,20 @@ _min = _fold(
 )
 
 
+def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+    """Tracers straight to the body, everything else through C++."""
+    axis = tuple(axis) if type(axis) is list else axis
+    dtype = None if dtype is None else dtypes.as_dtype(dtype)
+    if type(a) is not ArrayImpl:
+        if isinstance(a, Tracer):
+            fold = fold.inline
+        else:
+            (a,) = P.numbers(a)
+    if initial is None and where is None:
+        return fold(a, axis, dtype, bool(keepdims))
+    return fold(a, axis, dtype, bool(keepdims), initial, where)
+
+
 def _dtype(dtype: Any) -> Any:
     return None if dtype is None else dtypes.as_dtype(dtype)
 
@@ -113,9 +127,7 @@ def sum(
     >>> fnp.sum(fnp.ones((2, 3)), axis=0).tolist()
     [2.0, 2.0, 2.0]
     """
-    if initial is None and where is None:
-        return _sum(a, hashable(axis), _dtype(dtype), bool(keepdims))
-    return _sum(a, hashable(axis), _dtype(dtype), bool(keepdims), initial, where)
+    return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
 
 def prod(
@@ -132,7 +144,7 @@ def prod(
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
     6.0
     """
-    return _prod(a, hashable(axis), _dtype(dtype), bool(keepdims), initial, where)
+    return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
 
 def max(
@@ -155,7 +167,7 @@ def max(
     >>> fnp.max(fnp.asarray([[1, 5], [7, 3]]), axis=1).tolist()
     [5, 7]
     """
-    return _max(a, hashable(axis), None, bool(keepdims), initial, where)
+    return _run(_max, a, axis, None, keepdims, initial, where)
 
 
 def min(
@@ -166,7 +178,7 @@ def min(
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
     1
     """
-    return _min(a, hashable(axis), None, bool(keepdims), initial, where)
+    return _run(_min, a, axis, None, keepdims, initial, where)
 
 
 amax, amin = max, min
@@ -194,7 +206,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     >>> bool(fnp.all(fnp.asarray([1, 0])))
     False
     """
-    return _all(a, hashable(axis), bool(keepdims), where)
+    return _all(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
 def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
@@ -203,7 +215,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     >>> bool(fnp.any(fnp.asarray([1, 0])))
     True
     """
-    return _any(a, hashable(axis), bool(keepdims), where)
+    return _any(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
 def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -212,7 +224,7 @@ def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
     >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
     2
     """
-    return _count(a, hashable(axis), bool(keepdims))
+    return _count(*P.numbers(a), hashable(axis), bool(keepdims))
 
 
 @kernel(static=("axis", "keepdims"))
@@ -220,7 +232,7 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
     return _sum.inline(truth(a), axis, None, keepdims)
 
 
-# ------------------------------------------------------------------------------------------------------ where extremes are
+# ------------------------------------------------------------------------------------------------ where extremes are
 def _arg(row: Any, name: str) -> Any:
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = plain(x)
@@ -255,7 +267,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
     >>> int(fnp.argmax(fnp.asarray([1, 5, 5])))
     1
     """
-    return _argmax(a, axis, bool(keepdims))
+    return _argmax(*P.numbers(a), axis, bool(keepdims))
 
 
 def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
@@ -264,7 +276,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
     >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
     1
     """
-    return _argmin(a, axis, bool(keepdims))
+    return _argmin(*P.numbers(a), axis, bool(keepdims))
 
 
 def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
@@ -273,7 +285,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
     2
     """
-    return _ptp(a, hashable(axis), bool(keepdims))
+    return _ptp(*P.numbers(a), hashable(axis), bool(keepdims))
 
 
 @kernel(static=("axis", "keepdims"))

@@ -17,6 +17,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.cumulative import cumsum
 
 
 def tile(A: Any, reps: Any) -> Any:
@@ -96,7 +97,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
 
 def _repeat_traced(a: Any, repeats: Any, d: int, total: int) -> Any:
     n = aval_of(a).shape[d]
-    ends = scan(E.add, P.broadcast(repeats, (n,)), 0)
+    ends = cumsum(P.broadcast(repeats, (n,)), axis=0, reverse=False)
     index = S.iota(dtype=aval_of(ends).dtype, shape=(total, n), dimension=0)
     after = E.ge(index, P.broadcast(ends, (total, n)))
     places = S.reduce_sum(S.convert_element_type(after, new_dtype=np.dtype("int32")), axes=(1,))
@@ -219,48 +220,9 @@ def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
 def _pad_constant(a: Any, values: Any, widths: Any) -> Any:
     dtype = aval_of(a).dtype
     for d, ((lo, hi), (low, high)) in enumerate(zip(widths, values, strict=True)):
-        config = lambda x, y, d=d: tuple((x, y, 0) if k == d else (0, 0, 0) for k in range(ndim(a)))
+        config = lambda x, y, d=d: tuple((x, y, 0) if k == d else (0, 0, 0) for k in range(len(widths)))
         if lo:
             a = S.pad(a, P.convert(low, dtype), padding_config=config(lo, 0))
         if hi:
             a = S.pad(a, P.convert(high, dtype), padding_config=config(0, hi))
     return a
-
-
-# --------------------------------------------------------------------------------------------------------------- scans
-def scan(combine: Any, x: Any, d: int) -> Any:
-    """Running combinations along a dimension, by pairs: twice the operations, but only log2(n) steps."""
-    n = aval_of(x).shape[d]
-    if n < 2:
-        return x
-    step = lambda a, b: _strided(x, d, a, b, 2)
-    pairs = scan(combine, combine(step(0, n - 1), step(1, n)), d)  # results at 1, 3, 5, ...
-    later = _strided(x, d, 2, n, 2)
-    if n % 2 == 0:
-        even = combine(_strided(pairs, d, 0, n // 2 - 1, 1), later) if n > 2 else later
-    else:
-        even = combine(pairs, later)
-    even = S.concatenate(_strided(x, d, 0, 1, 1), even, dimension=d)  # results at 0, 2, 4, ...
-    return _interleave(even, pairs, d)
-
-
-def _strided(x: Any, d: int, start: int, stop: int, step: int) -> Any:
-    shape = aval_of(x).shape
-    start = min(start, stop)
-    low = tuple(start if k == d else 0 for k in range(len(shape)))
-    high = tuple(stop if k == d else n for k, n in enumerate(shape))
-    return S.slice(
-        x, start_indices=low, limit_indices=high, strides=tuple(step if k == d else 1 for k in range(len(shape)))
-    )
-
-
-def _interleave(even: Any, odd: Any, d: int) -> Any:
-    shape = aval_of(even).shape
-    n, m = shape[d], aval_of(odd).shape[d]
-    if n > m:
-        zero = np.zeros((), aval_of(odd).dtype)
-        odd = S.pad(odd, zero, padding_config=tuple((0, 1 if k == d else 0, 0) for k in range(len(shape))))
-    wide = (*shape[: d + 1], 1, *shape[d + 1 :])
-    both = S.concatenate(S.reshape(even, shape=wide), S.reshape(odd, shape=wide), dimension=d + 1)
-    flat = S.reshape(both, shape=(*shape[:d], 2 * n, *shape[d + 1 :]))
-    return flat if n == m else _strided(flat, d, 0, n + m, 1)

@@ -11,7 +11,6 @@ from functorch_like.errors import DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
 
 
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:
@@ -40,15 +39,15 @@ def _round(a: Any, decimals: int) -> Any:
     if dtypes.is_integer(aval.dtype):
         if decimals >= 0:
             return a
-        unit = S.full_like(a, 10**-decimals) if 10**-decimals <= P.bounds(aval.dtype)[1] else None
+        unit = P.like(a, 10**-decimals) if 10**-decimals <= P.bounds(aval.dtype)[1] else None
         if unit is None:
-            return S.full_like(a, 0)
+            return P.like(a, 0)
         rest = E.rem(a, unit)  # towards zero; then to the nearest multiple, halves to the even one
         low, size = E.sub(a, rest), E.abs(rest)
-        odd = E.ne(E.rem(E.div(low, unit), S.full_like(a, 2)), S.full_like(a, 0))
+        odd = E.ne(E.rem(E.div(low, unit), P.like(a, 2)), P.like(a, 0))
         double = E.sub(unit, size)
         up = E.or_(E.gt(size, double), E.and_(E.eq(size, double), odd))
-        step = E.select_n(E.lt(rest, S.full_like(a, 0)), unit, E.neg(unit)) if dtypes.is_signed(aval.dtype) else unit
+        step = E.select_n(E.lt(rest, P.like(a, 0)), unit, E.neg(unit)) if dtypes.is_signed(aval.dtype) else unit
         return E.select_n(up, low, E.add(low, step))
     if aval.dtype.kind == "c":
         return E.complex(_round.inline(E.real(a), decimals), _round.inline(E.imag(a), decimals))
@@ -57,7 +56,7 @@ def _round(a: Any, decimals: int) -> Any:
         return whole(a)
     small = aval.dtype.itemsize < 4
     x = P.convert(a, dtypes.float32) if small else a
-    scale = S.full_like(x, 10.0 ** abs(decimals))
+    scale = P.like(x, 10.0 ** abs(decimals))
     out = E.div(whole(E.mul(x, scale)), scale) if decimals > 0 else E.mul(whole(E.div(x, scale)), scale)
     out = E.select_n(E.is_finite(out), x, out)  # too large to have decimals, or infinite
     return P.convert(out, aval.dtype, aval.weak_type)

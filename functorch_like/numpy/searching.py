@@ -14,12 +14,12 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy import selection
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.cumulative import scan
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import sorting
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.cumulative import cumsum
 
 
 def sort(
@@ -198,7 +198,7 @@ def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     if not shape:
         raise P.error(ArgumentError, "fnp.nonzero of a scalar", "use fnp.atleast_1d first")
     flat = S.reshape(truth(a), shape=(aval_of(a).size,))
-    count = scan(E.add, P.convert(flat, index), 0)
+    count = cumsum(P.convert(flat, index), axis=0, reverse=False)
     wanted = S.iota(dtype=index, shape=(size,), dimension=0)
     # The k-th one is where the count of true elements first exceeds k.
     places = _searchsorted.inline(count, wanted, "right")

@@ -157,5 +157,5 @@ def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     high = fill(np.asarray(info.max) if posinf is None else posinf)
     low = fill(np.asarray(info.min) if neginf is None else neginf)
     x = E.select_n(E.ne(x, x), x, fill(nan))
-    x = E.select_n(E.eq(x, S.full_like(x, np.inf)), x, high)
-    return E.select_n(E.eq(x, S.full_like(x, -np.inf)), x, low)
+    x = E.select_n(E.eq(x, P.like(x, np.inf)), x, high)
+    return E.select_n(E.eq(x, P.like(x, -np.inf)), x, low)

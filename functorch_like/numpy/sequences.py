@@ -70,8 +70,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0,
-    *, device: Any = None,
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
 ) -> Any:  # fmt: skip
     """Numbers at equal distances.
 
@@ -96,6 +96,8 @@ def linspace(
         raise P.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
     wanted = P.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
+    if wanted in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
+        start, stop = (np.asarray(v, wanted)[()] if type(v) in P.NUMBERS else v for v in (start, stop))
     out = _linspace(*P.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted)
     out = out if device is None else xla.device_put(out, xla.find_device(device))
     if not retstep:

@@ -11,6 +11,7 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray
@@ -28,7 +29,7 @@ def arr(x: Any, what: str) -> Any:
     return asarray(x)
 
 
-# --------------------------------------------------------------------------------------------------------------- reshape
+# ------------------------------------------------------------------------------------------------------------- reshape
 def shape(a: Any) -> tuple[int, ...]:
     """The shape of an array.
 
@@ -57,8 +58,14 @@ def size(a: Any, axis: int | None = None) -> int:
     return math.prod(sizes) if axis is None else sizes[axis_of(axis, len(sizes), "fnp.size")]
 
 
+#: Shapes that were found to fit an aval.
+_KNOWN: set[Any] = set()
+
+
 def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
     """The shape that a reshape asks for, with -1 worked out."""
+    if type(given) is tuple and (given, aval) in _KNOWN:
+        return given
     try:
         sizes = [operator.index(n) for n in ((given,) if not isinstance(given, (list, tuple)) else given)]
     except TypeError:
@@ -86,6 +93,9 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
             f"{aval!r} has {aval.size} elements, which cannot be reshaped to {tuple(sizes)}",
             "the sizes must have the same product; -1 stands for whatever is left",
         )
+    if len(_KNOWN) > 4096:
+        _KNOWN.clear()
+    _KNOWN.add((tuple(sizes), aval))
     return tuple(sizes)
 
 
@@ -104,6 +114,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     >>> fnp.reshape(fnp.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if type(a) is ArrayImpl and order == "C":
+        return _reshape_kernel(a, new_shape(shape, a.aval))
     a = arr(a, "fnp.reshape")
     aval = aval_of(a)
     sizes = new_shape(shape, aval)
@@ -113,6 +125,11 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     if order not in ("C", "A", "K"):
         raise P.error(ArgumentError, f"order={order!r}", "use 'C' or 'F'")
     return a if sizes == aval.shape and not isinstance(a, np.ndarray) else S.reshape(a, shape=sizes)
+
+
+@kernel(static=("shape",))
+def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
+    return a if shape == aval_of(a).shape else S.reshape(a, shape=shape)
 
 
 def ravel(a: Any, order: str = "C") -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like import dtypes
-from functorch_like.core import aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
@@ -38,7 +38,8 @@ def mean(
     >>> float(fnp.mean(fnp.asarray([1.0, 2.0, 6.0])))
     3.0
     """
-    return _mean(a, hashable(axis), N._dtype(dtype), bool(keepdims), where)
+    call = _mean.inline if isinstance(a, Tracer) else _mean
+    return call(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), where)
 
 
 @kernel(static=_STATIC)
@@ -64,8 +65,8 @@ def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None,
-    correction: int | float | None = None,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: Any = None, correction: int | float | None = None,
 ) -> Any:  # fmt: skip
     """Variance over axes: the mean of |a - mean(a)|**2.
 
@@ -82,7 +83,14 @@ def var(
     >>> float(fnp.var(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    return _var(a, hashable(axis), N._dtype(dtype), bool(keepdims), ddof if correction is None else correction, where)
+    return _var(
+        *P.numbers(a),
+        hashable(axis),
+        N._dtype(dtype),
+        bool(keepdims),
+        ddof if correction is None else correction,
+        where,
+    )
 
 
 @kernel(static=(*_STATIC, "ddof"))
@@ -101,15 +109,22 @@ def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
 
 
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *, where: Any = None,
-    correction: int | float | None = None,
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
+    where: Any = None, correction: int | float | None = None,
 ) -> Any:  # fmt: skip
     """Standard deviation over axes: the square root of `var`, with the same arguments.
 
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    return _std(a, hashable(axis), N._dtype(dtype), bool(keepdims), ddof if correction is None else correction, where)
+    return _std(
+        *P.numbers(a),
+        hashable(axis),
+        N._dtype(dtype),
+        bool(keepdims),
+        ddof if correction is None else correction,
+        where,
+    )
 
 
 @kernel(static=(*_STATIC, "ddof"))
