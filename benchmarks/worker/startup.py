@@ -39,9 +39,10 @@ print(time.perf_counter() - begin)
 
 def in_new_process(program: str, **environment: str) -> float:
     """The number that a program prints last, run by this side's interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=os.environ | environment, capture_output=True, text=True, check=False
-    )
+    # pip compiles what it installs; a checkout installed in place may only now get its bytecode, and must be let.
+    variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | environment
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return float(done.stdout.split()[-1])
