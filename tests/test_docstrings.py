@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 # What an example may use without importing it, as its reader does.
-KNOWN = {"ft": "functorch_like", "fnp": "functorch_like.numpy", "lax": "functorch_like.lax", "np": "numpy"}
+KNOWN = {
+    "ft": "functorch_like", "fnp": "functorch_like.numpy", "lax": "functorch_like.lax", "nn": "functorch_like.nn",
+    "random": "functorch_like.random", "np": "numpy",
+}  # fmt: skip
 # Two of these stand outside functorch_like's own folder in a source tree, so each is walked by itself.
 PACKAGES = ("functorch_like", "functorch_like.backends", "functorch_like.primitives")
 

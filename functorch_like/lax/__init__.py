@@ -13,16 +13,16 @@ from functorch_like.lax.creation import broadcasted_iota, full, full_like, iota,
 from functorch_like.lax.elementwise import (
     RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or,
     bitwise_xor, cbrt, ceil, clz, complex, conj, cos, cosh, digamma, div, eq, erf, erf_inv, erfc, exp, exp2, expm1,
-    floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p, logistic, lt, max, min, mul, ne, neg, nextafter,
-    polygamma, population_count, pow, real, reciprocal, reduce_precision, rem, round, rsqrt, shift_left,
-    shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh,
+    floor, ge, gt, imag, integer_pow, is_finite, le, lgamma, log, log1p, logistic, lt, max, min, mul, ne, neg,
+    nextafter, polygamma, population_count, pow, real, reciprocal, reduce_precision, rem, round, rsqrt,
+    shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh,
 )
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
 )
 from functorch_like.lax.reductions import (
-    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_sum, reduce_window, sort,
-    sort_key_val,
+    argmax, argmin, cummax, cummin, cumprod, cumsum, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod,
+    reduce_sum, reduce_window, sort, sort_key_val,
 )
 from functorch_like.lax.selection import clamp, select, select_n
 from functorch_like.lax.shapes import (

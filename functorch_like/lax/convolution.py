@@ -145,7 +145,7 @@ def conv_general_dilated(
             f"strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
             f"give {n} of each",
         )
-    if isinstance(padding, str) and padding.upper() != "VALID" and set(stretch) > {1}:
+    if isinstance(padding, str) and padding.upper() != "VALID" and any(d != 1 for d in stretch):
         raise error(
             ArgumentError, f"padding={padding!r} has no meaning with lhs_dilation={stretch}", "give pairs (low, high)"
         )

@@ -3,9 +3,11 @@
 A key is an array of two uint32, made by `key(seed)`. Functions of a key always give the same; for new numbers, make
 new keys with `split` or `fold_in`, and use each once.
 
->>> first, second = split(key(0))
->>> bool((normal(first, (3,)) == normal(first, (3,))).all()), bool((normal(first, (3,)) == normal(second, (3,))).any())
-(True, False)
+>>> first, second = random.split(random.key(0))
+>>> bool((random.normal(first, (3,)) == random.normal(first, (3,))).all())
+True
+>>> bool((random.normal(first, (3,)) == random.normal(second, (3,))).any())
+False
 """
 
 # ruff: noqa: F401, I001

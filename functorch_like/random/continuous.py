@@ -117,7 +117,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
         DtypeError: for what is no key, or no dtype of floats.
         ShapeError: for an array of keys, or bounds that do not fit the shape.
 
-    >>> x = uniform(key(0), (1000,), minval=2, maxval=3)
+    >>> x = random.uniform(random.key(0), (1000,), minval=2, maxval=3)
     >>> bool((x >= 2).all() & (x < 3).all())
     True
     """
@@ -155,7 +155,7 @@ _DOC = """{summary}
         DtypeError: for what is no key, or no dtype of floats.
         ShapeError: for an array of keys; map over them with vmap.
 
-    >>> {name}(key(0), (2, 3)).shape
+    >>> random.{name}(random.key(0), (2, 3)).shape
     (2, 3)
     """
 
@@ -224,7 +224,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
         DtypeError: for what is no key, or no dtype of floats.
         ShapeError: for bounds that do not fit the shape.
 
-    >>> x = truncated_normal(key(0), -1.0, 2.0, (1000,))
+    >>> x = random.truncated_normal(random.key(0), -1.0, 2.0, (1000,))
     >>> bool((x >= -1).all() & (x <= 2).all())
     True
     """

@@ -34,7 +34,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
         DtypeError: for what is no key, or a p that is not of floats.
         ShapeError: where p does not broadcast to the shape.
 
-    >>> bernoulli(key(0), 1.0, (3,)).tolist()
+    >>> random.bernoulli(random.key(0), 1.0, (3,)).tolist()
     [True, True, True]
     """
     what = "random.bernoulli"
@@ -62,7 +62,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     Raises:
         DtypeError: for what is no key, or a dtype that cannot hold -1.
 
-    >>> set(rademacher(key(0), (100,)).tolist()) == {-1, 1}
+    >>> set(random.rademacher(random.key(0), (100,)).tolist()) == {-1, 1}
     True
     """
     wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
@@ -94,7 +94,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
         NumberError: for an int that the dtype does not hold (maxval may be one more than it holds).
         ShapeError: where bounds do not broadcast to the shape.
 
-    >>> x = randint(key(0), (1000,), -3, 3)
+    >>> x = random.randint(random.key(0), (1000,), -3, 3)
     >>> x.min().item(), x.max().item()
     (-3, 2)
     """
@@ -199,7 +199,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
         DtypeError: for what is no key, or logits that are not of floats.
         ShapeError: where axis is empty or not there, or the shape does not end with that of the logits.
 
-    >>> categorical(key(0), np.array([-np.inf, 0.0]), shape=(3,)).tolist()
+    >>> random.categorical(random.key(0), np.array([-np.inf, 0.0]), shape=(3,)).tolist()
     [1, 1, 1]
     """
     what = "random.categorical"

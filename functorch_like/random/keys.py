@@ -47,7 +47,7 @@ def key(seed: Any) -> Any:
         DtypeError: for a seed that is no integer.
         ShapeError: for an array of seeds; use vmap.
 
-    >>> key(7).tolist()
+    >>> random.key(7).tolist()
     [0, 7]
     """
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
@@ -82,7 +82,7 @@ def _words(x: Any) -> tuple[Any, Any]:
 def key_data(keys: Any) -> Any:
     """The words of a key: the key itself.
 
-    >>> key_data(key(7)).dtype.name
+    >>> random.key_data(random.key(7)).dtype.name
     'uint32'
     """
     return keys
@@ -121,8 +121,8 @@ def split(key: Any, num: Any = 2) -> Any:
         DtypeError: for what is no key.
         ShapeError: for an array of keys.
 
-    >>> first, second = split(key(0))
-    >>> split(key(0), (2, 3)).shape
+    >>> first, second = random.split(random.key(0))
+    >>> random.split(random.key(0), (2, 3)).shape
     (2, 3, 2)
     """
     return _split(check_key(key, "random.split"), shape=shape_of(num, "random.split"))
@@ -149,7 +149,7 @@ def fold_in(key: Any, data: Any) -> Any:
         ShapeError: for an array of keys or of integers.
         NumberError: for a Python int of more than 64 bits.
 
-    >>> bool((fold_in(key(0), 1) == fold_in(key(0), 2)).all())
+    >>> bool((random.fold_in(random.key(0), 1) == random.fold_in(random.key(0), 2)).all())
     False
     """
     check_key(key, "random.fold_in")
@@ -186,7 +186,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = "uint32") -> Any:
     Raises:
         DtypeError: for another dtype, or what is no key.
 
-    >>> bits(key(0), 3).shape
+    >>> random.bits(random.key(0), 3).shape
     (3,)
     """
     wanted = dtypes.as_dtype(dtype)

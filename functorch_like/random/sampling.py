@@ -14,6 +14,7 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.cumulative import cummax, cumsum
 from functorch_like.primitives.indexing import along, gather
 from functorch_like.primitives.indices import GatherDimensionNumbers
 from functorch_like.primitives.sorting import sort
@@ -61,7 +62,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
         DtypeError: for what is no key.
         ShapeError: where there is no such dimension.
 
-    >>> sorted(permutation(key(0), 4).tolist())
+    >>> sorted(random.permutation(random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
     check_key(key, "random.permutation")
@@ -109,7 +110,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
         ShapeError: where p does not fit, or there is no such dimension.
         ArgumentError: where there is nothing to choose from, or not enough without replacement.
 
-    >>> choice(key(0), np.array([5, 7]), (3,), p=np.array([0.0, 1.0])).tolist()
+    >>> random.choice(random.key(0), np.array([5, 7]), (3,), p=np.array([0.0, 1.0])).tolist()
     [7, 7, 7]
     """
     what = "random.choice"
@@ -150,7 +151,7 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
         dtype = F64 if aval_of(p).dtype == F64 else F32
         p = P.convert(p, dtype)
         if replace:
-            return _inverse(unit(key, shape, dtype), _cumulative(p, n), shape, n)
+            return _inverse(unit(key, shape, dtype), _cumulative(p), shape, n)
         # The first of the greatest log(p) + Gumbel numbers, as if they were drawn one after the other.
         noisy = E.neg(E.add(gumbel.raw(key, (n,), dtype), E.log(p)))
         _, order = sort(
@@ -159,20 +160,10 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
     return S.reshape(S.slice(order, start_indices=(0,), limit_indices=(drawn,), strides=None), shape=shape)
 
 
-def _scan(x: Any, n: int, combine: Any, start: float) -> Any:
-    """Running folds, by doubling the reach."""
-    reach = 1
-    while reach < n:
-        x = combine(x, S.pad(x, S.full((), start, aval_of(x).dtype), padding_config=((reach, -reach, 0),)))
-        reach *= 2
-    return x
-
-
-def _cumulative(p: Any, n: int) -> Any:
+def _cumulative(p: Any) -> Any:
     """Running sums that do not decrease, and that stay exactly where they are over zeros."""
-    sums = _scan(p, n, E.add, 0.0)
-    zeros = S.full_like(p, 0)
-    return _scan(E.select_n(E.gt(p, zeros), zeros, sums), n, E.max, 0.0)
+    sums, zeros = cumsum(p, axis=0, reverse=False), S.full_like(p, 0)
+    return cummax(E.select_n(E.gt(p, zeros), zeros, sums), axis=0, reverse=False)
 
 
 def _inverse(u: Any, cumulative: Any, shape: tuple[int, ...], n: int) -> Any:
