@@ -1,0 +1,52 @@
+"""What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
+
+import numpy as np
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.backends.xla import counters
+
+X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+
+
+def test_the_stages_can_be_looked_at():
+    def loss(w, x):
+        return fnp.sum(fnp.tanh(x @ w))
+
+    w = np.ones((3, 2), np.float32)
+    traced = ft.jit(loss).trace(w, X)
+    assert "tanh" in str(traced.jaxpr) and "dot_general" in str(traced)
+    assert traced.out_info == ft.ShapeDtypeStruct((), "float32")
+    lowered = traced.lower()
+    assert "stablehlo.tanh" in lowered.as_text()
+    compiled = lowered.compile()
+    assert "tanh" in compiled.as_text() or "fusion" in compiled.as_text()
+    np.testing.assert_allclose(compiled(w, X), np.tanh(X @ w).sum(), atol=1e-5)
+    assert compiled.cost_analysis()["flops"] > 0
+    assert compiled.memory_analysis() is not None
+    assert lowered.cost_analysis()["flops"] > 0
+
+
+def test_stages_take_shapes_instead_of_arrays():
+    f = ft.jit(lambda p: {"y": p["w"] @ p["x"]})
+    like = {"w": ft.ShapeDtypeStruct((2, 3), "float32"), "x": ft.ShapeDtypeStruct((3,), "float32")}
+    before = counters.snapshot()
+    assert f.eval_shape(like) == {"y": ft.ShapeDtypeStruct((2,), "float32")}
+    assert "compiles" not in counters.since(before)
+    compiled = f.lower(like).compile()
+    np.testing.assert_allclose(compiled({"w": X, "x": X[0]})["y"], X @ X[0], rtol=1e-5)
+
+
+def test_stages_with_static_arguments():
+    f = ft.jit(lambda x, n: x * n, static_argnums=1)
+    np.testing.assert_array_equal(f.lower(X, 3).compile()(X, 3), X * 3)
+    assert f.trace(X, 3).out_info.shape == (2, 3)
+
+
+def test_user_lines_are_in_the_lowered_module():
+    def loss(x):
+        return fnp.sin(x) * 2  # here
+
+    text = str(ft.jit(loss).trace(X))
+    line = loss.__code__.co_firstlineno + 1
+    assert f"test_stages.py:{line}" in text
