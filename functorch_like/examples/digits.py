@@ -32,12 +32,16 @@ from functorch_like.examples.training import (
     steps_per_epoch,
 )
 
+#: Passes over the images until a network has learnt what it can, and with `--quick`.
+EPOCHS = {"conv": 15, "mlp": 40}
+QUICK_EPOCHS = {"conv": 6, "mlp": 15}
+
 
 class Options(NamedTuple):
     """What the command line decides."""
 
     model: str = "conv"
-    epochs: int = 15
+    epochs: int = EPOCHS["conv"]
     members: int = 5
     seed: int = 0
 
@@ -63,15 +67,20 @@ def parse(arguments: Sequence[str] | None = None) -> Options:
         "A second run is faster, as compiled programs are kept on disk.",
     )
     parser.add_argument("--model", choices=tuple(MODELS), default=default.model, help="the network (default: conv)")
-    parser.add_argument("--epochs", type=positive, help=f"passes over the images (default: {default.epochs})")
+    parser.add_argument(
+        "--epochs",
+        type=positive,
+        help=f"passes over the images (default: {EPOCHS['conv']}, of the mlp {EPOCHS['mlp']})",
+    )
     parser.add_argument("--members", type=positive, help=f"networks in the ensemble (default: {default.members})")
     parser.add_argument(
         "--seed", type=natural, default=default.seed, help="of the split, the parameters and the shuffling (default: 0)"
     )
     parser.add_argument("--quick", action="store_true", help="fewer epochs and members, unless these are given too")
     given = parser.parse_args(arguments)
-    base = Options(epochs=6, members=2) if given.quick else default
-    return Options(given.model, given.epochs or base.epochs, given.members or base.members, given.seed)
+    epochs = (QUICK_EPOCHS if given.quick else EPOCHS)[given.model]
+    members = 2 if given.quick else default.members
+    return Options(given.model, given.epochs or epochs, given.members or members, given.seed)
 
 
 def natural(text: str) -> int:
@@ -129,7 +138,7 @@ def say_hello(report: Report, options: Options, model: Model, digits: Digits) ->
     report.line(f"{report.strong('functorch_like')} {ft.__version__} on {ft.devices()[0].platform}: handwritten digits")
     report.say(
         f"{len(digits.train_labels)} images of 8x8 pixels to train on, {len(digits.test_labels)} held out; "
-        f"a {model.name} network of {count:,} parameters; seed {options.seed}"
+        f"a network of {count:,} parameters ({model.name}); seed {options.seed}"
     )
 
 
@@ -140,7 +149,12 @@ def train(report: Report, costs: Costs, options: Options, model: Model, digits: 
     step = costs.compile("training step", compiled_step(model), *step_arguments(model, options.seed, digits))
     params = start(model, options.seed).params
     predict = costs.compile("prediction", ft.jit(predictions(model)), params, digits.test_images)
+
     with Progress(model.name, options.epochs * steps_per_epoch(count)) as bar:
+
+        def after_step(done: int, loss: float, score: float | None) -> None:
+            bar.update(done, f"loss {loss:6.4f}" + ("" if score is None else f"  test accuracy {score:6.2%}"))
+
         params, history = fit(
             model,
             digits,
@@ -148,7 +162,7 @@ def train(report: Report, costs: Costs, options: Options, model: Model, digits: 
             epochs=options.epochs,
             step=step,
             predict=predict,
-            after_step=lambda done, loss, score: bar.update(done, f"loss {loss:6.4f}  test accuracy {score:6.2%}"),
+            after_step=after_step,
         )
     return params, history.accuracies[-1]
 

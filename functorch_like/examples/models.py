@@ -73,7 +73,7 @@ def apply_conv(params: Params, image: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------- mlp
-def init_mlp(key: Any, hidden: tuple[int, int] = (128, 64)) -> Params:
+def init_mlp(key: Any, hidden: tuple[int, int] = (256, 128)) -> Params:
     """Parameters of three dense layers."""
     first, second, third = random.split(key, 3)
     return {

@@ -129,7 +129,7 @@ def fit(
     epochs: int = 20,
     step: Any = None,
     predict: Any = None,
-    after_step: Callable[[int, float, float], None] | None = None,
+    after_step: Callable[[int, float, float | None], None] | None = None,
 ) -> tuple[Params, History]:
     """Train a network from a seed.
 
@@ -140,7 +140,7 @@ def fit(
         epochs: how many times to see every image.
         step: `compiled_step(model)`, where the caller has it already.
         predict: likewise, `predictions(model)` jitted.
-        after_step: called after each step with how many are done, the loss, and the latest test accuracy.
+        after_step: called after each step with how many are done, the loss, and the latest test accuracy, if any.
 
     Returns:
         The parameters and the history.
@@ -151,13 +151,11 @@ def fit(
     state = start(model, seed)
     history = History([], [])
     per_epoch = steps_per_epoch(len(digits.train_labels))
-    score = float("nan")
     for done, (rows, rate) in enumerate(schedule(seed, len(digits.train_labels), epochs), 1):
         state, loss = step(state, images, labels, rows, rate)
         history.losses.append(float(loss))
         if done % per_epoch == 0:
-            score = accuracy(predict(state.params, digits.test_images), digits.test_labels)
-            history.accuracies.append(score)
+            history.accuracies.append(accuracy(predict(state.params, digits.test_images), digits.test_labels))
         if after_step is not None:
-            after_step(done, history.losses[-1], score)
+            after_step(done, history.losses[-1], history.accuracies[-1] if history.accuracies else None)
     return state.params, history

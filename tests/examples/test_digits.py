@@ -71,6 +71,8 @@ def test_everything_is_decided_by_the_seed(digits):
     [
         ([], Options()),
         (["--quick"], Options(epochs=6, members=2)),
+        (["--model", "mlp"], Options("mlp", 40)),
+        (["--quick", "--model", "mlp"], Options("mlp", 15, 2)),
         (["--quick", "--epochs", "7", "--model", "mlp"], Options("mlp", 7, 2)),
         (["--members", "3", "--seed", "9"], Options(members=3, seed=9)),
     ],
