@@ -193,7 +193,7 @@ _METHODS: dict[str, Any] = {
     "sum": fnp.sum, "prod": fnp.prod, "mean": fnp.mean, "std": fnp.std, "var": fnp.var, "max": fnp.max, "min": fnp.min,
     "argmax": fnp.argmax, "argmin": fnp.argmin, "all": fnp.all, "any": fnp.any, "ptp": fnp.ptp, "round": fnp.round,
     "cumsum": fnp.cumsum, "cumprod": fnp.cumprod, "argsort": fnp.argsort, "searchsorted": fnp.searchsorted,
-    "repeat": fnp.repeat, "take": fnp.take, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
+    "repeat": fnp.repeat, "take": fnp.take, "trace": fnp.trace, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
     "conj": elementary.conjugate, "conjugate": elementary.conjugate,
 }  # fmt: skip
 
@@ -248,7 +248,6 @@ def install() -> None:
     for name in ("__array__", "__reduce__"):  # the door's own
         arrays[name] = getattr(ArrayImpl, name)
     arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
-    arrays["trace"] = fnp.trace  # of a tracer it is the transformation that it belongs to
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = lambda self: {xla.device_of(self)}
     arrays["to_device"] = _to_device

@@ -64,9 +64,9 @@ _KNOWN: set[Any] = set()
 
 def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
     """The shape that a reshape asks for, with -1 worked out."""
-    if type(given) is tuple and (given, aval) in _KNOWN:
-        return given
     try:
+        if type(given) is tuple and (given, aval) in _KNOWN:
+            return given
         sizes = [operator.index(n) for n in ((given,) if not isinstance(given, (list, tuple)) else given)]
     except TypeError:
         traced = isinstance(given, Tracer) or any(isinstance(n, Tracer) for n in given)

@@ -1,0 +1,155 @@
+import random
+
+import numpy as np
+import pytest
+from support.compare import same
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.backends.xla import counters
+
+SHAPES = [(4, 5, 3), (5, 4), (6,), (3, 4, 2, 3)]
+
+
+def draw(rng, draws, shape):
+    """A random index of everything NumPy knows, in bounds."""
+    batch = draws.choice([(), (3,), (2, 3), (1, 3)])
+    index, d, dots = [], 0, False
+    while d < len(shape) and draws.random() < 0.9:
+        n, kind = shape[d], draws.random()
+        if kind < 0.15:
+            index.append(None)
+            continue
+        if kind < 0.2 and not dots:
+            dots = True
+            d += draws.randint(0, len(shape) - d)
+            index.append(Ellipsis)
+            continue
+        if kind < 0.4:
+            index.append(draws.randrange(-n, n))
+        elif kind < 0.7:
+            end = lambda n=n: draws.choice([None, draws.randint(-n - 1, n + 1)])
+            index.append(slice(end(), end(), draws.choice([None, 1, 2, -1, -2, 3])))
+        elif kind < 0.93:
+            index.append(rng.integers(-n, n, size=draws.choice([batch, batch[-1:]])))
+        else:
+            mask = np.zeros(n, bool)
+            mask[rng.choice(n, min(n, 3), replace=False)] = True
+            index.append(mask)
+        d += 1
+    return tuple(index)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_reading_and_writing_as_numpy(seed):
+    rng, draws = np.random.default_rng(seed), random.Random(seed)
+    x = rng.normal(size=draws.choice(SHAPES)).astype(np.float32)
+    index = draw(rng, draws, x.shape)
+    mine = tuple(fnp.asarray(i) if isinstance(i, np.ndarray) and draws.random() < 0.7 else i for i in index)
+    a = fnp.asarray(x)
+    try:
+        want = x[index]
+    except IndexError as error:
+        if "out of bounds" not in str(error):  # positions in arrays are clamped instead
+            with pytest.raises((IndexError, ValueError)):
+                _ = a[mine]
+        return
+    same(a[mine], want)
+    same(ft.jit(lambda x: x[mine])(a), want)
+    values = rng.normal(size=want.shape).astype(np.float32)
+    for name, ufunc in [("add", np.add), ("multiply", np.multiply), ("max", np.maximum), ("min", np.minimum)]:
+        y = x.copy()
+        ufunc.at(y, index, values)
+        same(getattr(a.at[mine], name)(values), y)
+    y = x.copy()
+    y[index] = 2.5
+    same(a.at[mine].set(2.5), y)
+    times = np.zeros_like(x)
+    np.add.at(times, index, 1)
+    if times.max(initial=0) <= 1:
+        y[index] = values
+        same(ft.jit(lambda x, v: x.at[mine].set(v))(a, values), y)
+    y = np.zeros_like(x)
+    np.add.at(y, index, values)
+    same(ft.grad(lambda x: (x[mine] * values).sum())(a), y)
+
+
+def test_positions_that_are_data():
+    x = fnp.arange(12.0).reshape(3, 4)
+    at = lambda x, i, j: x[i, 1:, None][j]
+    assert ft.jit(at)(x, -1, 1).tolist() == [10.0]
+    assert ft.vmap(lambda i: x[i])(fnp.asarray([2, 0])).tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
+    assert ft.vmap(lambda r, i: r[i])(x, fnp.asarray([0, 1, 2])).tolist() == [0, 5, 10]
+
+
+def test_out_of_bounds():
+    x = fnp.arange(3.0)
+    for bad in (3, -4, (0, 0), 1.5, "a"):
+        with pytest.raises(IndexError):
+            _ = x[bad]
+        with pytest.raises(IndexError):
+            x.at[bad].set(1.0)
+    i = fnp.asarray([1, 7, -9])
+    assert x[i].tolist() == [1, 2, 0]
+    assert float(ft.jit(lambda x, i: x[i])(x, 7)) == 2
+    assert x.at[i].set(9.0).tolist() == [0, 9, 2]
+    assert ft.jit(lambda x, i: x.at[i].add(1.0))(x, 7).tolist() == [0, 1, 2]
+    assert x.at[i].get(mode="wrap").tolist() == [1, 1, 0]
+    assert x.at[i].get(mode="fill", fill_value=-1.0).tolist() == [1, -1, -1]
+    assert x.at[i].add(1.0, mode="clip").tolist() == [1, 2, 3]
+    assert np.isnan(np.asarray(fnp.take(x, i))).tolist() == [False, True, True]
+    assert fnp.take(x, i, mode="clip").tolist() == [1, 2, 0]
+
+
+def test_other_updates():
+    x = fnp.asarray([1.0, 2.0, 3.0])
+    assert x.at[1].divide(4).tolist() == [1, 0.5, 3]
+    assert x.at[1].power(2).tolist() == [1, 4, 3]
+    assert x.at[1].subtract(1).tolist() == [1, 1, 3]
+    assert x.at[fnp.asarray([1, 1])].apply(lambda v: 10 * v).tolist() == [1, 20, 3]
+    assert x.at[x > 1.5].set(0.0).tolist() == [1, 0, 0]
+    assert fnp.asarray([True, False]).at[1].max(True).tolist() == [True, True]
+    assert x.at[:].set(7).tolist() == [7, 7, 7]
+    with pytest.raises(ValueError, match="do not broadcast"):
+        x.at[:2].set(fnp.ones(3))
+    with pytest.raises(TypeError, match="cannot be written"):
+        x.at[0].set(1j)
+
+
+def test_masks_under_jit():
+    x = fnp.asarray([1.0, -2.0])
+    with pytest.raises(TypeError, match=r"fnp\.where"):
+        ft.jit(lambda x: x[x > 0])(x)
+    assert ft.jit(lambda x: x.at[x < 0].set(0.0))(x).tolist() == [1, 0]
+    mask = fnp.asarray([True, False])
+    assert ft.jit(lambda x: x[mask])(x).tolist() == [1]
+
+
+def test_static_indices_become_slices():
+    x = fnp.ones((5, 6))
+    text = str(ft.make_jaxpr(lambda x: x[1:, ::-2][None, 0] + x[-1, 1:6:2])(x))
+    assert "gather" not in text
+    assert "dynamic" not in text
+    assert "scatter" not in str(ft.make_jaxpr(lambda x: x.at[1:3, 0].set(2.0))(x))
+
+
+def test_one_kernel_serves_all_positions():
+    x = fnp.arange(50.0)
+    _ = x[0], x[1:4]
+    before = counters.snapshot()
+    assert [float(x[i]) for i in range(-50, 50)] == [*range(50), *range(50)]
+    assert [x[i : i + 3].tolist()[0] for i in range(40)] == [*range(40)]
+    assert "compiles" not in counters.since(before)
+    assert "cache_hits" not in counters.since(before)
+
+
+def test_slices_with_traced_ends():
+    with pytest.raises(TypeError, match="dynamic_slice"):
+        ft.jit(lambda x, i: x[i:])(fnp.ones(3), 1)
+
+
+def test_set_keeps_derivatives():
+    f = lambda x, v: (x.at[1].set(v) * fnp.arange(1.0, 4.0)).sum()
+    dx, dv = ft.grad(f, (0, 1))(fnp.ones(3), 5.0)
+    assert dx.tolist() == [1, 0, 3]
+    assert float(dv) == 2

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from support.compare import agrees
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+
+X = np.random.default_rng(0).normal(size=(3, 4, 5)).astype(np.float32)
+FOLDS = ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any", "ptp", "count_nonzero", "median", "nansum"]
+FOLDS += ["nanmax", "nanmin", "nanmean", "nanvar", "nanstd"]
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_axes(name):
+    for axis in (None, 1, -1, (0, 2), (-1, 0)):
+        agrees(name, X, axis=axis)
+        agrees(name, X, axis=axis, keepdims=True)
+    agrees(name, X, axis=3)
+    agrees(name, X, axis=(1, 1))
+
+
+@pytest.mark.parametrize("name", [n for n in FOLDS if n != "ptp"])
+@pytest.mark.parametrize("dtype", ["int32", "int8", "bool", "float64"])
+def test_dtypes(name, dtype):
+    agrees(name, (X * 3).astype(dtype))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_arg(name):
+    for axis in (None, 0, -1):
+        agrees(name, X, axis=axis)
+        agrees(name, X, axis=axis, keepdims=True)
+    agrees(name, np.array([1.0, np.nan, 5.0, np.nan]))
+    agrees(name, np.array([2, 7, 7, 1, 1]))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "var", "std", "max", "min", "all", "any"])
+def test_where(name):
+    more = {"initial": -1.0 if name == "max" else 1.0} if name in ("max", "min") else {}
+    agrees(name, X, axis=1, where=X > 0, **more)
+
+
+def test_options():
+    agrees("var", X, ddof=1, axis=0)
+    agrees("sum", X, dtype="float64")
+    agrees("sum", X, initial=3.0)
+    agrees("max", np.zeros((0, 3)), axis=0)
+    agrees("max", np.zeros((0, 3)), axis=0, initial=-1.0)
+    agrees("sum", np.zeros((0, 3)))
+    agrees("average", X, axis=1, weights=X[0, :, 0])
+    agrees("mean", np.array([np.inf, 1.0]))
+    for name in ("sum", "prod", "mean", "var", "std"):
+        agrees(name, X + 1j * X[::-1], axis=1)
+
+
+@pytest.mark.parametrize("method", ["linear", "lower", "higher", "nearest", "midpoint"])
+def test_quantiles(method):
+    for q in (np.array([0.1, 0.5, 0.99]), np.array(0.3), np.array(1.0)):
+        for axis in (None, 1, (0, 2)):
+            agrees("quantile", X.astype(np.float64), q, axis=axis, method=method)
+    agrees("quantile", X, np.array([0.1, 0.2]), axis=1, keepdims=True)
+    agrees("quantile", np.array([1.0, np.nan]), 0.5)
+
+
+def test_cumulative():
+    for n in range(1, 9):
+        agrees("cumsum", X.reshape(-1)[:n])
+    for axis in (None, 0, 1, -1):
+        agrees("cumsum", X, axis)
+        agrees("cumprod", X, axis)
+    agrees("cumsum", X > 0)
+    for n in (0, 1, 2, 3):
+        agrees("diff", X, n)
+    agrees("diff", X, prepend=0.0, append=X[:, :, :1])
+    agrees("trapezoid", X[0], np.arange(5.0), axis=1)
+    agrees("trapezoid", X[0], axis=0, dx=0.5)
+
+
+def test_half_precision_means_are_summed_wide():
+    assert float(fnp.mean(fnp.full(4096, 1.0, "float16"))) == 1.0
+    assert fnp.mean(fnp.ones(3, "bfloat16")).dtype == fnp.bfloat16
+
+
+def test_one_kernel_and_no_calls_in_jaxprs():
+    text = str(ft.make_jaxpr(lambda x: fnp.std(x, axis=0))(X))
+    assert "call" not in text
+    assert "reduce_sum" in text
+
+
+def test_nothing_to_reduce():
+    with pytest.raises(ValueError, match="initial="):
+        fnp.max(fnp.zeros(0))
+    with pytest.raises(ValueError, match="axis 3 is out of bounds"):
+        fnp.sum(fnp.zeros(2), axis=3)
+    with pytest.raises(TypeError, match=r"fnp\.asarray turns a list"):
+        fnp.sum([1.0, 2.0])

@@ -1,0 +1,135 @@
+import numpy as np
+import pytest
+from support.compare import agrees, ours, same
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+
+R = np.random.default_rng(0)
+X = R.normal(size=(3, 4, 5)).astype(np.float32)
+Y = R.normal(size=(4, 5)).astype(np.float32)
+V = Y[0]
+
+CALLS = [
+    *(("reshape", X, s) for s in (-1, (4, -1), (60,), (5, 12), (3, 2, -1), (7,), (-1, -1))), ("ravel", X),
+    ("transpose", X), ("transpose", X, (2, 0, 1)), ("transpose", X, (-1, 0, 1)), ("transpose", X, (0, 0, 1)),
+    ("swapaxes", X, 0, -1), ("moveaxis", X, 0, -1), ("moveaxis", X, (0, 1), (2, 0)), ("rollaxis", X, 2),
+    ("rollaxis", X, 0, 3), ("expand_dims", X, (0, -1)), ("expand_dims", X, 5), ("squeeze", X[:1, :, :1]),
+    ("squeeze", X, 1), ("broadcast_to", Y, (2, 4, 5)), ("broadcast_to", Y, (2, 4)), ("broadcast_arrays", X, Y),
+    ("broadcast_arrays", X, V[:3]), ("concatenate", [X, X], 1), ("concatenate", [X, X], None), ("concatenate", [X,
+    Y], 0), ("stack", [Y, Y], -1), ("stack", [X, Y]), ("vstack", [V, V]), ("hstack", [Y, Y]), ("dstack", [V, V]),
+    ("column_stack", [V, V]), ("append", X, V), *(("array_split", X, v, 1) for v in (2, 3, [1, 3], [3, 1], [0, 2,
+    9])), ("split", X, 3), ("split", X, 2), ("unstack", X), ("tile", Y, 2), ("tile", Y, (2, 1, 3)), ("repeat", Y,
+    3), ("repeat", Y, [1, 0, 2, 3], 0), ("repeat", Y, [1, 2], 0), ("roll", X, 2), ("roll", X, -1, 1), ("roll", X,
+    (1, 2), (0, 2)), ("flip", X), ("flip", X, 1), ("fliplr", X), ("flipud", X), *(("rot90", X, k) for k in range(-1,
+    4)), ("atleast_2d", V), ("atleast_3d", Y), ("atleast_3d", V), *(("pad", Y, ((1, 2), (0, 3)), m) for m in
+    ("constant", "edge", "reflect", "symmetric", "wrap")), *((n, X, k) for n in ("tril", "triu", "diagonal",
+    "trace") for k in (-2, 0, 1)), *(("diag", v, k) for v in (V, Y) for k in (-1, 0, 2)), ("meshgrid", np.arange(3),
+    np.arange(4)), ("identity", 3), *((n, 3, 4, k) for n in ("eye", "tri") for k in (-1, 0, 2)), ("arange", 5),
+    ("arange", 1, 7, 2), ("arange", 1.0, 2.0, 0.3), ("arange", 5, 1, -1), ("arange", 3, 3), ("linspace", 0, 1, 7),
+    ("linspace", np.array([0.0, 1]), np.array([2.0, 5]), 4), ("logspace", 0, 2, 5), ("full", (2, 3), 7), ("zeros",
+    (2,)), ("ones", 3), ("vdot", Y, Y), ("inner", X, Y), ("outer", Y, V), ("tensordot", X, Y, 2), ("tensordot", X,
+    Y, ((2,), (1,))), ("kron", Y, Y), ("vecdot", X, Y), ("sort", X), ("sort", X, 0), ("argsort", X, 1), ("argsort",
+    np.array([1.0, np.nan, 0, 1, 0])), ("searchsorted", np.sort(V), Y), ("searchsorted", np.sort(V), np.sort(V),
+    "right"), ("take", Y, np.array([3, 0]), 0), ("searchsorted", np.array([0.0, 1, np.nan]), np.array([np.nan, 2,
+    1.0])), ("lexsort", [np.array([1, 0, 1, 0]), np.array([3, 3, 1, 1])]), ("take", Y, np.array([-1, 7])),
+    ("take_along_axis", X, np.argsort(X, 1), 1), ("take_along_axis", Y, np.array([[0]]), 0), ("nonzero", X > 0),
+    ("flatnonzero", Y > 0), ("argwhere", Y > 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS, ids=[f"{c[0]}-{k}" for k, c in enumerate(CALLS)])
+def test_as_numpy(call):
+    agrees(*call)
+
+
+PRODUCTS = [
+    ((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)),
+    ((1, 3, 4), (6, 4, 5)), ((7, 1, 3, 4), (6, 4, 5)), ((7, 1, 3, 4), (1, 6, 4, 5)), ((4,), (2, 4, 5)), ((2, 3, 4),
+    (4,)), ((3, 4), (2, 4, 5)), ((0, 4), (4, 2)), ((3, 4), (3, 4)), ((2, 7, 3, 4), (7, 4, 5)), ((), (3,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("left", "right"), PRODUCTS)
+def test_products(left, right):
+    a, b = R.normal(size=left), R.normal(size=right)
+    agrees("matmul", a, b)
+    agrees("dot", a, b)
+
+
+S = Y[:, :4]
+EINSUMS = [
+    ("ijk->", X), ("ijk->ki", X), ("ijk,jk->i", X, Y), ("ijk,jk", X, Y), ("...jk,jk->...", X, Y), ("...,...", X, Y),
+    ("i...->...", X), ("ii->i", S), ("ii", S), ("iij->j", np.stack([S] * 4)), ("ij,jk,kl->il", S, S, Y),
+    ("ij,ij->ij", Y[:1], Y), ("i,j->ij", V, V), ("bij,bjk->bik", X, X.swapaxes(1, 2)), ("ij,kl,mj->ikm", Y, Y, Y),
+    ("ji", Y), ("b a,a->b", Y, V), ("ij,k->k", Y, V),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", EINSUMS, ids=[c[0] for c in EINSUMS])
+@pytest.mark.parametrize("optimize", ["auto", False])
+def test_einsum(call, optimize):
+    text, *arrays = call
+    same(fnp.einsum(text, *ours(arrays), optimize=optimize), np.einsum(text, *arrays))
+
+
+@pytest.mark.parametrize("text", ["ij->ijk", "i->i", "ij,jk", "ij->ii", "i+j->i", "ij->i->j"])
+def test_einsum_refuses(text):
+    with pytest.raises(ValueError, match="einsum"):
+        fnp.einsum(text, ours(Y))
+
+
+def test_einsum_lists_of_ints():
+    same(fnp.einsum(ours(Y), [0, 1], ours(Y), [2, 1], [0, 2]), Y @ Y.T)
+
+
+@pytest.mark.parametrize("ord", [None, 1, 2, 3, 0, np.inf, -np.inf, "fro"])
+def test_norms(ord):
+    if ord != "fro":
+        agrees("linalg.norm", V, ord)
+        agrees("linalg.norm", X, ord, axis=1, keepdims=True)
+    if ord not in (2, 3, 0):
+        agrees("linalg.norm", X, ord, axis=(0, 2))
+
+
+def test_arrays_from_anything():
+    x = fnp.ones(2)
+    assert fnp.asarray([x, x * 2]).tolist() == [[1, 1], [2, 2]]
+    assert ft.jit(lambda a: fnp.asarray([a, 2.0, a]))(3.0).tolist() == [3, 2, 3]
+    assert fnp.asarray(np.ones(2)).dtype == np.float64
+    assert fnp.asarray([1, 2.5]).dtype == np.float32
+    assert fnp.asarray([True]).dtype == np.bool_
+    assert fnp.asarray([]).dtype == np.float32
+    assert fnp.array([1.0], ndmin=3).shape == (1, 1, 1)
+    assert fnp.asarray(x) is x
+    host = np.zeros(64, np.float32)
+    kept = fnp.asarray(host)
+    host[:] = 1
+    assert not kept.any()
+    for bad in ("abc", [object()], [[1], [1, 2]], {"a": 1}):
+        with pytest.raises((TypeError, ValueError)):
+            fnp.asarray(bad)
+
+
+def test_traced_shapes_are_refused():
+    for f in (lambda n: fnp.zeros(n), lambda n: fnp.arange(n), lambda n: fnp.ones(4).reshape(n, 2)):
+        with pytest.raises(TypeError, match="static_argnums"):
+            ft.jit(f)(2)
+
+
+def test_staged_sequences_equal_eager_ones():
+    for f in (
+        lambda: fnp.arange(3, 100, 7),
+        lambda: fnp.arange(40),
+        lambda: fnp.eye(20, k=2),
+        lambda: fnp.linspace(0, 1, 33),
+        lambda: fnp.full((30,), 2.5),
+    ):
+        assert np.array_equal(np.asarray(ft.jit(f)()), np.asarray(f()))
+
+
+def test_nonzero_of_known_size():
+    x = fnp.asarray([0, 3, 0, 5])
+    assert ft.jit(lambda x: fnp.nonzero(x, size=3, fill_value=-1))(x)[0].tolist() == [1, 3, -1]
+    with pytest.raises(TypeError, match="size="):
+        ft.jit(fnp.nonzero)(x)
