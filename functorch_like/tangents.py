@@ -63,7 +63,8 @@ def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
         return np.zeros(aval.shape, dtypes.float0)
     if ct is None:
         return _zeros(aval)
-    return ct if aval_of(ct).weak_type is False else convert_element_type(ct, new_dtype=aval.dtype, weak_type=False)
+    weak = aval.weak_type  # the gradient by a Python number behaves as one
+    return ct if aval_of(ct).weak_type is weak else convert_element_type(ct, new_dtype=aval.dtype, weak_type=weak)
 
 
 def tangent_of(out: Any, tangent: Any) -> Any:

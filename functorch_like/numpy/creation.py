@@ -219,7 +219,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
 
 def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
-    return xla.device_put(np.ascontiguousarray(host), None if device is None else xla.find_device(device))
+    return xla.device_put(np.asarray(host, order="C"), None if device is None else xla.find_device(device))
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:

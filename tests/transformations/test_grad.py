@@ -244,3 +244,11 @@ def test_a_long_chain_needs_no_recursion():
         return x
 
     close(ft.jit(ft.grad(fun))(np.float32(1.0)), 1.0001**3000, rtol=1e-3)
+
+
+def test_the_gradient_by_a_python_number_is_weakly_typed():
+    slope = ft.grad(lambda x: x * x)
+    half = fnp.ones(2, "bfloat16")
+    assert (half * slope(0.5)).dtype == fnp.bfloat16
+    assert (half * ft.jit(slope)(0.5)).dtype == fnp.bfloat16
+    assert slope(np.float32([0.5])[0]).weak_type and not slope(fnp.asarray(0.5, "float32")).weak_type
