@@ -113,6 +113,7 @@ def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> An
     if not any(item[0] in ("dyn", "win") for item in dims):
         return x
     shape = aval_of(x).shape
+    _not_empty(x, [d for d, item in enumerate(dims) if item[0] == "dyn"])
     starts = [
         position(values[item[1]], n, mode) if item[0] in ("dyn", "win") else None
         for item, n in zip(dims, shape, strict=True)
@@ -121,6 +122,13 @@ def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> An
     starts = [np.zeros((), wide) if s is None else P.convert(s, wide) for s in starts]
     sizes = tuple(1 if i[0] == "dyn" else i[2] if i[0] == "win" else n for i, n in zip(dims, shape, strict=True))
     return D.dynamic_slice(x, *starts, slice_sizes=sizes)
+
+
+def _not_empty(x: Any, dims: list[int]) -> None:
+    """There is no nearest element where there is none at all."""
+    for d in dims:
+        if aval_of(x).shape[d] == 0:
+            raise P.error(BoundsError, f"axis {d} of {aval_of(x)!r} is empty and has no positions", "test x.size first")
 
 
 def position(i: Any, n: int, mode: str = "clip") -> Any:
@@ -207,6 +215,8 @@ def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, u
         value = dims[d][1] if dims[d][0] == "at" else plan.values[dims[d][1]]
         positions.append(position(value, sizes[d], mode))
     vectors = index_vectors(positions)
+    if aval_of(vectors).size:
+        _not_empty(x, indexed)
     batch = aval_of(vectors).ndim - 1
     place = batch_place(plan.items)
     before = sum(item[0] != "new" for item in plan.items[:place])  # slices that come before the index arrays
@@ -217,7 +227,7 @@ def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, u
         x,
         vectors,
         dimension_numbers=G.GatherDimensionNumbers(offset, tuple(indexed), tuple(indexed)),
-        slice_sizes=tuple(1 if d in indexed else n for d, n in enumerate(shape)),
+        slice_sizes=tuple(min(n, 1) if d in indexed else n for d, n in enumerate(shape)),
         mode="clip" if mode == "wrap" else mode,
         fill_value=fill_value,
         indices_are_sorted=is_sorted,
@@ -324,6 +334,8 @@ def take_along_axis(
 @kernel(static=("d", "mode", "fill_value"))
 def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
     shape, given = aval_of(x).shape, aval_of(indices).shape
+    if aval_of(indices).size:
+        _not_empty(x, [d])
     others = tuple(k for k in range(len(shape)) if k != d)
     lead = P.broadcast_shapes(tuple(shape[k] for k in others), tuple(given[k] for k in others))
     full = lambda n: (*lead[:d], n, *lead[d:])
@@ -333,7 +345,7 @@ def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
         x,
         vectors,
         dimension_numbers=G.GatherDimensionNumbers((), (d,), (d,), others, others),
-        slice_sizes=(1,) * len(shape),
+        slice_sizes=tuple(min(n, 1) for n in aval_of(x).shape),
         mode="clip" if mode == "wrap" else mode,
         fill_value=fill_value,
         indices_are_sorted=False,

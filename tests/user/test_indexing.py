@@ -101,6 +101,18 @@ def test_out_of_bounds():
     assert fnp.take(x, i, mode="clip").tolist() == [1, 2, 0]
 
 
+def test_empty_axes():
+    none, rows = fnp.zeros(0), fnp.zeros((3, 0))
+    assert none[fnp.asarray([], dtype=int)].shape == (0,)
+    assert fnp.take(none, fnp.asarray([], dtype=int)).shape == (0,)
+    assert rows[fnp.asarray([1])].shape == (1, 0)
+    assert none.at[fnp.asarray([0])].set(1.0).shape == (0,)
+    assert fnp.take_along_axis(fnp.zeros((0, 3)), fnp.zeros((0, 1), int), 1).shape == (0, 1)
+    for bad in (lambda: none[fnp.asarray([0])], lambda: fnp.take(none, 0), lambda: ft.jit(lambda x, i: x[i])(none, 0)):
+        with pytest.raises(IndexError, match="empty"):
+            bad()
+
+
 def test_other_updates():
     x = fnp.asarray([1.0, 2.0, 3.0])
     assert x.at[1].divide(4).tolist() == [1, 0.5, 3]
