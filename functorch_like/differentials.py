@@ -79,24 +79,18 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     >>> [float(g) for g in pullback(1.0)]
     [5.0, 2.0]
     """
-    check_callable(fun, "vjp")
-    leaves, in_tree = xla.flatten(primals)
-    wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in leaves]
-    result = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
-    outs, linear = reverse.linearize(result.flat, leaves, wanted, "vjp")
-    n = result.count
+    at = _Linearized(fun, primals, has_aux, "vjp")
 
     @boundary.public
     def pullback(cotangent: Any) -> Any:
         """Cotangents of the arguments."""
-        cts = cotangent_leaves(result.out_tree, cotangent, [aval_of(o) for o in outs[:n]])
-        back = iter(linear.transpose([*cts, *[None] * (len(outs) - n)]))
-        return in_tree.unflatten(
-            [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, wanted, strict=True)]
+        cts = cotangent_leaves(at.function.out_tree, cotangent, [aval_of(o) for o in at.outs])
+        back = iter(at.linear.transpose([*cts, *[None] * len(at.aux)]))
+        return at.in_tree.unflatten(
+            [gradient_of(next(back) if w else None, a, w) for a, w in zip(at.leaves, at.wanted, strict=True)]
         )
 
-    out = result.out_tree.unflatten(outs[:n])
-    return (out, pullback, result.aux_tree.unflatten(outs[n:])) if has_aux else (out, pullback)
+    return at.results(pullback)
 
 
 @boundary.public
@@ -117,20 +111,34 @@ def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     >>> float(y), float(push(1.0)), float(push(2.0))
     (9.0, 6.0, 12.0)
     """
-    check_callable(fun, "linearize")
-    leaves, in_tree = xla.flatten(primals)
-    wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in leaves]
-    result = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
-    outs, linear = reverse.linearize(result.flat, leaves, wanted, "linearize")
-    n = result.count
+    at = _Linearized(fun, primals, has_aux, "linearize")
 
     @boundary.public
     def pushforward(*tangents: Any) -> Any:
         """The tangent of the result."""
-        given = tangent_leaves(in_tree, tangents, "the linearized function")
-        checked = [check_tangent(p, t, i, in_tree) for i, (p, t) in enumerate(zip(leaves, given, strict=True))]
-        dots = linear.apply([t for t, w in zip(checked, wanted, strict=True) if w])
-        return result.out_tree.unflatten([tangent_of(o, t) for o, t in zip(outs[:n], dots[:n], strict=True)])
+        given = tangent_leaves(at.in_tree, tangents, "the linearized function")
+        checked = [check_tangent(p, t, i, at.in_tree) for i, (p, t) in enumerate(zip(at.leaves, given, strict=True))]
+        dots = at.linear.apply([t for t, w in zip(checked, at.wanted, strict=True) if w])
+        return at.function.out_tree.unflatten(
+            [tangent_of(o, t) for o, t in zip(at.outs, dots[: len(at.outs)], strict=True)]
+        )
 
-    out = result.out_tree.unflatten(outs[:n])
-    return (out, pushforward, result.aux_tree.unflatten(outs[n:])) if has_aux else (out, pushforward)
+    return at.results(pushforward)
+
+
+class _Linearized:
+    """A function evaluated at a point, and its derivative there as a linear map."""
+
+    def __init__(self, fun: Fun, primals: tuple[Any, ...], has_aux: bool, name: str) -> None:
+        check_callable(fun, name)
+        self.leaves, self.in_tree = xla.flatten(primals)
+        self.wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in self.leaves]
+        self.function = FlatFunction(lambda args: fun(*args), self.in_tree, has_aux)
+        outs, self.linear = reverse.linearize(self.function.flat, self.leaves, self.wanted, name)
+        self.outs, self.aux = outs[: self.function.count], outs[self.function.count :]
+
+    def results(self, derivative: Fun) -> tuple[Any, ...]:
+        """What the user gets: the result, the derivative, and the aux part if there is one."""
+        function = self.function
+        out = function.out_tree.unflatten(self.outs)
+        return (out, derivative, function.aux_tree.unflatten(self.aux)) if function.has_aux else (out, derivative)

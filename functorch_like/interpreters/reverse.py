@@ -13,25 +13,19 @@ from typing import Any
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Lin, Primitive, Trace, Tracer, aval_of, infer, state, tracing
+from functorch_like.core import Lin, Primitive, Trace, aval_of, infer, state, tracing
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
 from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.interpreters.stage import VarTracer
 from functorch_like.primitives.arithmetic import add
 from functorch_like.primitives.shapes import zeros
 
 
-class TapeTracer(Tracer):
+class TapeTracer(VarTracer):
     """A tangent that is not known yet."""
 
-    __slots__ = ("_aval", "_var")
-
-    def __init__(self, trace: Trace, var: Var) -> None:
-        self._trace, self._var, self._aval = trace, var, var.aval
-
-    @property
-    def aval(self) -> ShapedArray:
-        return self._aval
+    __slots__ = ()
 
 
 class TapeTrace(Trace):

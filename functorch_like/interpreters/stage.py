@@ -26,8 +26,8 @@ from functorch_like.interpreters.jaxpr import Atom, Equation, Jaxpr, Literal, Va
 LITERAL_SIZE = 16
 
 
-class StageTracer(Tracer):
-    """A value that will exist when the jaxpr runs."""
+class VarTracer(Tracer):
+    """A value that is only a variable of what is being recorded."""
 
     __slots__ = ("_aval", "_var")
 
@@ -39,9 +39,14 @@ class StageTracer(Tracer):
         return self._aval
 
     def made(self) -> Any:
-        trace = self._trace
-        assert isinstance(trace, StageTrace)
-        return next((e.source for e in trace.equations if self._var in e.outputs), None)
+        equations: list[Equation] = getattr(self._trace, "equations", [])
+        return next((e.source for e in equations if self._var in e.outputs), None)
+
+
+class StageTracer(VarTracer):
+    """A value that will exist when the jaxpr runs."""
+
+    __slots__ = ()
 
 
 class StageTrace(Trace):
