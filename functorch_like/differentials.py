@@ -135,6 +135,7 @@ class _Linearized:
         self.wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in self.leaves]
         self.function = FlatFunction(lambda args: fun(*args), self.in_tree, has_aux)
         outs, self.linear = reverse.linearize(self.function.flat, self.leaves, self.wanted, name)
+        self.linear.keep()
         self.outs, self.aux = outs[: self.function.count], outs[self.function.count :]
 
     def results(self, derivative: Fun) -> tuple[Any, ...]:

@@ -61,9 +61,9 @@ def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
     aval = aval_of(primal)
     if not wanted:
         return np.zeros(aval.shape, dtypes.float0)
-    if ct is None:
-        return _zeros(aval)
     weak = aval.weak_type  # the gradient by a Python number behaves as one
+    if ct is None:
+        return _zeros(aval, weak)
     return ct if aval_of(ct).weak_type is weak else convert_element_type(ct, new_dtype=aval.dtype, weak_type=weak)
 
 
@@ -75,9 +75,9 @@ def tangent_of(out: Any, tangent: Any) -> Any:
     return _zeros(aval) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
 
 
-def _zeros(aval: ShapedArray) -> Any:
-    """Zeros as an array of ours, not weak: rows among themselves make do with NumPy's numbers."""
-    return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=False)
+def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
+    """Zeros as an array of ours: rows among themselves make do with NumPy's numbers."""
+    return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=weak)
 
 
 def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:

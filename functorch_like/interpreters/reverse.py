@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
@@ -88,6 +90,16 @@ class Linear:
     def __init__(self, inputs: list[Var], equations: list[Equation], outputs: list[Var | None]) -> None:
         self.inputs, self.outputs = inputs, outputs
         self.equations = live(equations, outputs)
+
+    def keep(self) -> None:
+        """Copy the NumPy memory that equations read: a map that is kept must not change when its owner changes it."""
+        copies: dict[int, tuple[Any, Any]] = {}  # with the originals, so that an id stays its own
+        for e in self.equations:
+            if any(type(a) is np.ndarray for a in e.inputs):
+                for a in e.inputs:
+                    if type(a) is np.ndarray and id(a) not in copies:
+                        copies[id(a)] = a, a.copy()
+                e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Push tangents forward; None is zero."""

@@ -99,6 +99,8 @@ class StageTrace(Trace):
             aval = aval_of(value)
             host = np.asarray(value, aval.dtype)
             if host.size <= LITERAL_SIZE:
+                if host is value and host.flags.writeable:  # its owner may change it before the jaxpr runs again
+                    host = host.copy()
                 return Literal(host, aval)
             const = xla.device_put(host)
             return self._constant(value, const)

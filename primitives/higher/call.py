@@ -208,7 +208,7 @@ class _Residuals:
     def atom(self, value: Any) -> Any:
         if not isinstance(value, Tracer) and np.ndim(value) == 0 and type(value) is not core.ArrayImpl:
             aval = aval_of(value)
-            return Literal(np.asarray(value, aval.dtype), aval)
+            return Literal(np.array(value, aval.dtype), aval)
         key = value._var if type(value) is StageTracer else id(value)
         if key not in self._of:
             self._of[key] = Var(aval_of(value))
