@@ -21,6 +21,8 @@ from functorch_like.primitives.complexes import complex, conj, imag, neg, real
 from functorch_like.primitives.contract import dot_general
 from functorch_like.primitives.convolution import conv_general_dilated
 from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
+from functorch_like.primitives.fourier import fft
+from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.random_bits import threefry2x32

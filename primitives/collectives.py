@@ -19,8 +19,8 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.reductions import reduce_max, reduce_min
 
-_NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
-_NO_LOWER = No("a collective outlived its named axis; call it inside vmap(..., axis_name=...)")
+NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
+NO_LOWER = No("a collective outlived its named axis; call it inside vmap(..., axis_name=...)")
 
 
 def axis_size(axis_name: Any) -> int:
@@ -61,7 +61,7 @@ def _collective(name: str, over: Callable[..., Any], alone: Callable[..., Any], 
         return (alone(x, axis.size) if at is None else over(x, at)), None
 
     row = Primitive(
-        name, shape=shape, ref=_NO_REF, lower=_NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=list
+        name, shape=shape, ref=NO_REF, lower=NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=list
     )
     return row
 
@@ -108,8 +108,8 @@ def _index_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_n
 axis_index = Primitive(
     "axis_index",
     shape=_index_shape,
-    ref=_NO_REF,
-    lower=_NO_LOWER,
+    ref=NO_REF,
+    lower=NO_LOWER,
     jvp=No("axis_index has no operand to differentiate with respect to; none is needed"),
     transpose=No("axis_index is an integer and has no cotangent; none is needed"),
     batch=_index_batch,

@@ -17,6 +17,8 @@ from functorch_like.lax.elementwise import (
     nextafter, polygamma, population_count, pow, real, reciprocal, reduce_precision, rem, round, rsqrt,
     shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan, tanh,
 )
+from functorch_like.lax.exchange import all_gather, all_to_all, ppermute, pshuffle, psum_scatter, pswapaxes
+from functorch_like.lax.fourier import FftType, fft
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
 )

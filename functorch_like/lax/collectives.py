@@ -16,7 +16,8 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 
 
-def _names(axis_name: Any) -> tuple[Any, ...]:
+def names_of(axis_name: Any) -> tuple[Any, ...]:
+    """A name, or several, as a tuple."""
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
 
 
@@ -27,7 +28,7 @@ def _over(row: Callable[..., Any], x: Any, axis_name: Any) -> Any:
         leaf = value(leaf)
         if aval_of(leaf).dtype == dtypes.bool_:
             leaf = S.convert_element_type(leaf, new_dtype=dtypes.default_int())
-        for name in _names(axis_name):
+        for name in names_of(axis_name):
             leaf = row(leaf, axis_name=name)
         return leaf
 
@@ -44,7 +45,7 @@ def axis_size(axis_name: Any) -> int:
     [0.5, 0.5]
     """
     size = 1
-    for name in _names(axis_name):
+    for name in names_of(axis_name):
         try:
             size *= collectives.axis_size(name)
         except FtError as e:
@@ -63,7 +64,7 @@ def axis_index(axis_name: Any) -> Any:
     """
     axis_size(axis_name)
     out: Any = None
-    for name in _names(axis_name):
+    for name in names_of(axis_name):
         index = collectives.axis_index(axis_name=name)
         out = index if out is None else E.add(E.mul(out, S.full_like(out, axis_size(name))), index)
     return np.zeros((), np.int32) if out is None else out

@@ -1,0 +1,192 @@
+"""Exchanging parts of arrays along a named axis, inside `vmap(..., axis_name=...)`.
+
+In the examples position i of the axis "i" holds row i of an array.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import dtypes, tree
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.lax.collectives import axis_size, names_of
+from functorch_like.lax.operands import axis_of, error, value
+from functorch_like.primitives import exchange
+from functorch_like.primitives import structure as S
+
+
+def _no_groups(axis_index_groups: Any) -> None:
+    if axis_index_groups is not None:
+        raise error(
+            UnsupportedError,
+            "axis_index_groups cannot be given under vmap",
+            "split the mapped axis in two by a reshape, nest two vmaps, and name the one to exchange along",
+        )
+
+
+def _one_name(axis_name: Any, function: str) -> Any:
+    names = names_of(axis_name)
+    if len(names) != 1:
+        raise error(
+            ArgumentError,
+            f"lax.{function} exchanges along one axis, got {names}",
+            "call it for one name after the other",
+        )
+    axis_size(names)
+    return names[0]
+
+
+def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
+    return tree.map(lambda leaf: fun(value(leaf)), x)
+
+
+def _number(x: Any) -> Any:
+    """What can be added up: booleans are counted."""
+    return S.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
+
+
+def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
+    """What all positions along a named axis hold.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name, or tuple of names: then positions are in row-major order.
+        axis_index_groups: None; groups do not exist under vmap.
+        axis: where the positions are in the result.
+        tiled: join along a dimension that is there, instead of stacking along a new one.
+
+    Returns:
+        Arrays that are the same for all positions.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+        ShapeError: where there is no such dimension.
+
+    >>> ft.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i", out_axes=None)(fnp.arange(3)).tolist()
+    [0, 1, 2]
+    """
+    _no_groups(axis_index_groups)
+    axis_size(axis_name)
+
+    def one(x: Any) -> Any:
+        at = axis_of(axis, aval_of(x).ndim + (not tiled))
+        for name in reversed(names_of(axis_name)):
+            x = exchange.all_gather(x, axis_name=name, all_gather_dimension=at, tiled=tiled)
+        count = len(names_of(axis_name))
+        if tiled or count == 1:
+            return x
+        shape = aval_of(x).shape
+        return S.reshape(x, shape=(*shape[:at], axis_size(axis_name), *shape[at + count :]))
+
+    return _each(x, one)
+
+
+def psum_scatter(
+    x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Sums over a named axis, of which each position keeps one part.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name, or tuple of names: then positions are in row-major order.
+        scatter_dimension: the dimension that is split. Its size is that of the axis, and it goes.
+        axis_index_groups: None; groups do not exist under vmap.
+        tiled: the size of the dimension is a multiple of the axis', and it stays, with the quotient.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+        ShapeError: where the dimension cannot be split so.
+
+    >>> ft.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [4, 6]
+    """
+    _no_groups(axis_index_groups)
+    size = axis_size(axis_name)
+    names = names_of(axis_name)
+
+    def one(x: Any) -> Any:
+        x = _number(x)
+        shape = aval_of(x).shape
+        at = axis_of(scatter_dimension, len(shape), "scatter_dimension")
+        if len(names) > 1 and not tiled and shape[at] == size:
+            x = S.reshape(x, shape=(*shape[:at], *map(axis_size, names), *shape[at + 1 :]))
+        for name in names:
+            x = exchange.reduce_scatter(x, axis_name=name, scatter_dimension=at, tiled=tiled)
+        return x
+
+    return _each(x, one)
+
+
+def all_to_all(
+    x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
+) -> Any:
+    """Transposes a named axis with a dimension: position i sends its j-th part to position j.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: one name.
+        split_axis: the dimension that is split into parts. Its size is that of the axis, and it goes.
+        concat_axis: where the parts that arrive are stacked, in the order of the senders.
+        axis_index_groups: None; groups do not exist under vmap.
+        tiled: the size of the dimension is a multiple of the axis' and it stays, with the quotient; parts are joined
+            along concat_axis.
+
+    Raises:
+        ArgumentError: where no such axis is in scope.
+        ShapeError: where the dimension cannot be split so.
+
+    >>> ft.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    _no_groups(axis_index_groups)
+    name = _one_name(axis_name, "all_to_all")
+
+    def one(x: Any) -> Any:
+        ndim = aval_of(x).ndim
+        split, concat = axis_of(split_axis, ndim, "split_axis"), axis_of(concat_axis, ndim, "concat_axis")
+        return exchange.all_to_all(x, axis_name=name, split_axis=split, concat_axis=concat, tiled=tiled)
+
+    return _each(x, one)
+
+
+def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
+    """Sends what each position along a named axis holds to another.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: one name.
+        perm: pairs (source, destination); each at most once. Where nothing is sent to there are zeros.
+
+    Raises:
+        ArgumentError: where no such axis is in scope, or perm names a position twice or one that is not there.
+
+    >>> ft.vmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 2)]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
+    [0, 5, 6]
+    """
+    name = _one_name(axis_name, "ppermute")
+    pairs = tuple((operator.index(source), operator.index(destination)) for source, destination in perm)
+    return _each(x, lambda x: exchange.ppermute(x, axis_name=name, perm=pairs))
+
+
+def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
+    """Reorders what positions along a named axis hold: position i gets what position perm[i] had.
+
+    >>> ft.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
+    [7, 5, 6]
+    """
+    size = axis_size(axis_name)
+    if sorted(perm) != list(range(size)):
+        raise error(ArgumentError, f"perm={perm} is no permutation of 0..{size - 1}", "name each position once")
+    return ppermute(x, axis_name, [(source, k) for k, source in enumerate(perm)])
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
+    """Swaps a named axis with a dimension of the same size.
+
+    >>> ft.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [[1, 3], [2, 4]]
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
