@@ -45,6 +45,6 @@ from functorch_like.vmap import vmap as vmap
 __version__ = "0.1.0"
 
 _array_methods.install()
-for _module in (numpy, numpy.linalg, lax, nn, random):
+for _module in (numpy, numpy.fft, numpy.linalg, lax, nn, random):
     _boundary.seal(_module)
 del _module

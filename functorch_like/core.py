@@ -241,7 +241,8 @@ class Tracer:
 
     # Underscored: `x.trace()` and `x.var()` are methods of arrays.
     __slots__ = ("__weakref__", "_trace")
-    __array_priority__ = 1000  # so that NumPy's operators defer to ours; its functions ask for __array__ and hear why not
+    # NumPy's operators defer to ours; its functions ask for __array__, and hear why not.
+    __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
     _trace: Trace
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from functorch_like.backends import xla
 from functorch_like.core import EVALUATE, Tracer, state
@@ -20,16 +20,8 @@ from functorch_like.interpreters.evaluate import Program
 from functorch_like.interpreters.stage import stage
 from functorch_like.signatures import Call, resolve
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 #: Programs kept by one function for calls that cannot take the C++ path (Python ints).
 _MOST_PROGRAMS = 256
-
-
-@overload
-def kernel(fun: F) -> F: ...
-@overload
-def kernel(*, static: tuple[str, ...] = (), ints: bool = False) -> Callable[[F], F]: ...
 
 
 def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False) -> Any:

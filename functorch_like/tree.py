@@ -275,15 +275,14 @@ def register_pytree_node(
     >>> leaves([Pair(1, 2), 3])
     [1, 2, 3]
     """
-    with_keys = None
-    if flatten_with_keys_func is not None:
 
-        def with_keys(node: Any) -> tuple[list[tuple[Any, Any]], Any]:
-            pairs, data = flatten_with_keys_func(node)
-            return [tuple(pair) for pair in pairs], data  # type: ignore[misc]
+    def with_keys(node: Any) -> tuple[list[Any], Any]:
+        pairs, data = flatten_with_keys_func(node)  # type: ignore[misc]
+        return [tuple(pair) for pair in pairs], data
 
+    keyed = None if flatten_with_keys_func is None else with_keys
     try:
-        _registry.register_node(nodetype, flatten_func, unflatten_func, with_keys)
+        _registry.register_node(nodetype, flatten_func, unflatten_func, keyed)
     except ValueError as e:
         raise ArgumentError(f"{nodetype.__name__} is registered as a pytree already", fix="register it once") from e
 
@@ -324,7 +323,7 @@ def register_static(cls: C) -> C:
 
 
 def register_dataclass(
-    nodetype: C | None = None,
+    nodetype: Any = None,
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
@@ -355,7 +354,7 @@ def register_dataclass(
         return functools.partial(
             register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
         )
-    fields = [f for f in dataclasses.fields(nodetype) if f.init] if dataclasses.is_dataclass(nodetype) else None
+    fields = [f for f in dataclasses.fields(nodetype) if f.init] if hasattr(nodetype, "__dataclass_fields__") else None
     if data_fields is None and meta_fields is None and fields is not None:
         data_fields = [f.name for f in fields if not f.metadata.get("static") and f.name not in drop_fields]
         meta_fields = [f.name for f in fields if f.metadata.get("static") and f.name not in drop_fields]

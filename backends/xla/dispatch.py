@@ -96,7 +96,7 @@ _NUMPY_LIMIT: float = 0 if client.CPU_ASYNC else 2**15 if VERSION < (0, 11) else
 
 def _reads_late(args: Any, kwargs: Any) -> bool:
     """Whether C++ might still read the caller's NumPy memory after the call."""
-    if _NUMPY_LIMIT == math.inf:
+    if math.inf == _NUMPY_LIMIT:
         return False
     try:
         leaves = pytree.flatten((args, kwargs))[0]

@@ -120,9 +120,8 @@ def ints(values: Any, what: str) -> tuple[int, ...]:
     if type(values) is tuple and all(type(v) is int for v in values):
         return values
     try:
-        return (
-            (operator.index(values),) if not hasattr(values, "__iter__") else tuple(operator.index(v) for v in values)
-        )
+        each: Any = values if hasattr(values, "__iter__") else (values,)
+        return tuple(operator.index(v) for v in each)
     except (TypeError, FtError) as e:
         traced = isinstance(values, Tracer) or (
             isinstance(values, (list, tuple)) and any(isinstance(v, Tracer) for v in values)

@@ -38,7 +38,7 @@ from functorch_like.dtypes import (
     uint32,
     uint64,
 )  # fmt: skip
-from functorch_like.numpy import linalg
+from functorch_like.numpy import fft, linalg
 from functorch_like.numpy.arithmetic import (
     add,
     arctan2,

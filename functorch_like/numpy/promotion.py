@@ -237,7 +237,7 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
     wide, integer = False, None
     for x in xs:
         if type(x) is ArrayImpl or type(x) is np.ndarray:
-            dtype = x.aval.dtype if type(x) is ArrayImpl else x.dtype
+            dtype = x.dtype
             wide = wide or dtype == dtypes.float64 or dtype == dtypes.complex128
             if dtype.kind in "iu":
                 integer = dtype if integer is None else np.promote_types(integer, dtype)

@@ -161,7 +161,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if state.trace.staging:
         return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
-    return xla.device_put(np.eye(*shape, k).astype(wanted), None if device is None else xla.find_device(device))
+    return xla.device_put(
+        np.eye(shape[0], shape[1], k).astype(wanted), None if device is None else xla.find_device(device)
+    )
 
 
 def identity(n: int, dtype: Any = None) -> Any:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import client, dispatch
+from functorch_like.backends.xla import dispatch
 from functorch_like.errors import FtError
 
 SETTING = xla.config("test_xla_function", "a")
