@@ -144,7 +144,7 @@ class _Jit:
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
                 out = fast(*args, **kwargs)
-            except ValueError:
+            except (ValueError, TypeError):
                 check_hashable(self.static, args, kwargs, self.spec.name)
                 raise
             for leaf in xla.flatten([*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)])[0]:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.messages import refusal, says
+from support.messages import line_of, refusal, says
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -27,6 +27,20 @@ def test_a_static_argument_that_cannot_be_hashed():
     says(message.head, "'how'", "list")
     message = refusal(lambda: ft.jit(scaled, static_argnums=1)(X, X), errors.ArgumentError)
     says(message.head, "not hashable")
+
+
+def test_a_static_argument_that_is_traced():
+    power = ft.jit(lambda x, n: x**n, static_argnums=1)
+
+    def outer(x, n):
+        return power(x, n)  # the call
+
+    for transform in (ft.jit, lambda f: ft.vmap(f, in_axes=(None, 0)), lambda f: ft.grad(lambda n, x: f(x, n).sum())):
+        args = (X, X) if transform is not ft.jit else (X, 2)
+        message = refusal(lambda transform=transform, args=args: transform(outer)(*args), errors.ArgumentError)
+        says(message.head, "static argument 1", "not hashable")
+        says(message.at, line_of(outer, "# the call"))
+        says(message.remedy, "static_argnums")
 
 
 def test_static_names_and_positions_that_are_not_there():
