@@ -1,0 +1,51 @@
+"""Fourier transforms."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import fourier as F
+
+
+class FftType(enum.IntEnum):
+    """What `fft` computes."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: Any, fft_type: FftType | str, fft_lengths: Any) -> Any:
+    """A discrete Fourier transform over the last one to three dimensions.
+
+    Args:
+        x: complex array; of RFFT a real one.
+        fft_type: an `FftType`, or its name.
+        fft_lengths: the lengths of the dimensions; with IRFFT of those of the result.
+
+    Returns:
+        A complex array; of IRFFT a real one. IFFT and IRFFT divide by the number of elements.
+
+    Raises:
+        ShapeError: where the operand has not these lengths.
+        DtypeError: where the operand is not complex, or for RFFT not real.
+
+    >>> lax.fft(np.array([1.0, 2.0, 3.0], np.float32), "RFFT", (3,)).shape
+    (2,)
+    """
+    name = fft_type.upper() if isinstance(fft_type, str) else None
+    if name is None and isinstance(fft_type, int) and fft_type in list(FftType):
+        name = FftType(fft_type).name
+    if name not in F.TYPES:
+        raise error(ArgumentError, f"fft_type={fft_type!r}", f"use one of {', '.join(F.TYPES)}")
+    return _fft(value(x), fft_type=name, fft_lengths=ints(fft_lengths, "fft_lengths"))
+
+
+@kernel(static=("fft_type", "fft_lengths"))
+def _fft(x: Any, fft_type: str, fft_lengths: tuple[int, ...]) -> Any:
+    return F.fft(x, fft_type=fft_type, fft_lengths=fft_lengths)

@@ -1,0 +1,98 @@
+"""The frequencies that belong to the elements of a Fourier transform, and the order they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import shapes as N
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.repeating import roll
+
+
+def _count(n: Any, name: str) -> int:
+    if not isinstance(n, (int, np.integer)) or n < 1:
+        raise P.error(ArgumentError, f"fnp.fft.{name}: n={n!r}", "give the length, an int of at least 1")
+    return int(n)
+
+
+def _frequencies(whole: Any, n: int, d: Any, dtype: Any) -> Any:
+    dtype = dtypes.default_float() if dtype is None else np.dtype(dtype)
+    if isinstance(d, (int, float, np.number)):
+        return asarray((whole / (n * float(d))).astype(dtype))
+    return asarray(whole.astype(dtype)) / (n * d)
+
+
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
+    """The frequencies, in cycles per unit of d, that the elements of `fft` belong to.
+
+    Args:
+        n: the number of points.
+        d: the distance of two points.
+        dtype: the default float by default.
+
+    Raises:
+        ArgumentError: where n is no int of at least 1.
+
+    >>> fnp.fft.fftfreq(4, 0.5).tolist()
+    [0.0, 0.5, -1.0, -0.5]
+    """
+    n = _count(n, "fftfreq")
+    return _frequencies((np.arange(n) + n // 2) % n - n // 2, n, d, dtype)
+
+
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
+    """The frequencies, in cycles per unit of d, that the elements of `rfft` belong to.
+
+    Args:
+        n: the number of points.
+        d: the distance of two points.
+        dtype: the default float by default.
+
+    Raises:
+        ArgumentError: where n is no int of at least 1.
+
+    >>> fnp.fft.rfftfreq(4, 0.5).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    n = _count(n, "rfftfreq")
+    return _frequencies(np.arange(n // 2 + 1), n, d, dtype)
+
+
+def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
+    x = N.arr(x, f"fnp.fft.{name}")
+    shape = aval_of(x).shape
+    over = tuple(range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,))
+    return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
+
+
+def fftshift(x: Any, axes: Any = None) -> Any:
+    """Elements moved cyclically so that frequency 0 stands in the middle.
+
+    Args:
+        x: array.
+        axes: int, or several; all by default.
+
+    >>> fnp.fft.fftshift(fnp.fft.fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
+    return _shift(x, axes, "fftshift", back=False)
+
+
+def ifftshift(x: Any, axes: Any = None) -> Any:
+    """The inverse of `fftshift`.
+
+    Args:
+        x: array.
+        axes: int, or several; all by default.
+
+    >>> fnp.fft.ifftshift(fnp.fft.fftshift(np.arange(5.0))).tolist()
+    [0.0, 1.0, 2.0, 3.0, 4.0]
+    """
+    return _shift(x, axes, "ifftshift", back=True)
