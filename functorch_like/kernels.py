@@ -16,9 +16,10 @@ from typing import Any
 
 from functorch_like.backends import xla
 from functorch_like.core import EVALUATE, Tracer, state
-from functorch_like.interpreters.evaluate import Program
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.stage import stage
-from functorch_like.signatures import Call, resolve
+from functorch_like.signatures import Call, Static
 
 #: Programs kept by one function for calls that cannot take the C++ path (Python ints).
 _MOST_PROGRAMS = 256
@@ -39,7 +40,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
     if fun is None:
         return functools.partial(kernel, static=static, ints=ints)
     name = fun.__name__
-    which = resolve(fun, (), static)
+    which = _static(fun, static)
     programs: dict[Any, tuple[Program, Any]] = {}
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -52,7 +53,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         if any(isinstance(a, Tracer) for a in call.leaves):
             return fun(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
-        key = (call.key, tuple(map(type, call.leaves))) if narrow else None
+        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if narrow else None
         found = programs.get(key) if key else None
         if found is None:
             found = _compile(fun, call, name)
@@ -65,9 +66,20 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         return out, None if narrow else program.fastpath(out_tree), False
 
     made = xla.function(name, fun, miss, static_argnums=which.nums, static_argnames=which.names)
-    functools.update_wrapper(made, fun)
-    made.inline = fun
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(made, attribute, getattr(fun, attribute))
+    made.__wrapped__ = made.inline = fun
     return made
+
+
+def _static(fun: Any, names: tuple[str, ...]) -> Static:
+    """As `signatures.resolve`, for plain functions: hundreds are made when the package is imported."""
+    code = fun.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    unknown = set(names).difference(parameters)
+    if unknown:
+        raise ArgumentError(f"static names {unknown} are no parameters of {fun.__name__}", fix=f"they are {parameters}")
+    return Static(tuple(i for i, n in enumerate(parameters[: code.co_argcount]) if n in names), names)
 
 
 def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
