@@ -24,10 +24,13 @@ from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
 from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
 from functorch_like.primitives.indexing import scatter_add
+from functorch_like.primitives.log_cumulative import cumlogsumexp
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.random_bits import threefry2x32
+from functorch_like.primitives.ranking import top_k
+from functorch_like.primitives.rearranging import optimization_barrier, split, tile
 from functorch_like.primitives.reductions import (
-    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod,
+    argmax, argmin, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod, reduce_xor,
 )
 from functorch_like.primitives.rows import add
 from functorch_like.primitives.scatter import scatter_max, scatter_min, scatter_mul

@@ -22,20 +22,24 @@ BLOCK, FEW = 8, 32
 
 
 class Fold(NamedTuple):
-    """Emits a running fold along one axis."""
+    """Emits a running fold along one axis; `kind` is a StableHLO operation, or `(emitter, a, b, aval) -> value`."""
 
     e: Any
-    kind: str
+    kind: Any
     identity: Any
     axis: int
     reverse: bool
+
+    def both(self, e: Any, a: Any, b: Any, aval: ShapedArray) -> Any:
+        """Two elements folded."""
+        return self.kind(e, a, b, aval) if callable(self.kind) else e.op(f"stablehlo.{self.kind}", [a, b], [aval])
 
     def plain(self, x: Any, aval: ShapedArray) -> Any:
         """Each result folds a window that reaches to the end."""
         e, scalar, n = self.e, ShapedArray((), aval.dtype), aval.shape[self.axis]
         of = lambda this, other: tuple(this if d == self.axis else other for d in range(aval.ndim))
         params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if self.reverse else (n - 1, 0), (0, 0)))
-        region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{self.kind}", [a, b], [scalar])])
+        region = ([scalar, scalar], lambda inner, a, b: [self.both(inner, a, b, scalar)])
         operands = [x, e.constant(self.identity)]
         return e.op("stablehlo.reduce_window", operands, [aval], attrs=window_attrs(e, params), regions=(region,))
 
@@ -62,7 +66,7 @@ class Fold(NamedTuple):
         x, whole = self.pad(x, aval, *((fill, 0) if self.reverse else (0, fill)))
         count = whole.shape[axis] // BLOCK
         part = self.sized(aval, count)
-        both = lambda a, b: e.op(f"stablehlo.{self.kind}", [a, b], [part])
+        both = lambda a, b: self.both(e, a, b, part)
         runs: list[Any] = []
         for k in reversed(range(BLOCK)) if self.reverse else range(BLOCK):
             end = (count - 1) * BLOCK + k + 1
@@ -80,11 +84,11 @@ class Fold(NamedTuple):
         return self.pad(y, whole, *((-fill, 0) if self.reverse else (0, -fill)))[0]
 
 
-def _row(
-    name: str, kind: str, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
+def running(
+    name: str, kind: Any, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
     jvp: Any, transpose: Any, *dtype_names: str,
 ) -> Primitive:  # fmt: skip
-    """A row that folds all prefixes: `kind` is the StableHLO operation that folds two elements, `ufunc` NumPy's."""
+    """A row that folds all prefixes: `kind` folds two elements (see `Fold`), `ufunc` is NumPy's."""
 
     def shape(x: ShapedArray, *, axis: int, reverse: bool = False) -> ShapedArray:
         if not 0 <= axis < x.ndim:
@@ -142,7 +146,7 @@ def _sum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     return cumsum(*primals, **params), cumsum(*tangents, **params)
 
 
-cumsum = _row(
+cumsum = running(
     "cumsum", "add", np.add, lambda dtype: np.zeros((), dtype), _number, _sum_jvp,
     lambda ct, args, *, axis, reverse=False: [cumsum(ct, axis=axis, reverse=not reverse)],
     "float32", "int32", "uint8", "complex64", "bfloat16",
@@ -150,7 +154,7 @@ cumsum = _row(
 
 
 # ----------------------------------------------------------------------------------------------------------- products
-def _shift(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
+def shifted(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
     """The elements `by` places before each (after each, if reverse); `fill` where there are none."""
     config = [(0, 0, 0)] * aval_of(x).ndim
     config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
@@ -162,12 +166,12 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, rev
     (p,), (t,) = primals, tangents
     out, by = cumprod(p, axis=axis, reverse=reverse), 1
     while by < aval_of(p).shape[axis]:
-        before, change = _shift(p, by, 1, axis, reverse), _shift(t, by, 0, axis, reverse)
+        before, change = shifted(p, by, 1, axis, reverse), shifted(t, by, 0, axis, reverse)
         p, t, by = E.mul(before, p), E.add(E.mul(change, p), E.mul(before, t)), 2 * by
     return out, t
 
 
-cumprod = _row(
+cumprod = running(
     "cumprod", "multiply", np.multiply, lambda dtype: np.ones((), dtype), _number, _prod_jvp,
     No("a running product is not linear in its elements; differentiate it with its jvp rule"),
     "float32", "int32", "complex64", "bfloat16",
@@ -185,7 +189,7 @@ def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any
             return out, None
         first = aval.shape[axis] - 1 if reverse else 0
         places = S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=axis)
-        record = beats(x, _shift(out, 1, 0, axis, reverse))
+        record = beats(x, shifted(out, 1, 0, axis, reverse))
         known = S.full(aval.shape, first, np.dtype(np.int32))
         setting = E.select_n(record, known, places)
         holder = (cummin if reverse else cummax)(setting, axis=axis, reverse=reverse)
@@ -195,7 +199,7 @@ def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any
 
 
 _no = No("a running extreme is not linear in its elements; differentiate it with its jvp rule")
-cummax = _row(
+cummax = running(
     "cummax",
     "maximum",
     np.maximum,
@@ -207,7 +211,7 @@ cummax = _row(
     "int32",
     "bfloat16",
 )
-cummin = _row(
+cummin = running(
     "cummin",
     "minimum",
     np.minimum,

@@ -122,6 +122,16 @@ reduce_or = reduction(
     _no_jvp,
     sampled("bool", "int32", "uint8", smooth=False),
 )
+reduce_xor = reduction(
+    "reduce_xor",
+    "xor",
+    lambda x, axes, zero: np.bitwise_xor.reduce(x, axes, initial=zero),
+    lambda dtype: np.zeros((), dtype),
+    _discrete,
+    "integers and booleans",
+    _no_jvp,
+    sampled("bool", "int32", "uint8", smooth=False),
+)
 
 
 # ------------------------------------------------------------------------------------------------- where extremes are

@@ -22,9 +22,10 @@ from functorch_like.lax.fourier import FftType, fft
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
 )
+from functorch_like.lax.rearranging import approx_max_k, approx_min_k, optimization_barrier, split, tile, top_k
 from functorch_like.lax.reductions import (
-    argmax, argmin, cummax, cummin, cumprod, cumsum, reduce_and, reduce_max, reduce_min, reduce_or, reduce_prod,
-    reduce_sum, reduce_window, sort, sort_key_val,
+    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce_and, reduce_max, reduce_min, reduce_or,
+    reduce_prod, reduce_sum, reduce_window, reduce_xor, sort, sort_key_val,
 )
 from functorch_like.lax.selection import clamp, select, select_n
 from functorch_like.lax.shapes import (

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax import elementwise as L
 from functorch_like.lax.convolution import pads_of
 from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
-from functorch_like.primitives import cumulative, sorting, windows
+from functorch_like.primitives import cumulative, log_cumulative, sorting, windows
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import reductions as R
 from functorch_like.primitives import structure as S
@@ -57,6 +57,9 @@ reduce_and = _reduction(
 )
 reduce_or = _reduction(
     "reduce_or", R.reduce_or, "Whether one is true; of integers bitwise or.", "[True, False]", "True"
+)
+reduce_xor = _reduction(
+    "reduce_xor", R.reduce_xor, "Whether an odd number is true; of integers bitwise xor.", "[True, True]", "False"
 )
 
 
@@ -117,6 +120,12 @@ cumsum = _running("cumsum", cumulative.cumsum, "Running sums", "[2.0, 3.0, 6.0]"
 cumprod = _running("cumprod", cumulative.cumprod, "Running products", "[2.0, 2.0, 6.0]")
 cummax = _running("cummax", cumulative.cummax, "Running maxima", "[2.0, 2.0, 3.0]")
 cummin = _running("cummin", cumulative.cummin, "Running minima", "[2.0, 1.0, 1.0]")
+cumlogsumexp = _running(
+    "cumlogsumexp",
+    log_cumulative.cumlogsumexp,
+    "Logarithms of running sums of exponentials",
+    "[2.0, 2.3132..., 3.4076...]",
+)
 
 
 # -------------------------------------------------------------------------------------------------------------- windows

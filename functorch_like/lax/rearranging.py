@@ -1,0 +1,135 @@
+"""Repeating, dividing, ranking; and a barrier for the optimiser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes, tree
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.lax.operands import axis_of, error, ints, same_rank, value
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import ranking, rearranging
+from functorch_like.primitives import structure as S
+
+
+def tile(operand: Any, reps: Any) -> Any:
+    """An array repeated along its dimensions.
+
+    Args:
+        operand: array.
+        reps: how often, one number for each dimension.
+
+    Raises:
+        ArgumentError: where there are more or fewer numbers than dimensions.
+
+    >>> lax.tile(fnp.asarray([[1, 2]]), (2, 2)).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    operand = value(operand)
+    return rearranging.tile(operand, reps=same_rank(ints(reps, "reps"), aval_of(operand).ndim, "reps"))
+
+
+def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
+    """Parts of an array along a dimension.
+
+    Args:
+        operand: array.
+        sizes: of the parts; they add up to the size of the dimension.
+        axis: the dimension.
+
+    Raises:
+        ShapeError: where the sizes do not add up, or there is no such dimension.
+
+    >>> [part.tolist() for part in lax.split(fnp.arange(5), (2, 3))]
+    [[0, 1], [2, 3, 4]]
+    """
+    operand = value(operand)
+    return list(rearranging.split(operand, sizes=ints(sizes, "sizes"), axis=axis_of(axis, aval_of(operand).ndim)))
+
+
+def optimization_barrier(operand: Any) -> Any:
+    """The identity, across which XLA moves and merges no computation.
+
+    Args:
+        operand: array, or pytree of arrays: all are there before anything that uses one of them is computed.
+
+    >>> lax.optimization_barrier((fnp.ones(2), 3.0))[0].tolist()
+    [1.0, 1.0]
+    """
+    leaves, structure = tree.flatten(operand)
+    return structure.unflatten(rearranging.optimization_barrier(*map(value, leaves)) if leaves else [])
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The k greatest elements along a dimension, in order, and where they are.
+
+    Args:
+        operand: array of real numbers.
+        k: how many.
+        axis: the dimension.
+
+    Returns:
+        Values and int32 positions. NaN counts as greatest; of equal elements the first come first.
+
+    Raises:
+        ArgumentError: where the dimension has fewer elements.
+
+    >>> [x.tolist() for x in lax.top_k(fnp.asarray([2.0, 5.0, 3.0]), 2)]
+    [[5.0, 3.0], [1, 2]]
+    """
+    operand = value(operand)
+    last = aval_of(operand).ndim - 1
+    at = axis_of(axis, last + 1)
+    (count,) = ints(k, "k")
+    values, places = ranking.top_k(S.move(operand, at, last), k=count)
+    return S.move(values, last, at), S.move(places, last, at)
+
+
+_APPROX = """The k {which} elements along a dimension, and where they are.
+
+    Here the result is exact on every platform: `recall_target`, `reduction_input_size_override` and
+    `aggregate_to_topk` are taken for the sake of programs that give them, and change nothing.
+
+    Args:
+        operand: array of floats.
+        k: how many.
+        reduction_dimension: the dimension.
+        recall_target: the share of the true ones that would be enough.
+        reduction_input_size_override: ignored.
+        aggregate_to_topk: ignored; there are always k.
+
+    Returns:
+        Values, in order, and int32 positions.
+
+    Raises:
+        DtypeError: for other dtypes than floats.
+        ArgumentError: where the dimension has fewer elements, or recall_target is not within 0 and 1.
+
+    >>> lax.{name}(fnp.asarray([2.0, 5.0, 3.0]), 1)[0].tolist()
+    {shows}
+    """
+
+
+def _approx(name: str, which: str, shows: str) -> Any:
+    def function(
+        operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+        reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    ) -> tuple[Any, Any]:  # fmt: skip
+        operand = value(operand)
+        if not dtypes.is_float(aval_of(operand).dtype):
+            raise error(DtypeError, f"lax.{name} takes floats, not {aval_of(operand)!r}", "use lax.top_k")
+        if not 0 < recall_target <= 1:
+            raise error(ArgumentError, f"recall_target={recall_target} is no share", "use a number above 0, at most 1")
+        if which == "greatest":
+            return top_k(operand, k, axis=reduction_dimension)
+        values, places = top_k(E.neg(operand), k, axis=reduction_dimension)
+        return E.neg(values), places
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _APPROX.format(which=which, name=name, shows=shows)
+    return function
+
+
+approx_max_k = _approx("approx_max_k", "greatest", "[5.0]")
+approx_min_k = _approx("approx_min_k", "least", "[2.0]")

@@ -1,0 +1,80 @@
+"""lax: top_k, approximate extremes, tile, split, barriers, running log-sum-exp."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import lax
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+
+X = np.random.default_rng(0).normal(size=(4, 5, 3)).astype(np.float32)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
+def test_top_k_along_any_axis(axis):
+    values, places = lax.top_k(X, 2, axis=axis)
+    order = np.take(np.argsort(-X, axis, kind="stable"), range(2), axis)
+    np.testing.assert_array_equal(places, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(X, order, axis))
+    assert places.dtype == np.int32
+
+
+def test_top_k_has_a_derivative():
+    weights = np.array([3.0, 1.0], np.float32)
+    for wrap in (lambda f: f, ft.jit):
+        got = wrap(ft.vmap(ft.grad(lambda row: fnp.sum(lax.top_k(row, 2)[0] * weights))))(X[:, 0])
+        want = np.zeros((4, 3), np.float32)
+        np.put_along_axis(want, np.argsort(-X[:, 0], 1)[:, :2], weights, 1)
+        np.testing.assert_array_equal(got, want)
+
+
+def test_approximate_extremes_are_exact():
+    np.testing.assert_array_equal(lax.approx_max_k(X, 2)[0], lax.top_k(X, 2)[0])
+    np.testing.assert_array_equal(lax.approx_min_k(X, 2, reduction_dimension=0)[0], np.sort(X, 0)[:2])
+    with pytest.raises(DtypeError, match=r"lax\.top_k"):
+        lax.approx_max_k(np.arange(3), 1)
+    with pytest.raises(ArgumentError, match="no share"):
+        lax.approx_max_k(X, 1, recall_target=2.0)
+
+
+def test_top_k_refuses():
+    with pytest.raises(ArgumentError, match="k=4"):
+        lax.top_k(X, 4)
+    with pytest.raises(ShapeError):
+        lax.top_k(np.float32(1), 1)
+
+
+def test_tile_and_split():
+    np.testing.assert_array_equal(lax.tile(X, (2, 1, 3)), np.tile(X, (2, 1, 3)))
+    parts = ft.jit(lambda x: lax.split(x, (1, 4), axis=-2))(X)
+    assert isinstance(parts, list)
+    for got, want in zip(parts, np.split(X, [1], 1), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ShapeError, match="add up to 4"):
+        lax.split(X, (1, 3), axis=1)
+    np.testing.assert_array_equal(ft.grad(lambda x: lax.split(x, (1, 4), 1)[1].sum())(X)[:, 0], 0)
+
+
+def test_a_barrier_keeps_what_it_holds_apart():
+    f = lambda x: lax.optimization_barrier({"a": x, "b": (2.0 * x, 1)})
+    out = ft.jit(f)(X)
+    np.testing.assert_array_equal(out["b"][0], 2 * X)
+    assert int(out["b"][1]) == 1
+    assert "optimization_barrier" in ft.jit(f).lower(X).as_text()
+    np.testing.assert_array_equal(ft.grad(lambda x: f(x)["b"][0].sum())(X), np.full_like(X, 2))
+    assert lax.optimization_barrier(()) == ()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_running_log_sum_exp(reverse):
+    x = np.array([1.0, 800.0, -np.inf, 2.0, 801.0, -1000.0], np.float32)
+    turn = (lambda v: v[::-1]) if reverse else (lambda v: v)
+    np.testing.assert_allclose(lax.cumlogsumexp(x, reverse=reverse), turn(np.logaddexp.accumulate(turn(x))), rtol=1e-6)
+    for odd in ([np.inf, np.inf, 1.0], [-np.inf, -np.inf, 0.0], [0.0, np.nan, 1.0], [-np.inf, np.inf, -np.inf]):
+        y = np.array(odd, np.float32)
+        with np.errstate(invalid="ignore"):
+            np.testing.assert_array_equal(lax.cumlogsumexp(y), np.logaddexp.accumulate(y))
+    slope = np.asarray(ft.grad(lambda x: lax.cumlogsumexp(x, reverse=reverse).sum())(x))
+    assert np.isfinite(slope).all()
+    np.testing.assert_allclose(slope.sum(), 6, rtol=1e-4)
