@@ -12,7 +12,7 @@ from functorch_like import core, dtypes
 from functorch_like.core import Axis, Lin, aval_of
 from functorch_like.interpreters import forward, reverse
 from support.oracle import agree, reference
-from support.rows import Case, along, close, direction, in_axes, pair, random_like, ref, results
+from support.rows import Case, along, close, differentiable, direction, in_axes, pair, random_like, ref, results
 
 Fun = Callable[..., list[Any]]
 
@@ -115,27 +115,38 @@ def linear_sets(case: Case) -> list[tuple[tuple[int, ...], list[Any]]]:
 
     Where it is linear only if the others are zero (a sum, a scatter-add), they are zero.
     """
+    if not any(o.size for o in ref(case, case.draw())):  # whatever has no elements is linear: ask another sample
+        if not all(dtypes.is_inexact(o.dtype) for o in ref(case, case.draw())):
+            return []
+        others = [c for c in differentiable() if c.prim is case.prim and len(c.sample.operands) == len(case.draw())]
+        full = next((c for c in others if any(o.size for o in ref(c, c.draw()))), None)
+        return [] if full is None else [(chosen, case.draw()) for chosen, _ in linear_sets(full)]
     found: list[tuple[tuple[int, ...], list[Any]]] = []
     for count in range(1, len(case.floats) + 1):
         for chosen in itertools.combinations(case.floats, count):
             xs = case.draw()
             rest = [k for k in case.floats if k not in chosen]
             zeroed = [np.zeros_like(x) if k in rest else x for k, x in enumerate(xs)]
-            if _linear(case, chosen, xs):
+            within = 1e-9 if case.sample.smooth else 2e-2  # rows that round
+            if _linear(case, chosen, xs, within):
                 found.append((chosen, xs))
-            elif rest and _linear(case, chosen, zeroed):
+            elif rest and _linear(case, chosen, zeroed, within):
                 found.append((chosen, zeroed))
     return found
 
 
-def _linear(case: Case, chosen: Sequence[int], xs: Sequence[Any]) -> bool:
+def _linear(case: Case, chosen: Sequence[int], xs: Sequence[Any], within: float = 1e-9) -> bool:
     at = lambda vs: ref(case, [vs[k] if k in chosen else x for k, x in enumerate(xs)])
     u, v = direction(case, xs, 3), direction(case, xs, 4)
     mixed = [None if a is None else np.asarray(0.3 * a - 2.0 * b, a.dtype) for a, b in zip(u, v, strict=True)]
-    return all(
-        dtypes.is_inexact(m.dtype) and np.allclose(m, 0.3 * a - 2.0 * b, rtol=1e-9, atol=1e-9)
+    if not all(
+        dtypes.is_inexact(m.dtype) and np.allclose(m, 0.3 * a - 2.0 * b, rtol=within, atol=within)
         for m, a, b in zip(at(mixed), at(u), at(v), strict=True)
-    )
+    ):
+        return False
+    # What an operand has no influence on is linear in it, but that says nothing: a product with zero, for one.
+    alone = [at([v[k] if i == k else w for i, w in enumerate(u)]) for k in chosen]
+    return all(any(not np.array_equal(a, b) for a, b in zip(at(u), other, strict=True)) for other in alone)
 
 
 def check_transpose(case: Case) -> int:
@@ -155,7 +166,8 @@ def check_transpose(case: Case) -> int:
                 f"cotangent {aval_of(b)!r} of {aval_of(x)!r}"
             )
         some = [v if k in chosen else None for k, v in enumerate(vs)]
-        np.testing.assert_allclose(pair(back, some), pair(cts, outs), rtol=1e-9, atol=1e-10, err_msg=f"of {chosen}")
+        exact = (1e-9, 1e-10) if case.sample.smooth or _linear(case, chosen, xs) else (5e-2, 5e-2)
+        np.testing.assert_allclose(pair(back, some), pair(cts, outs), *exact, err_msg=f"of {chosen}")
     return len(sets)
 
 
