@@ -16,7 +16,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.primitives.higher.call import CallSpec, apply
-from functorch_like.signatures import Call, Static, check_hashable, resolve
+from functorch_like.signatures import CHECKED, Call, Static, check_hashable, resolve
 from functorch_like.stages import Lowered, Traced
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
@@ -166,8 +166,8 @@ class _Jit:
             return traced.out_tree.unflatten(outs), None, True
         program = self.program(traced, call)
         out = traced.out_tree.unflatten(program.run(call.leaves))
-        # C++ would narrow a Python int to 32 bits without looking: such calls stay in Python, where each is checked.
-        by_hand = any(type(a) is int for a in call.leaves)
+        # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
+        by_hand = any(type(a) in CHECKED for a in call.leaves)
         return out, None if by_hand else program.fastpath(traced.out_tree), False
 
     def traced(self, call: Call) -> Traced:

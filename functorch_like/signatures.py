@@ -9,6 +9,8 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
@@ -78,6 +80,11 @@ _WIDE = frozenset({dtypes.float64, dtypes.complex128})
 _WIDEN = {float: dtypes.float64, complex: dtypes.complex128}
 
 
+_LEAST, _MOST = -(2**31), 2**31 - 1
+#: Types of arguments whose values matter to a trace: calls with them must come to Python each time.
+CHECKED = frozenset({int, np.int64, np.uint64})
+
+
 class Call:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
@@ -103,6 +110,12 @@ class Call:
                 self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else argument_aval(leaf))
         except FtError as e:
             raise self.blame(e, len(self.avals)) from None
+        if any(type(leaf) in CHECKED for leaf in self.leaves):
+            # An int beyond 32 bits must not be narrowed to the int32 it may meet: it is as strong as an array.
+            self.avals = [
+                a.strong() if type(leaf) in CHECKED and not _LEAST <= leaf <= _MOST else a
+                for leaf, a in zip(self.leaves, self.avals, strict=True)
+            ]
         if any(a.dtype in _WIDE and not a.weak_type for a in self.avals):
             # A Python float beside 64-bit arrays keeps all its digits: 0.1 as float32 would spoil the ninth.
             self.avals = [

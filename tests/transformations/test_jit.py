@@ -225,3 +225,13 @@ def test_disable_jit_runs_python():
     assert len(seen) == 3
     with pytest.raises(TypeError):
         f(3.0)
+
+
+@pytest.mark.parametrize("wide", [2**31, -(2**31) - 1, np.int64(2**40), np.uint64(2**40)])
+def test_an_int_argument_beyond_32_bits_is_not_narrowed(wide):
+    f = ft.jit(lambda n: fnp.arange(3) + n)
+    assert f(np.int64(1)).dtype == f(1).dtype == np.int32
+    np.testing.assert_allclose(
+        f(wide).astype("float64"), np.arange(3) + float(wide), rtol=1e-7
+    )  # uint64 meets int32 in float32
+    assert f(np.int64(1)).dtype == np.int32
