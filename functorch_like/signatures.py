@@ -14,8 +14,8 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.core import Tracer, argument_aval, state
-from functorch_like.errors import ArgumentError, FtError
+from functorch_like.core import Tracer, argument_aval, chain, is_value, state
+from functorch_like.errors import ArgumentError, DtypeError, FtError
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -156,6 +156,14 @@ class Call:
             args, kwargs = self.rebuild(leaves)
             outs, out_tree = xla.flatten(fun(*args, **kwargs))
             trees[:] = [out_tree]
+            for i, out in enumerate(outs):
+                if not is_value(out):
+                    where = tree.leaf_paths(out_tree)[i]
+                    raise DtypeError(
+                        f"the function returned {out!r:.60} of type {type(out).__name__} at {where}",
+                        fix="return arrays, numbers, None, or pytrees of these",
+                        chain=chain(state.trace),
+                    )
             return outs
 
         return flat, trees

@@ -235,3 +235,11 @@ def test_an_int_argument_beyond_32_bits_is_not_narrowed(wide):
         f(wide).astype("float64"), np.arange(3) + float(wide), rtol=1e-7
     )  # uint64 meets int32 in float32
     assert f(np.int64(1)).dtype == np.int32
+
+
+@pytest.mark.parametrize("transform", [ft.jit, ft.make_jaxpr, lambda f: lambda x: ft.eval_shape(f, x)])
+def test_a_result_that_is_no_array(transform):
+    with pytest.raises(ft.errors.DtypeError, match=r"returned 'text'.*at \['b'\]\[0\]") as caught:
+        transform(lambda x: {"a": x, "b": ["text"]})(1.0)
+    assert "return arrays" in caught.value.fix
+    assert "<lambda>" in caught.value.chain
