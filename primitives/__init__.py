@@ -23,6 +23,7 @@ from functorch_like.primitives.convolution import conv_general_dilated
 from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
 from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
+from functorch_like.primitives.generators import philox4x32, rng_bit_generator
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.log_cumulative import cumlogsumexp
 from functorch_like.primitives.padding import pad, slice

@@ -19,6 +19,7 @@ from functorch_like.lax.elementwise import (
 )
 from functorch_like.lax.exchange import all_gather, all_to_all, ppermute, pshuffle, psum_scatter, pswapaxes
 from functorch_like.lax.fourier import FftType, fft
+from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
 )

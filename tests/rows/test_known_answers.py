@@ -22,6 +22,34 @@ def test_threefry_gives_the_published_bits(key, counter, want):
         assert [int(np.asarray(bits)[1]) for bits in got] == list(want)
 
 
+# The same, philox4x32 with 10 rounds: key, counter, result.
+PHILOX = [
+    ((0, 0), (0, 0, 0, 0), (0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8)),
+    ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 4, (0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD)),
+    (
+        (0xA4093822, 0x299F31D0),
+        (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344),
+        (0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1),
+    ),
+]
+
+
+@pytest.mark.parametrize(("key", "counter", "want"), PHILOX)
+def test_philox_gives_the_published_bits(key, counter, want):
+    words = [np.full((2,), word, np.uint32) for word in (*key, *counter)]
+    for got in (P.philox4x32.ref(*words), P.philox4x32(*words)):
+        assert [int(np.asarray(bits)[1]) for bits in got] == list(want)
+
+
+@pytest.mark.parametrize(("algorithm", "words"), [("three_fry", THREEFRY[0][2]), ("philox", PHILOX[0][2])])
+def test_the_generator_is_the_cipher_of_its_counter(algorithm, words):
+    state, bits = P.rng_bit_generator(
+        np.zeros(2, np.uint64), shape=(len(words),), dtype=np.dtype(np.uint32), algorithm=algorithm
+    )
+    assert np.asarray(bits).tolist() == list(words)
+    assert np.asarray(state).tolist() == [0, 1]
+
+
 X = np.array([[1.0, 4.0], [5.0, 2.0], [3.0, 2.0]], np.float32)
 
 

@@ -1,0 +1,63 @@
+"""Random bits straight from a generator; `functorch_like.random` has distributions, and keys that split."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import generators
+from functorch_like.primitives import structure as S
+
+
+class RandomAlgorithm(enum.IntEnum):
+    """Which cipher turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+
+def rng_bit_generator(
+    key: Any, shape: Any, dtype: Any = "uint32", algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT
+) -> tuple[Any, Any]:
+    """Random bits, the same on every platform.
+
+    Args:
+        key: the state: two uint64, a key and a counter, or the same as four uint32, low words first.
+        shape: of the result.
+        dtype: uint8, uint16, uint32 or uint64.
+        algorithm: a RandomAlgorithm, or "three_fry" or "philox".
+
+    Returns:
+        The state to draw with next, and bits.
+
+    Raises:
+        ArgumentError: where the key is no such state, or the algorithm is unknown.
+        DtypeError: for other dtypes.
+
+    >>> state, bits = lax.rng_bit_generator(np.zeros(2, np.uint64), (2,))
+    >>> [hex(word) for word in bits.tolist()], state.tolist()
+    (['0x6b200159', '0x99ba4efe'], [0, 1])
+    """
+    key = value(key)
+    aval = aval_of(key)
+    if isinstance(algorithm, str):
+        name = algorithm.lower().removeprefix("rng_")
+        name = "three_fry" if name == "default" else name
+    else:
+        name = ("three_fry", "three_fry", "philox")[RandomAlgorithm(algorithm)]
+    params = {"shape": ints(shape, "shape"), "dtype": dtypes.as_dtype(dtype), "algorithm": name}
+    if aval.dtype == dtypes.uint32 and aval.shape == (4,):
+        state, bits = generators.rng_bit_generator(
+            E.bitcast_convert_type(S.reshape(key, shape=(2, 2)), new_dtype=dtypes.uint64), **params
+        )
+        return S.reshape(E.bitcast_convert_type(state, new_dtype=dtypes.uint32), shape=(4,)), bits
+    if aval.shape != (2,) or aval.dtype != dtypes.uint64:
+        raise error(ArgumentError, f"{aval!r} is no state of the generator", "give two uint64, or four uint32")
+    state, bits = generators.rng_bit_generator(key, **params)
+    return state, bits
