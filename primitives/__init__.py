@@ -11,6 +11,7 @@ from functorch_like.primitives.analysis import (
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
 )
+from functorch_like.primitives.bessel import bessel_i0e, bessel_i1e
 from functorch_like.primitives.bits import (
     and_, bitcast_convert_type, clz, not_, or_, population_count, reduce_precision, shift_left,
     shift_right_arithmetic, shift_right_logical, xor,
@@ -24,6 +25,7 @@ from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
 from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
 from functorch_like.primitives.generators import philox4x32, rng_bit_generator
+from functorch_like.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.log_cumulative import cumlogsumexp
 from functorch_like.primitives.padding import pad, slice

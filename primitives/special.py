@@ -16,7 +16,7 @@ from functorch_like.primitives.shapes import full_like
 _ROOT_PI = math.sqrt(math.pi)
 
 
-def _each(scalar: Callable[..., float]) -> Callable[..., Any]:
+def each(scalar: Callable[..., float]) -> Callable[..., Any]:
     """A function of Python floats, applied to each element."""
     vectorised = np.vectorize(scalar, otypes=[np.float64])
 
@@ -59,11 +59,12 @@ def _hurwitz(s: int, a: float) -> float:
     return total
 
 
-def _digamma(x: float) -> float:
+def digamma_of(x: float) -> float:
+    """Digamma of a Python float."""
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
     if x < 0.5:
-        return _digamma(1 - x) - math.pi / math.tan(math.pi * (x - round(x)))
+        return digamma_of(1 - x) - math.pi / math.tan(math.pi * (x - round(x)))
     total = 0.0
     while x < 12:
         total, x = total - 1 / x, x + 1
@@ -77,7 +78,7 @@ def _digamma(x: float) -> float:
 
 def _polygamma(x: float, m: float) -> float:
     if m == 0:
-        return _digamma(x)
+        return digamma_of(x)
     if math.isnan(x) or x == -math.inf:
         return math.nan
     if x == math.inf or (x <= 0 and x == math.floor(x)):
@@ -87,24 +88,24 @@ def _polygamma(x: float, m: float) -> float:
 
 erf = unary(
     "erf",
-    _each(math.erf),
+    each(math.erf),
     "chlo.erf",
     lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))),
     takes="f",
 )
 erfc = unary(
-    "erfc", _each(math.erfc), "chlo.erfc",
+    "erfc", each(math.erfc), "chlo.erfc",
     lambda g, x, y: mul(g, mul(full_like(x, -2 / _ROOT_PI), exp(neg(square(x))))), takes="f",
 )  # fmt: skip
 erf_inv = unary(
-    "erf_inv", _each(_erf_inv), "chlo.erf_inv", lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
+    "erf_inv", each(_erf_inv), "chlo.erf_inv", lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
     takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
 lgamma = unary(
-    "lgamma", _each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0)
+    "lgamma", each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0)
 )
 digamma = unary(
-    "digamma", _each(_digamma), "chlo.digamma", lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
+    "digamma", each(digamma_of), "chlo.digamma", lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
 )
 
 
@@ -114,7 +115,7 @@ def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
 
 #: The m-th derivative of digamma.
 polygamma = unary(
-    "polygamma", lambda x, *, m: _each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
+    "polygamma", lambda x, *, m: each(_polygamma)(x, np.full(x.shape, m)), _polygamma_lower,
     lambda g, x, y, *, m: mul(g, polygamma(x, m=m + 1)), takes="f", domain=(0.3, 4.0),
     params=({"m": 0}, {"m": 1}, {"m": 3}),
 )  # fmt: skip
