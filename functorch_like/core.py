@@ -58,12 +58,14 @@ class Sample:
         params: the row's parameters.
         domain: floats are drawn from this interval; of integer dtypes, integers of it.
         smooth: False where finite differences do not apply at random points (ties, jumps).
+        prepare: applied to each operand drawn: makes of random numbers what the row wants (positive definite, ...).
     """
 
     operands: tuple[Any, ...]
     params: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
     domain: tuple[float, float] = (-2.0, 2.0)
     smooth: bool = True
+    prepare: Callable[[Any], Any] | None = None
 
 
 Rule = Callable[..., Any]

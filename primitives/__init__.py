@@ -26,8 +26,10 @@ from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
 from functorch_like.primitives.generators import philox4x32, rng_bit_generator
 from functorch_like.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
+from functorch_like.primitives.factorizations import cholesky, lu, lu_pivots_to_permutation, solve
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.log_cumulative import cumlogsumexp
+from functorch_like.primitives.orthogonal import geqrf, hessenberg, householder_product, qr, tridiagonal
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.random_bits import threefry2x32
 from functorch_like.primitives.ranking import top_k
@@ -45,6 +47,7 @@ from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamm
 from functorch_like.primitives.structure import (
     concatenate, convert_element_type, copy, iota, rev, stop_gradient,
 )
+from functorch_like.primitives.triangular import triangular_solve, tridiagonal_solve
 from functorch_like.primitives.windows import (
     reduce_window_max, reduce_window_min, reduce_window_sum, select_and_gather_add,
 )

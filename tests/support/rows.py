@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import math
@@ -48,6 +49,10 @@ class Case(NamedTuple):
     def _one(self, operand: Any, rng: np.random.Generator) -> np.ndarray[Any, Any]:
         if not isinstance(operand, ShapedArray):
             return np.asarray(operand)
+        x = self._random(operand, rng)
+        return x if self.sample.prepare is None else np.asarray(self.sample.prepare(x), x.dtype)
+
+    def _random(self, operand: ShapedArray, rng: np.random.Generator) -> np.ndarray[Any, Any]:
         low, high = self.sample.domain
         shape, dtype = operand.shape, operand.dtype
         if dtypes.is_complex(dtype):
@@ -79,7 +84,7 @@ class Case(NamedTuple):
         """The same sample in double precision."""
         operands = tuple(map(_widen, self.sample.operands))
         params = {k: _widen_dtype(v) if isinstance(v, np.dtype) else v for k, v in self.sample.params.items()}
-        return self._replace(sample=Sample(operands, params, self.sample.domain, self.sample.smooth))
+        return self._replace(sample=dataclasses.replace(self.sample, operands=operands, params=params))
 
     @property
     def floats(self) -> list[int]:
