@@ -26,7 +26,8 @@ from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
 from functorch_like.primitives.generators import philox4x32, rng_bit_generator
 from functorch_like.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
-from functorch_like.primitives.factorizations import cholesky, lu, lu_pivots_to_permutation, solve
+from functorch_like.primitives.eigen import eig, eigh, schur
+from functorch_like.primitives.factorizations import cholesky, lu, lu_pivots_to_permutation
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.log_cumulative import cumlogsumexp
 from functorch_like.primitives.orthogonal import geqrf, hessenberg, householder_product, qr, tridiagonal
@@ -41,12 +42,14 @@ from functorch_like.primitives.rows import add
 from functorch_like.primitives.scatter import scatter_max, scatter_min, scatter_mul
 from functorch_like.primitives.selection import select_and_scatter_add
 from functorch_like.primitives.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
+from functorch_like.primitives.singular import pinv, svd
 from functorch_like.primitives.slicing import dynamic_slice, dynamic_update_slice, gather, scatter
 from functorch_like.primitives.sorting import sort
 from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
 from functorch_like.primitives.structure import (
     concatenate, convert_element_type, copy, iota, rev, stop_gradient,
 )
+from functorch_like.primitives.systems import solve
 from functorch_like.primitives.triangular import triangular_solve, tridiagonal_solve
 from functorch_like.primitives.windows import (
     reduce_window_max, reduce_window_min, reduce_window_sum, select_and_gather_add,
