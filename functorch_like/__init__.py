@@ -13,6 +13,8 @@ from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
 from functorch_like import boundary as _boundary
 from functorch_like import errors as errors
+from functorch_like import extend as extend
+from functorch_like import ffi as ffi
 from functorch_like import lax as lax
 from functorch_like import nn as nn
 from functorch_like import numpy as numpy

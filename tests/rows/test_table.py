@@ -29,8 +29,8 @@ def test_every_column_is_filled(prim):
 @pytest.mark.parametrize("prim", ROWS)
 def test_samples_are_there(prim):
     samples = prim.samples()
-    # Collectives mean something inside of vmap only; tests/transformations/test_axis_names.py has them.
-    assert samples or prim.family in ("collectives", "exchange"), "without samples nothing about the row is tested"
+    # Collectives mean something inside of vmap only, and foreign calls in compiled code: they have tests of their own.
+    assert samples or isinstance(prim.ref, No), "without samples nothing about the row is tested"
     assert all(lo <= hi for lo, hi in (s.domain for s in samples))
 
 

@@ -1,0 +1,118 @@
+"""Foreign functions: compiled kernels of users' own that programs call through XLA's typed FFI.
+
+TRAP: XLA calls the pointer it is given when it is registered, and again in programs: a pointer to anything else than a
+handler kills the process. And LAPACK's targets must not be called before they are initialised. So programs call by name
+only what was registered here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from pathlib import Path
+from typing import Any
+
+import jaxlib
+import numpy as np
+
+from functorch_like.backends.xla.jaxlib_api import xc
+from functorch_like.errors import ArgumentError, DtypeError
+
+PLATFORMS = ("cpu", "gpu")
+_lock = threading.Lock()
+_targets: dict[tuple[str, str], tuple[int, Any]] = {}
+# Prototypes of our own: those of `ctypes.pythonapi` belong to everybody in the process.
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+_name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def include_dir() -> str:
+    """The folder of the C++ headers of XLA's FFI that come with jaxlib."""
+    return str(Path(str(jaxlib.__file__)).parent / "include")
+
+
+def capsule(symbol: Any) -> tuple[int, Any]:
+    """The address of a handler, and a capsule of it, from a capsule or a function of a library loaded with ctypes."""
+    if type(symbol).__name__ == "PyCapsule":
+        return int(_pointer_of(symbol, _name_of(symbol))), symbol
+    if not isinstance(symbol, ctypes._CFuncPtr):  # type: ignore[attr-defined]
+        raise ArgumentError(
+            f"{symbol!r:.60} of type {type(symbol).__name__} is no handler",
+            fix="give a function of a library, ctypes.cdll.LoadLibrary(path).name, or a PyCapsule of its pointer",
+        )
+    address = ctypes.cast(symbol, ctypes.c_void_p).value
+    if not address:
+        raise ArgumentError("the handler is a null pointer", fix="give a function of a library that is loaded")
+    return address, _new(address, b"xla._CUSTOM_CALL_TARGET", None)
+
+
+def register(name: str, symbol: Any, platform: str) -> None:
+    """Make a handler known under a name; the same one again changes nothing.
+
+    Raises:
+        ArgumentError: for another handler of the same name (XLA cannot replace one), or what is none.
+    """
+    if platform not in PLATFORMS:
+        raise ArgumentError(f"platform={platform!r} is unknown", fix=f"use one of {', '.join(PLATFORMS)}")
+    address, made = capsule(symbol)
+    with _lock:
+        known = _targets.get((name, platform))
+        if known is None and name in xc.custom_call_targets("Host" if platform == "cpu" else "CUDA"):
+            raise ArgumentError(f"the name {name!r} is taken by jaxlib itself", fix="choose another name")
+        if known is not None:
+            if known[0] == address:
+                return
+            raise ArgumentError(
+                f"another function is registered as {name!r} for {platform}", fix="choose a new name for a new function"
+            )
+        xc.register_custom_call_target(name, made, "cpu" if platform == "cpu" else "CUDA", api_version=1)
+        _targets[name, platform] = address, made
+
+
+def check(name: str, platform: str) -> None:
+    """Raise unless a handler of this name is registered for the platform."""
+    if (name, platform) not in _targets:
+        known = ", ".join(repr(n) for n, p in _targets if p == platform) or "none"
+        raise ArgumentError(
+            f"no foreign function {name!r} is registered for {platform}; those that are: {known}",
+            fix=f"ft.ffi.register_ffi_target({name!r}, symbol, platform={platform!r}) first",
+        )
+
+
+# ------------------------------------------------------------------------------------------------------- attributes
+_TYPES = {"b": "i1", "i": "i", "u": "ui", "f": "f"}
+
+
+def attribute(name: str, value: Any) -> str:
+    """An attribute as MLIR writes it: bool, int (i64), float (f64), str, NumPy scalars and vectors of their dtype."""
+    if isinstance(value, str):
+        plain = lambda byte: 32 <= byte < 127 and byte not in b'"\\'
+        return '"' + "".join(chr(b) if plain(b) else f"\\{b:02X}" for b in value.encode()) + '"'
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**63:
+        raise ArgumentError(f"attribute {name}={value} does not fit 64 bits", fix="pass it as a string")
+    given = np.asarray(value)
+    if given.dtype.kind not in _TYPES or given.ndim > 1 or given.dtype == np.longdouble:
+        raise DtypeError(
+            f"attribute {name}={value!r:.60} cannot be passed to a foreign function",
+            fix="pass a bool, int, float, str, NumPy scalar or NumPy vector; arrays go among the operands",
+        )
+    kind = _TYPES[given.dtype.kind]
+    if given.ndim:  # arrays have signless types only
+        kind = kind.lstrip("u")
+        given = given.view(f"i{given.dtype.itemsize}") if given.dtype.kind == "u" else given
+    of = kind if kind == "i1" else f"{kind}{8 * given.dtype.itemsize}"
+    texts = [_number(x) for x in np.atleast_1d(given)]
+    if given.ndim:
+        return f"array<{of}: {', '.join(texts)}>" if texts else f"array<{of}>"
+    return texts[0] if of == "i1" else f"{texts[0]} : {of}"
+
+
+def _number(x: Any) -> str:
+    if x.dtype.kind == "f":  # by its bits, so that no digit is lost
+        return f"0x{int(x.view(f'u{x.dtype.itemsize}')):0{2 * x.dtype.itemsize}X}"
+    return ("true" if x else "false") if x.dtype.kind == "b" else str(int(x))

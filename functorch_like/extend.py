@@ -1,0 +1,86 @@
+"""Floor 7. For those who build on the package: primitives and interpreters of one's own.
+
+A *primitive* is a row: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each column a
+function or `No("why; what to do instead")`. Once made it is applied by calling it, and every transformation knows it.
+
+An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, and a `Tracer` that stands for its values.
+`process` takes its own tracers apart, applies the primitive (or anything else) under its parent, and wraps the results:
+
+>>> class Counted(Tracer):
+...     __slots__ = ("value",)
+...     def __init__(self, trace, value):
+...         self._trace, self.value = trace, value
+...     aval = property(lambda self: aval_of(self.value))
+>>> class Count(Trace):
+...     __slots__ = ("names",)
+...     def process(self, prim, args, params):
+...         values = [a.value if mine(self, a) else a for a in args]
+...         with running(self.parent):
+...             out = prim(*values, **params)
+...         self.names.append(prim.name)
+...         return [Counted(self, o) for o in out] if prim.multiple else Counted(self, out)
+>>> with tracing(Count("count", current_trace())) as trace:
+...     trace.names = []
+...     x = Counted(trace, fnp.ones(3))
+...     y = fnp.tanh(x * x)
+>>> trace.names, y.value.shape
+(['mul', 'tanh'], (3,))
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.avals import ShapedArray as ShapedArray
+from functorch_like.core import TABLE, state
+from functorch_like.core import Axis as Axis
+from functorch_like.core import Lin as Lin
+from functorch_like.core import No as No
+from functorch_like.core import Primitive as Primitive
+from functorch_like.core import Sample as Sample
+from functorch_like.core import Trace as Trace
+from functorch_like.core import Tracer as Tracer
+from functorch_like.core import aval_of as aval_of
+from functorch_like.core import bind as bind
+from functorch_like.core import running as running
+from functorch_like.core import tracing as tracing
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters.jaxpr import Jaxpr as Jaxpr
+from functorch_like.interpreters.jaxpr import evaluate as evaluate_jaxpr
+
+
+def current_trace() -> Trace:
+    """The transformation in force, which a new one runs under."""
+    return state.trace
+
+
+def mine(trace: Trace, value: Any) -> bool:
+    """Whether a value is a tracer of this trace; whatever is not goes to the parent as it is."""
+    return isinstance(value, Tracer) and value._trace is trace
+
+
+def primitives() -> dict[str, Primitive]:
+    """All rows of the table by name, those of users included.
+
+    >>> ft.extend.primitives()["add"]
+    add
+    """
+    return dict(TABLE)
+
+
+def forget(primitive: Primitive) -> None:
+    """Take a primitive of one's own out of the table, so that its name is free again (a notebook cell run twice).
+
+    Raises:
+        ArgumentError: for the package's own.
+    """
+    if not isinstance(primitive, Primitive) or primitive.where.startswith(("primitives/", "higher/")):
+        raise ArgumentError(f"{primitive!r} is the package's own", fix="forget only primitives that you made")
+    if TABLE.get(primitive.name) is primitive:
+        del TABLE[primitive.name]
+
+
+__all__ = [
+    "Axis", "Jaxpr", "Lin", "No", "Primitive", "Sample", "ShapedArray", "Trace", "Tracer", "aval_of", "bind",
+    "current_trace", "evaluate_jaxpr", "forget", "mine", "primitives", "running", "tracing",
+]  # fmt: skip

@@ -1,0 +1,107 @@
+"""Floor 7. Calling compiled kernels of one's own: C++, or anything that can export a handler of XLA's typed FFI.
+
+A kernel is compiled against the headers in `include_dir()`, loaded with ctypes, registered under a name, and called
+under that name from eager code, `jit` and `vmap`. The file tests/extend/test_ffi.py goes all the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import boundary, dtypes, tree
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import foreign
+from functorch_like.core import argument_aval
+from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.primitives.foreign import METHODS
+from functorch_like.primitives.foreign import ffi_call as _row
+
+
+@boundary.public
+def include_dir() -> str:
+    """The folder of the C++ headers to compile kernels against; `#include "xla/ffi/api/ffi.h"` stands in it.
+
+    >>> import os
+    >>> os.path.exists(os.path.join(ft.ffi.include_dir(), "xla", "ffi", "api", "ffi.h"))
+    True
+    """
+    return foreign.include_dir()
+
+
+@boundary.public
+def pycapsule(symbol: Any) -> Any:
+    """A PyCapsule of a function of a library that was loaded with ctypes."""
+    return foreign.capsule(symbol)[1]
+
+
+@boundary.public
+def register_ffi_target(name: str, fn: Any, platform: str = "cpu") -> None:
+    """Make a kernel known to programs, under a name.
+
+    Args:
+        name: what `ffi_call` calls it.
+        fn: the handler: a function of a library loaded with ctypes, or a PyCapsule of its pointer. It must be a
+            handler of XLA's typed FFI, as XLA_FFI_DEFINE_HANDLER_SYMBOL makes: nothing can check that.
+        platform: "cpu" or "gpu".
+
+    Raises:
+        ArgumentError: for a name that another function has; it cannot be replaced in a running process.
+
+    >>> ft.ffi.register_ffi_target("mine", 3)
+    Traceback (most recent call last):
+    ...
+    functorch_like.errors.ArgumentError: 3 of type int is no handler
+    ...
+    """
+    foreign.register(name, fn, platform)
+
+
+@boundary.public
+def ffi_call(
+    target_name: str, result_shape_dtypes: Any, *, vmap_method: str | None = None, has_side_effect: bool = False
+) -> Callable[..., Any]:
+    """A registered kernel as a function.
+
+    Args:
+        target_name: the name it was registered under.
+        result_shape_dtypes: what it returns: a ShapeDtypeStruct (or anything with shape and dtype), or a pytree.
+        vmap_method: what becomes of a call under vmap. "sequential": one call for each element. "broadcast_all": one
+            call, in which all operands have the mapped axis in front. "expand_dims": likewise, but operands that are
+            not mapped get a leading axis of size 1. None: an error.
+        has_side_effect: must be False: programs compute values, and a call whose results are not used is not made.
+
+    Returns:
+        `(*operands, **attributes) -> results`: operands are arrays, attributes are compiled in: bool, int (64 bits),
+        float (64 bits), str, NumPy scalars, and NumPy vectors.
+
+    Raises:
+        ArgumentError: for another vmap_method; at compile time, where nothing is registered under the name.
+        CompileError: at the call, what the kernel itself reports: wrong dtypes, ranks or attributes.
+
+    >>> ft.ffi.ffi_call("not there", ft.ShapeDtypeStruct((2,), "float32"))(fnp.ones(2))
+    Traceback (most recent call last):
+    ...
+    functorch_like.errors.ArgumentError: ffi_call(f32[2]...): no foreign function 'not there' is registered...
+    ...
+    """
+    if vmap_method not in METHODS:
+        raise ArgumentError(f"vmap_method={vmap_method!r} is unknown", fix=f"use one of {METHODS}")
+    if has_side_effect:
+        raise UnsupportedError(
+            f"{target_name!r} cannot be called for its side effects: programs are pure", fix="return what it computes"
+        )
+    leaves, structure = tree.flatten(result_shape_dtypes)
+    for leaf in leaves:
+        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+            raise ArgumentError(f"{leaf!r:.60} has no shape and dtype", fix="give a ShapeDtypeStruct for each result")
+    results = tuple(ShapedArray(tuple(leaf.shape), dtypes.as_dtype(leaf.dtype)) for leaf in leaves)
+
+    def call(*operands: Any, **attributes: Any) -> Any:
+        for x in operands:
+            argument_aval(x)  # raises for what is no array
+        texts = tuple((name, foreign.attribute(name, value)) for name, value in sorted(attributes.items()))
+        out = _row(*operands, target=target_name, results=results, attributes=texts, vmap_method=vmap_method)
+        return structure.unflatten(out)
+
+    return boundary.public(call)
