@@ -156,10 +156,6 @@ def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return body
 
 
-def _trunc(x: Any) -> Any:
-    return E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))
-
-
 negative = _same("negative", _negative, "-x.", extra=", or boolean")
 positive = _same("positive", lambda x: x, "+x: x itself.")
 absolute = _same(
@@ -176,7 +172,7 @@ trunc = _same(
     "x without its fraction.",
     extra=_no_complex,
 )
-fix = _same("fix", _rounding(_trunc), "x without its fraction: rounded towards zero.", extra=_no_complex)
+fix = trunc  # NumPy's older name
 rint = _same(
     "rint",
     _rounding(lambda x: E.round(x, rounding_method=1)),
