@@ -34,6 +34,7 @@ from functorch_like.primitives.log_cumulative import cumlogsumexp
 from functorch_like.primitives.orthogonal import geqrf, hessenberg, householder_product, qr, tridiagonal
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.random_bits import threefry2x32
+from functorch_like.primitives.ragged import ragged_dot
 from functorch_like.primitives.ranking import top_k
 from functorch_like.primitives.rearranging import optimization_barrier, split, tile
 from functorch_like.primitives.reductions import (

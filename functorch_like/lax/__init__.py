@@ -23,6 +23,7 @@ from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
 )
+from functorch_like.lax.ragged import ragged_dot
 from functorch_like.lax.rearranging import approx_max_k, approx_min_k, optimization_barrier, split, tile, top_k
 from functorch_like.lax.reductions import (
     argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce_and, reduce_max, reduce_min, reduce_or,

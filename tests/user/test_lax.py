@@ -400,7 +400,8 @@ def test_every_row_has_its_function():
     renamed["reduce_scatter"] = "psum_scatter"
     inner = {
         "copy", "share", "threefry2x32", "philox4x32", "call", "ffi_call",
-        "reduce_window_sum", "reduce_window_max", "reduce_window_min", "select_and_gather_add", "select_and_scatter_add", "one_minus_square",
+        "reduce_window_sum", "reduce_window_max", "reduce_window_min",
+        "select_and_gather_add", "select_and_scatter_add", "one_minus_square",
     }  # fmt: skip
     missing = [
         name

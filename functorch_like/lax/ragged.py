@@ -1,0 +1,50 @@
+"""Products of rows in groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.dtypes import as_dtype
+from functorch_like.errors import ShapeError, UnsupportedError
+from functorch_like.lax.contract import precision_of
+from functorch_like.lax.operands import error, value
+from functorch_like.primitives import ragged
+
+
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+) -> Any:
+    """Rows in groups, each group times a matrix of its own (as the experts of a mixture).
+
+    Args:
+        lhs: array (m, k), rows in the order of their groups.
+        rhs: array (g, k, n), a matrix for each group.
+        group_sizes: integers (g,): how many rows each group has.
+        precision: of the products, as for `dot_general`.
+        preferred_element_type: dtype of the result.
+        group_offset: None; others are not supported.
+
+    Returns:
+        An array (m, n); rows beyond the last group are zero.
+
+    Raises:
+        ShapeError: where shapes do not fit.
+        DtypeError: where dtypes differ, or group sizes are no integers.
+
+    >>> lhs, rhs = fnp.ones((3, 2)), fnp.asarray([[[1.0], [1.0]], [[5.0], [5.0]]])
+    >>> lax.ragged_dot(lhs, rhs, fnp.asarray([1, 2])).tolist()
+    [[2.0], [10.0], [10.0]]
+    """
+    if group_offset is not None:
+        raise error(UnsupportedError, "group_offset is not supported", "slice rhs and group_sizes instead")
+    lhs, rhs, group_sizes = value(lhs), value(rhs), value(group_sizes)
+    if aval_of(lhs).ndim != 2:
+        raise error(ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is no matrix", "use vmap for batches of them")
+    preferred = None if preferred_element_type is None else as_dtype(preferred_element_type)
+    return ragged.ragged_dot(lhs, rhs, group_sizes, precision=precision_of(precision), preferred_element_type=preferred)
