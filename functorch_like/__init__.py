@@ -20,6 +20,7 @@ from functorch_like import nn as nn
 from functorch_like import numpy as numpy
 from functorch_like import primitives as primitives
 from functorch_like import random as random
+from functorch_like import scipy as scipy
 from functorch_like import tree as tree
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.core import Array as Array
@@ -47,6 +48,6 @@ from functorch_like.vmap import vmap as vmap
 __version__ = "0.1.0"
 
 _array_methods.install()
-for _module in (numpy, numpy.fft, numpy.linalg, lax, nn, random):
+for _module in (numpy, numpy.fft, numpy.linalg, lax, nn, random, scipy.special):
     _boundary.seal(_module)
 del _module

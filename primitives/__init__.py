@@ -24,6 +24,8 @@ from functorch_like.primitives.convolution import conv_general_dilated
 from functorch_like.primitives.cumulative import cummax, cummin, cumprod, cumsum
 from functorch_like.primitives.fourier import fft
 from functorch_like.primitives.exchange import all_gather, all_to_all, ppermute, reduce_scatter
+from functorch_like.primitives.hurwitz import zeta
+from functorch_like.primitives.incomplete_beta import incomplete_beta_grad, regularized_incomplete_beta
 from functorch_like.primitives.incomplete_gamma import igamma, igamma_grad_a, igammac, random_gamma_grad
 from functorch_like.primitives.foreign import ffi_call
 from functorch_like.primitives.generators import philox4x32, rng_bit_generator

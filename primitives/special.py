@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.primitives.analysis import exp
 from functorch_like.primitives.arithmetic import mul, neg, square
 from functorch_like.primitives.rows import unary
@@ -61,6 +62,8 @@ def _hurwitz(s: int, a: float) -> float:
 
 def digamma_of(x: float) -> float:
     """Digamma of a Python float."""
+    if x == 0:
+        return -math.copysign(math.inf, x)
     if math.isnan(x) or x == -math.inf or (x <= 0 and x == math.floor(x)):
         return math.nan
     if x < 0.5:
@@ -101,11 +104,19 @@ erf_inv = unary(
     "erf_inv", each(_erf_inv), "chlo.erf_inv", lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
     takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
-lgamma = unary(
-    "lgamma", each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0)
-)
+lgamma = unary("lgamma", each(_lgamma), "chlo.lgamma", lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0))
+
+
+def _digamma_lower(e: Any, x: Any) -> Any:
+    """At 0 the infinity of the side it is reached from."""
+    (out,) = e.outs
+    zero = e.compare("EQ", x, e.full(0, out), out.update(dtype=dtypes.bool_, weak_type=False), "FLOAT")
+    pole = e.op("stablehlo.divide", [e.full(-1, out), x], [out])
+    return e.op("stablehlo.select", [zero, pole, e.op("chlo.digamma", [x], [out])], [out])
+
+
 digamma = unary(
-    "digamma", each(digamma_of), "chlo.digamma", lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
+    "digamma", each(digamma_of), _digamma_lower, lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
 )
 
 

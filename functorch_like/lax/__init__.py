@@ -38,5 +38,8 @@ from functorch_like.lax.slicing import (
     dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
     dynamic_update_slice_in_dim, index_in_dim, slice, slice_in_dim,
 )
+from functorch_like.lax.special import (
+    bessel_i0e, bessel_i1e, betainc, igamma, igamma_grad_a, igammac, random_gamma_grad, zeta,
+)
 from functorch_like.primitives.convolution import ConvDimensionNumbers
 from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers

@@ -36,8 +36,10 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/numpy",),
     ("functorch_like/random.py", "functorch_like/random"),
     ("functorch_like/nn",),  # its initializers draw
+    ("functorch_like/scipy",),
     ("functorch_like/array_methods.py", "functorch_like/inspect.py"),
     ("functorch_like/__init__.py",),
+    ("functorch_like/testing",),
     ("functorch_like/examples",),  # written as a user would
     ("functorch_like/__main__.py",),
 )

@@ -1,0 +1,206 @@
+"""Special functions, as in scipy.special: operands broadcast and are promoted, integers become the default float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.boundary import polish
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.kernels import kernel
+from functorch_like.nn.softmax import log_softmax as log_softmax
+from functorch_like.nn.softmax import logsumexp as logsumexp
+from functorch_like.nn.softmax import softmax as softmax
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.bessel import bessel_i0e, bessel_i1e
+from functorch_like.primitives.hurwitz import zeta as _zeta_row
+from functorch_like.primitives.incomplete_beta import regularized_incomplete_beta
+from functorch_like.primitives.incomplete_gamma import igamma, igammac
+from functorch_like.primitives.shapes import full_like
+from functorch_like.scipy import normal as _normal
+
+_DOC = """{summary}
+
+    Args:
+{args}
+
+    Returns:
+        An array of the shape they broadcast to; integers become the default float.
+
+    Raises:
+        DtypeError: for complex numbers.
+
+    >>> bool(np.isfinite(ft.scipy.special.{name}({at})))
+    True
+    """
+
+
+def _make(name: str, names: str, body: Callable[..., Any], summary: str, at: str) -> Any:
+    def aligned(*xs: Any) -> Any:
+        found = P.align_inexact(*xs)
+        if dtypes.is_complex(aval_of(found[0]).dtype):
+            raise P.error(
+                DtypeError, f"special.{name} takes real numbers, got {aval_of(found[0])!r}", "take the real part"
+            )
+        return body(*(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
+
+    aligned.__name__ = name
+    fast = kernel(aligned)
+    parts = names.split()
+
+    def function(*args: Any) -> Any:
+        try:
+            if len(args) != len(parts):
+                raise P.error(
+                    ArgumentError,
+                    f"special.{name} takes {len(parts)} arguments, got {len(args)}",
+                    f"give {', '.join(parts)}",
+                )
+            return fast(*P.numbers(*args))
+        except FtError as e:
+            polish(e)
+            raise
+
+    doc = _DOC.format(
+        summary=summary, args="\n".join(f"        {n}: array or number." for n in parts), name=name, at=at
+    )
+    function.is_boundary = True  # type: ignore[attr-defined]
+    return P.named(function, name, doc, __name__)
+
+
+def _one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Any:
+    return _make(name, "x", body, summary, at)
+
+
+def _two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Any:
+    return _make(name, names, body, summary, at)
+
+
+def _zero(x: Any) -> Any:
+    return E.eq(x, full_like(x, 0))
+
+
+# -------------------------------------------------------------------------------------------------- gamma and relatives
+def _gamma(x: Any) -> Any:
+    """exp(lgamma x), with the sign that alternates between the poles; NaN at the negative ones, as in SciPy."""
+    floor = E.floor(x)
+    half = E.mul(floor, full_like(x, 0.5))
+    odd = E.and_(E.lt(x, full_like(x, 0)), E.ne(half, E.floor(half)))
+    size = E.exp(E.lgamma(x))
+    pole = E.and_(E.lt(x, full_like(x, 0)), E.eq(floor, x))
+    size = E.select_n(pole, size, full_like(x, math.nan))
+    size = E.select_n(_zero(x), size, E.div(full_like(x, 1), x))
+    return E.select_n(odd, size, E.neg(size))
+
+
+def _betaln(a: Any, b: Any) -> Any:
+    return E.sub(E.add(E.lgamma(a), E.lgamma(b)), E.lgamma(E.add(a, b)))
+
+
+erf = _one("erf", E.erf, "The error function.")
+erfc = _one("erfc", E.erfc, "1 - erf(x), exact for large x.")
+erfinv = _one("erfinv", E.erf_inv, "The inverse of erf.")
+gammaln = _one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
+gamma = _one("gamma", _gamma, "The gamma function; infinite at 0, NaN at negative whole numbers.")
+digamma = _one("digamma", E.digamma, "The derivative of gammaln.")
+psi = digamma
+zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function: the sum of (q + k)**-x.", "2.5, 1.0")
+gammainc = _two("gammainc", "a x", igamma, "The regularized lower incomplete gamma function.")
+gammaincc = _two("gammaincc", "a x", igammac, "The regularized upper incomplete gamma function.")
+betainc = _make(
+    "betainc", "a b x", regularized_incomplete_beta, "The regularized incomplete beta function.", "1, 2, 0.5"
+)
+betaln = _two("betaln", "a b", _betaln, "log of the absolute value of the beta function.")
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma.
+
+    Args:
+        n: Python int, at least 0; or an array of whole numbers.
+        x: array or number.
+
+    >>> bool(np.isclose(ft.scipy.special.polygamma(1, 1.0), np.pi**2 / 6))
+    True
+    """
+    return _polygamma_int(n, *P.numbers(x)) if type(n) is int and n >= 0 else _polygamma(n, x)
+
+
+@kernel(static=("n",))
+def _polygamma_int(n: int, x: Any) -> Any:
+    x = P.to_inexact(x)
+    return E.polygamma(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type), m=n)
+
+
+def _any_polygamma(n: Any, x: Any) -> Any:
+    """(-1)**(n + 1) n! zeta(n + 1, x), DLMF 25.11.12; digamma for n = 0."""
+    more = E.add(n, full_like(n, 1))
+    half = E.mul(n, full_like(n, 0.5))
+    size = E.mul(E.exp(E.lgamma(more)), _zeta_row(more, x))
+    return E.select_n(_zero(n), E.select_n(E.eq(half, E.floor(half)), size, E.neg(size)), E.digamma(x))
+
+
+_polygamma = _two("polygamma", "n x", _any_polygamma, "The n-th derivative of digamma.", "2.0, 1.5")
+
+# --------------------------------------------------------------------------------------------------------------- Bessel
+i0e = _one("i0e", bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")
+i1e = _one("i1e", bessel_i1e, "exp(-|x|) times the modified Bessel function of order 1.")
+i0 = _one("i0", lambda x: E.mul(E.exp(E.abs(x)), bessel_i0e(x)), "The modified Bessel function of order 0.")
+i1 = _one("i1", lambda x: E.mul(E.exp(E.abs(x)), bessel_i1e(x)), "The modified Bessel function of order 1.")
+
+
+# ---------------------------------------------------------------------------------------------- logistic and entropies
+def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any]:
+    """x log y, with 0 where x is 0, and derivatives that stay finite there."""
+
+    def body(x: Any, y: Any) -> Any:
+        still = E.and_(_zero(x), E.eq(y, y))
+        product = E.mul(x, log(E.select_n(still, y, full_like(y, y_at))))
+        return E.select_n(still, product, full_like(x, 0))
+
+    return body
+
+
+_xlogy = _x_times(E.log, 1.0)
+
+
+def _entr(x: Any) -> Any:
+    return E.select_n(E.lt(x, full_like(x, 0)), E.neg(_xlogy(x, x)), full_like(x, -math.inf))
+
+
+def _entropy(pair: Callable[[Any, Any, Any], Any], empty: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite."""
+
+    def body(x: Any, y: Any) -> Any:
+        zero = full_like(x, 0)
+        both = E.and_(E.gt(x, zero), E.gt(y, zero))
+        u, v = E.select_n(both, full_like(x, 1), x), E.select_n(both, full_like(x, 1), y)
+        alone = E.and_(_zero(x), E.ge(y, zero))
+        nan = E.or_(E.ne(x, x), E.ne(y, y))
+        other = E.select_n(alone, full_like(x, math.inf), empty(x, y))
+        other = E.select_n(nan, other, full_like(x, math.nan))
+        return E.select_n(both, other, pair(u, v, E.mul(u, E.sub(E.log(u), E.log(v)))))
+
+    return body
+
+
+_rel_entr = _entropy(lambda x, y, z: z, lambda x, y: full_like(x, 0))
+_kl_div = _entropy(lambda x, y, z: E.add(E.sub(z, x), y), lambda x, y: y)
+
+
+expit = _one("expit", E.logistic, "1 / (1 + exp(-x)).")
+logit = _one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
+xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
+xlog1py = _two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
+entr = _one("entr", _entr, "-x log(x), 0 at 0 and -inf below.")
+rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
+kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
+
+# --------------------------------------------------------------------------------------------- the normal distribution
+ndtr = _one("ndtr", _normal.ndtr, "The distribution function of the normal distribution.")
+log_ndtr = _one("log_ndtr", _normal.log_ndtr, "log of ndtr, exact in the far left tail.")
+ndtri = _one("ndtri", _normal.ndtri, "The inverse of ndtr.")

@@ -1,0 +1,1 @@
+"""Tools that judge the package: `python -m functorch_like.testing.accuracy`."""
