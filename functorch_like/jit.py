@@ -136,8 +136,7 @@ class _Jit:
     def checked(self) -> Any:
         """The function with what C++ does not do: more words about unhashable static arguments, and donation.
 
-        C++ answers the use of a donated array with few words; of a deleted one it asks Python, which says more. So
-        donated arrays are deleted too.
+        A donated array is released, so that using it again gives our error instead of C++'s.
         """
         fast, nums, names = self.fast, self.donate.nums, self.donate.names
 
@@ -147,9 +146,9 @@ class _Jit:
             except (ValueError, TypeError):
                 check_hashable(self.static, args, kwargs, self.spec.name)
                 raise
-            for leaf in xla.flatten([*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)])[0]:
-                if type(leaf) is ArrayImpl and leaf.is_deleted():
-                    leaf.delete()
+            donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
+            if donated:
+                xla.release(xla.flatten(donated)[0])
             return out
 
         return boundary.public(checked)

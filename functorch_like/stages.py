@@ -123,7 +123,9 @@ class Compiled:
                 )
             flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
         given = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
-        return traced.out_tree.unflatten(self.executable.execute(given, traced.jaxpr.out_avals))
+        outs = self.executable.execute(given, traced.jaxpr.out_avals)
+        xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
+        return traced.out_tree.unflatten(outs)
 
     def as_text(self) -> str:
         """Optimised HLO text."""

@@ -16,6 +16,7 @@ from functorch_like.backends.xla.arrays import (
     device_put,
     is_deleted,
     reduce_array,
+    release,
     set_tracer_class,
     to_numpy,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "register_dataclass_node",
     "register_node",
     "registry",
+    "release",
     "set_tracer_class",
     "settings",
     "structure",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,16 @@ def check_alive(x: Any) -> None:
             f"the array {x.aval!r} was donated to a computation or deleted, and is used again",
             fix="use the result of that computation instead, copy the array before, or leave out donate_argnums",
         )
+
+
+def release(values: Iterable[Any]) -> None:
+    """Delete the arrays among `values` whose memory was donated.
+
+    C++ answers the use of a donated array with few words and a line on stderr; of a deleted one it asks Python.
+    """
+    for x in values:
+        if type(x) is ArrayImpl and x.is_deleted():
+            x.delete()
 
 
 def is_deleted(x: Any) -> bool:

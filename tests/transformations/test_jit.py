@@ -243,3 +243,12 @@ def test_a_result_that_is_no_array(transform):
         transform(lambda x: {"a": x, "b": ["text"]})(1.0)
     assert "return arrays" in caught.value.fix
     assert "<lambda>" in caught.value.chain
+
+
+def test_a_compiled_stage_releases_what_it_was_given():
+    x = fnp.ones(8)
+    compiled = ft.jit(lambda x: x + 1, donate_argnums=0).lower(x).compile()
+    np.testing.assert_array_equal(compiled(x), np.full(8, 2.0))
+    for use in (lambda: x + 1, lambda: ft.jit(lambda x: x)(x), lambda: np.asarray(x), lambda: compiled(x)):
+        with pytest.raises(ft.errors.DonatedError):
+            use()
