@@ -4,6 +4,7 @@
 # fmt: off
 from __future__ import annotations
 
+from functorch_like.lax import linalg
 from functorch_like.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
 from functorch_like.lax.contract import Precision, batch_matmul, dot, dot_general
 from functorch_like.lax.convolution import (
@@ -19,6 +20,7 @@ from functorch_like.lax.elementwise import (
 )
 from functorch_like.lax.exchange import all_gather, all_to_all, ppermute, pshuffle, psum_scatter, pswapaxes
 from functorch_like.lax.fourier import FftType, fft
+from functorch_like.lax.folding import reduce
 from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,

@@ -123,8 +123,8 @@ cummin = _running("cummin", cumulative.cummin, "Running minima", "[2.0, 1.0, 1.0
 cumlogsumexp = _running(
     "cumlogsumexp",
     log_cumulative.cumlogsumexp,
-    "Logarithms of running sums of exponentials",
-    "[2.0, 2.3132..., 3.4076...]",
+    "Running sums of exponentials, as logarithms",
+    "[2.0, 2.313..., 3.407...]",
 )
 
 
@@ -176,8 +176,8 @@ def reduce_window(
     sizes = [dilated(n, b) for n, b in zip(aval.shape, base, strict=True)]
     pads = pads_of(padding, sizes, [dilated(w, h) for w, h in zip(window, holes, strict=True)], strides)
     same_rank(pads, aval.ndim, "padding")
-    init = _init(init_value, aval.dtype)
-    if _is_identity(init, identity(aval.dtype)):
+    init = initial(init_value, aval.dtype)
+    if is_identity(init, identity(aval.dtype)):
         return row(
             operand,
             window_dimensions=window,
@@ -195,7 +195,8 @@ def reduce_window(
     return combine(out, S.broadcast_in_dim(init, shape=aval_of(out).shape, broadcast_dimensions=()))
 
 
-def _init(init_value: Any, dtype: Any) -> Any:
+def initial(init_value: Any, dtype: Any) -> Any:
+    """What a reduction starts from, in the operand's dtype."""
     if aval_of(init_value).shape:
         raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
@@ -206,7 +207,8 @@ def _init(init_value: Any, dtype: Any) -> Any:
     return host(init_value, dtype)
 
 
-def _is_identity(init: Any, identity: Any) -> bool:
+def is_identity(init: Any, identity: Any) -> bool:
+    """Whether starting from it changes nothing; of traced values that is not known."""
     return not isinstance(init, Tracer) and bool(np.asarray(init) == identity)
 
 
