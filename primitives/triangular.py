@@ -177,10 +177,10 @@ def _shifted(x: Any, by: int, dim: int = -2) -> Any:
 
 def _tri_jvp(primals: Any, tangents: Any) -> Any:
     *diagonals, b = primals
-    *changes, db = tangents
+    below, middle, above, db = tangents
     x = tridiagonal_solve(*diagonals, b)
-    if any(c is not None for c in changes):
-        change = _tri_product(*changes, x)
+    if any(c is not None for c in (below, middle, above)):
+        change = _tri_product(below, middle, above, x)
         db = E.neg(change) if db is None else E.sub(db, change)
     return x, tridiagonal_solve(*diagonals, db)
 
