@@ -48,6 +48,6 @@ from functorch_like.vmap import vmap as vmap
 __version__ = "0.1.0"
 
 _array_methods.install()
-for _module in (numpy, numpy.fft, numpy.linalg, lax, nn, random, scipy.special):
+for _module in (numpy, numpy.fft, numpy.linalg, lax, lax.linalg, nn, random, scipy.special):
     _boundary.seal(_module)
 del _module

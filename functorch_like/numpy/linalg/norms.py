@@ -1,4 +1,4 @@
-"""Norms and products of the linear algebra room of NumPy."""
+"""Norms of vectors and matrices."""
 
 from __future__ import annotations
 
@@ -11,16 +11,11 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.contract import matmul as matmul
-from functorch_like.numpy.contract import outer as outer
-from functorch_like.numpy.contract import tensordot as tensordot
-from functorch_like.numpy.contract import trace as trace
-from functorch_like.numpy.contract import vecdot as vecdot
 from functorch_like.numpy.shapes import arr
-from functorch_like.numpy.shapes import matrix_transpose as matrix_transpose
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import reductions as R
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.singular import svd
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
@@ -28,8 +23,8 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 
     Args:
         x: array.
-        ord: of vectors: a number, inf, -inf or 0 (count of non-zeros); of matrices: "fro", 1, -1, inf, -inf. By
-            default the square root of the sum of squares.
+        ord: of vectors: a number, inf, -inf or 0 (count of non-zeros); of matrices: "fro", "nuc", 1, -1, 2,
+            -2, inf, -inf. By default the square root of the sum of squares.
         axis: int for vectors, pair of ints for matrices; the whole array if None.
         keepdims: keep the reduced axes, with size 1.
 
@@ -73,11 +68,16 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
         first = axes[0] if abs(ord) == 1 else axes[1]
         sums = N.keep(S.reduce_sum(E.abs(x), axes=(first,)), shape, (first,))
         out = (R.reduce_max if ord > 0 else R.reduce_min)(sums, axes=over)
+    elif len(axes) == 2 and ord in ("nuc", 2, -2):
+        others = [d for d in range(len(shape)) if d not in axes]
+        (s,) = svd(S.transpose(x, permutation=(*others, *axes)), full_matrices=False, compute_uv=False)
+        fold = S.reduce_sum if ord == "nuc" else R.reduce_max if ord == 2 else R.reduce_min
+        out = fold(s, axes=(len(others),))
     else:
         raise P.error(
             ArgumentError,
             f"fnp.linalg.norm of {len(axes)} axes does not know ord={ord!r}",
-            "vectors take any number; matrices 'fro', 1, -1, inf and -inf",
+            "vectors take any number; matrices 'fro', 'nuc', 1, -1, 2, -2, inf and -inf",
         )
     return N.keep(out, shape, over) if keepdims else out
 
@@ -115,3 +115,12 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     x = P.to_inexact(x)
     out = _sqrt(S.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(E.abs(x), ord, axes)
     return N.keep(out, aval_of(x).shape, axes) if keepdims else out
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """Norm of the matrices in the last two dimensions; orders as for `norm`.
+
+    >>> float(fnp.linalg.matrix_norm(fnp.ones((2, 2))))
+    2.0
+    """
+    return norm(x, ord, (-2, -1), keepdims)

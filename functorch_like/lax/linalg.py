@@ -1,0 +1,221 @@
+"""Factorizations as functions, under JAX's names: stacks of matrices in the last two dimensions, nothing promoted.
+
+They take float32, float64, complex64 and complex128. Where LAPACK reports a failure the results are NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.lax.operands import error
+from functorch_like.primitives import eigen, factorizations, orthogonal, singular, triangular
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import structure as S
+
+
+def _hermitian(x: Any) -> Any:
+    return E.mul(E.add(x, M.adjoint(x)), S.full_like(x, 0.5))
+
+
+@kernel(static=("symmetrize_input",))
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """L with x = L L^H, of Hermitian positive definite matrices; NaN for others.
+
+    Args:
+        x: (..., n, n).
+        symmetrize_input: take the Hermitian part of `x`; else only its lower triangle is read.
+
+    >>> lax.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return factorizations.cholesky(_hermitian(x) if symmetrize_input and aval_of(x).ndim > 1 else x)
+
+
+@kernel(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
+def triangular_solve(
+    a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
+    conjugate_a: bool = False, unit_diagonal: bool = False,
+) -> Any:  # fmt: skip
+    """The x of x op(a) = b with a triangular matrix, or of op(a) x = b.
+
+    Args:
+        a: (..., n, n), of which one triangle is read.
+        b: (..., m, n); or (..., n, m) with left_side; or vectors, with one dimension less.
+        left_side: whether `a` stands on the left.
+        lower: whether it is the lower triangle.
+        transpose_a, conjugate_a: what op does.
+        unit_diagonal: take the diagonal to be one, without a look.
+
+    >>> a, b = fnp.asarray([[2.0, 0.0], [1.0, 1.0]]), fnp.asarray([2.0, 3.0])
+    >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True).tolist()
+    [1.0, 2.0]
+    """
+    shape = aval_of(b).shape
+    vector = len(shape) == aval_of(a).ndim - 1
+    if vector:
+        b = S.reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
+    x = triangular.triangular_solve(
+        a, b, left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
+        unit_diagonal=unit_diagonal,
+    )  # fmt: skip
+    return S.reshape(x, shape=shape) if vector else x
+
+
+@kernel
+def lu(x: Any) -> Any:
+    """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
+
+    >>> factors, pivots, permutation = lax.linalg.lu(fnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
+    >>> factors.tolist(), permutation.tolist()
+    ([[4.0, 4.0], [0.25, 1.0]], [1, 0])
+    """
+    return tuple(factorizations.lu(x))
+
+
+@kernel(static=("permutation_size",))
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The order of rows that the swaps of `lu` make.
+
+    >>> lax.linalg.lu_pivots_to_permutation(fnp.asarray([2, 2, 2]), 3).tolist()
+    [2, 0, 1]
+    """
+    return factorizations.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
+
+
+@kernel(static=("full_matrices",))
+def qr(x: Any, *, full_matrices: bool = True) -> Any:
+    """Orthonormal columns Q and an upper triangle R with x = Q R.
+
+    Args:
+        x: (..., m, n).
+        full_matrices: m columns, else min(m, n).
+
+    >>> [f.shape for f in lax.linalg.qr(fnp.ones((3, 2)), full_matrices=False)]
+    [(3, 2), (2, 2)]
+    """
+    return tuple(orthogonal.qr(x, full_matrices=full_matrices))
+
+
+@kernel
+def geqrf(a: Any) -> Any:
+    """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
+
+    >>> [f.shape for f in lax.linalg.geqrf(fnp.ones((3, 2)))]
+    [(3, 2), (2,)]
+    """
+    return tuple(orthogonal.geqrf(a))
+
+
+@kernel
+def householder_product(a: Any, taus: Any) -> Any:
+    """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
+
+    >>> a, taus = lax.linalg.geqrf(fnp.ones((3, 2)))
+    >>> lax.linalg.householder_product(a, taus).shape
+    (3, 2)
+    """
+    return orthogonal.householder_product(a, taus)
+
+
+@kernel(static=("full_matrices", "compute_uv"))
+def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """Singular value decomposition: (U, S, Vh), or S alone.
+
+    Args:
+        x: (..., m, n).
+        full_matrices: U and Vh square.
+        compute_uv: False for the values alone.
+
+    >>> lax.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
+    [3.0, 2.0]
+    """
+    found = singular.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
+    return (found[1], found[0], found[2]) if compute_uv else found[0]
+
+
+@kernel(static=("lower", "symmetrize_input"))
+def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True) -> Any:
+    """Eigenvectors, in columns, and eigenvalues, ascending, of Hermitian matrices: vectors first, as in JAX.
+
+    Args:
+        x: (..., n, n).
+        lower: which triangle is read.
+        symmetrize_input: take the Hermitian part of `x` before that.
+
+    >>> lax.linalg.eigh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]]))[1].tolist()
+    [1.0, 2.0]
+    """
+    x = _hermitian(x) if symmetrize_input and aval_of(x).ndim > 1 else x
+    return tuple(eigen.eigh(x, lower=lower, compute_v=True))
+
+
+@kernel(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
+    """Eigenvalues, and left and right eigenvectors where asked for; always complex.
+
+    >>> [f.shape for f in lax.linalg.eig(fnp.eye(2), compute_left_eigenvectors=False)]
+    [(2,), (2, 2)]
+    """
+    return tuple(
+        eigen.eig(
+            x,
+            compute_left_eigenvectors=compute_left_eigenvectors,
+            compute_right_eigenvectors=compute_right_eigenvectors,
+        )
+    )
+
+
+def schur(
+    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
+) -> Any:
+    """T and Z with x = Z T Z^H; T triangular, with blocks of two where a real matrix has complex eigenvalues.
+
+    Raises:
+        ArgumentError: for sorted eigenvalues, which jaxlib cannot do.
+
+    >>> [f.shape for f in lax.linalg.schur(fnp.eye(2))]
+    [(2, 2), (2, 2)]
+    """
+    if sort_eig_vals or select_callable is not None:
+        raise error(ArgumentError, "lax.linalg.schur does not sort eigenvalues", "leave sort_eig_vals False")
+    return _schur(x, bool(compute_schur_vectors))
+
+
+@kernel(static=("vectors",))
+def _schur(x: Any, vectors: bool) -> Any:
+    return tuple(eigen.schur(x, compute_schur_vectors=vectors))
+
+
+@kernel
+def hessenberg(a: Any) -> Any:
+    """The Hessenberg form, with Householder vectors below it, and their factors.
+
+    >>> [f.shape for f in lax.linalg.hessenberg(fnp.ones((3, 3)))]
+    [(3, 3), (2,)]
+    """
+    return tuple(orthogonal.hessenberg(a))
+
+
+@kernel(static=("lower",))
+def tridiagonal(a: Any, *, lower: bool = True) -> Any:
+    """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
+
+    >>> [f.shape for f in lax.linalg.tridiagonal(fnp.ones((3, 3)))]
+    [(3, 3), (3,), (2,), (2,)]
+    """
+    return tuple(orthogonal.tridiagonal(a, lower=lower))
+
+
+@kernel
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    """The x with T x = b, T given by its three diagonals; dl[0] and du[-1] are not read.
+
+    >>> one = fnp.ones(2)
+    >>> lax.linalg.tridiagonal_solve(0 * one, 2 * one, 0 * one, fnp.ones((2, 1))).tolist()
+    [[0.5], [0.5]]
+    """
+    return triangular.tridiagonal_solve(dl, d, du, b)

@@ -1,0 +1,217 @@
+"""Factors of matrices: Cholesky, QR, singular values, eigenvalues."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import eigen, factorizations, orthogonal, singular
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import structure as S
+
+
+class QRResult(NamedTuple):
+    """Orthonormal columns and an upper triangle."""
+
+    Q: Any
+    R: Any
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors, singular values, and the adjoint of the right vectors."""
+
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class EigResult(NamedTuple):
+    """Eigenvalues, and eigenvectors in columns."""
+
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+def matrices(a: Any, name: str, square: bool = False) -> Any:
+    """An argument that is a stack of matrices.
+
+    Raises:
+        ShapeError: where it is not.
+    """
+    a = arr(a, f"fnp.linalg.{name}")
+    aval = aval_of(a)
+    if aval.ndim < 2:
+        raise P.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, no matrix", "give at least two dimensions")
+    if square and aval.shape[-1] != aval.shape[-2]:
+        raise P.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, not square", "give square matrices")
+    return a
+
+
+def symmetrized(a: Any) -> Any:
+    """The Hermitian part."""
+    return E.mul(E.add(a, M.adjoint(a)), S.full_like(a, 0.5))
+
+
+def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+    """The triangular factor of Hermitian positive definite matrices.
+
+    Args:
+        a: (..., n, n).
+        upper: U with a = U^H U, rather than L with a = L L^H.
+        symmetrize_input: take the Hermitian part of `a`, which makes derivatives Hermitian; else only the lower
+            triangle is read.
+
+    Returns:
+        The factor; NaN for a matrix that is not positive definite.
+
+    >>> fnp.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 0.0], [1.0, 2.0]]
+    """
+    return _cholesky(matrices(a, "cholesky", True), bool(upper), bool(symmetrize_input))
+
+
+@kernel(static=("upper", "symmetrize"))
+def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
+    a = P.to_inexact(a)
+    found = factorizations.cholesky(symmetrized(a) if symmetrize else a)
+    return M.adjoint(found) if upper else found
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """Orthonormal columns Q and an upper triangle R with Q R = a.
+
+    Args:
+        a: (..., m, n).
+        mode: "reduced": min(m, n) columns; "complete": m columns; "r": R alone.
+
+    Raises:
+        ArgumentError: for another mode.
+
+    >>> q, r = fnp.linalg.qr(fnp.asarray([[3.0, 1.0], [4.0, 2.0]]))
+    >>> fnp.allclose(q @ r, fnp.asarray([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5).item()
+    True
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise P.error(ArgumentError, f"fnp.linalg.qr: mode={mode!r}", "use 'reduced', 'complete' or 'r'")
+    q, r = _qr(matrices(a, "qr"), mode == "complete")
+    return r if mode == "r" else QRResult(q, r)
+
+
+@kernel(static=("full",))
+def _qr(a: Any, full: bool) -> Any:
+    return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full))
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """Singular value decomposition: a = U diag(S) Vh.
+
+    Args:
+        a: (..., m, n).
+        full_matrices: U and Vh square; else only the vectors that belong to singular values.
+        compute_uv: False for the singular values alone, which is faster.
+        hermitian: accepted for NumPy's sake; changes nothing.
+
+    Returns:
+        (U, S, Vh), or S. The derivatives of vectors exist where the values are different and not zero, and not for
+        full_matrices unless m = n.
+
+    >>> fnp.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]))[1].tolist()
+    [3.0, 2.0]
+    """
+    found = _svd(matrices(a, "svd"), bool(full_matrices), bool(compute_uv))
+    return SVDResult(found[1], found[0], found[2]) if compute_uv else found[0]
+
+
+@kernel(static=("full", "vectors"))
+def _svd(a: Any, full: bool, vectors: bool) -> Any:
+    return tuple(singular.svd(P.to_inexact(a), full_matrices=full, compute_uv=vectors))
+
+
+def svdvals(x: Any, /) -> Any:
+    """Singular values, from the largest to the smallest.
+
+    >>> fnp.linalg.svdvals(fnp.asarray([[0.0, 2.0], [3.0, 0.0]])).tolist()
+    [3.0, 2.0]
+    """
+    return _svd(matrices(x, "svdvals"), False, False)[0]
+
+
+def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
+    """Eigenvalues and eigenvectors of Hermitian matrices.
+
+    Args:
+        a: (..., n, n).
+        UPLO: "L" or "U": which triangle is read if it is not symmetrized.
+        symmetrize_input: take the Hermitian part of `a`, which makes derivatives Hermitian.
+
+    Returns:
+        Values from the smallest to the largest, and vectors in columns. Where two values are equal, the vectors have no
+        derivative: it is infinite or NaN.
+
+    >>> fnp.linalg.eigh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]])).eigenvalues.tolist()
+    [1.0, 2.0]
+    """
+    v, w = _eigh(matrices(a, "eigh", True), _lower(UPLO), bool(symmetrize_input), True)
+    return EighResult(w, v)
+
+
+def eigvalsh(a: Any, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Any:
+    """Eigenvalues of Hermitian matrices, from the smallest to the largest; arguments as for `eigh`.
+
+    >>> fnp.linalg.eigvalsh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [1.0, 2.0]
+    """
+    return _eigh(matrices(a, "eigvalsh", True), _lower(UPLO), bool(symmetrize_input), False)[0]
+
+
+def _lower(uplo: str | None) -> bool:
+    if uplo not in (None, "L", "U", "l", "u"):
+        raise P.error(ArgumentError, f"UPLO={uplo!r} names no triangle", "use 'L' or 'U'")
+    return uplo not in ("U", "u")
+
+
+@kernel(static=("lower", "symmetrize", "vectors"))
+def _eigh(a: Any, lower: bool, symmetrize: bool, vectors: bool) -> Any:
+    a = P.to_inexact(a)
+    return tuple(eigen.eigh(symmetrized(a) if symmetrize else a, lower=lower, compute_v=vectors))
+
+
+def eig(a: Any) -> Any:
+    """Eigenvalues and eigenvectors of square matrices, always complex.
+
+    Args:
+        a: (..., n, n).
+
+    Returns:
+        Values, in no particular order, and vectors of length 1 in columns.
+
+    >>> fnp.linalg.eig(fnp.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.tolist()
+    [1j, -1j]
+    """
+    return EigResult(*_eig(matrices(a, "eig", True), True))
+
+
+def eigvals(a: Any) -> Any:
+    """Eigenvalues of square matrices, always complex.
+
+    >>> fnp.linalg.eigvals(fnp.asarray([[0.0, 1.0], [-1.0, 0.0]])).tolist()
+    [1j, -1j]
+    """
+    return _eig(matrices(a, "eigvals", True), False)[0]
+
+
+@kernel(static=("vectors",))
+def _eig(a: Any, vectors: bool) -> Any:
+    return tuple(eigen.eig(P.to_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=vectors))

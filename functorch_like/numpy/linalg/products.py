@@ -1,0 +1,172 @@
+"""Products of several matrices or of tensors taken as matrices; vectors in space; diagonals."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import contract, diagonals
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import shapes as N
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.linalg.decompositions import matrices
+from functorch_like.numpy.linalg.systems import inv, solve
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import structure as S
+
+
+def matrix_power(a: Any, n: int) -> Any:
+    """A product of n times the same matrix; of its inverse for negative n.
+
+    >>> fnp.linalg.matrix_power(fnp.asarray([[1, 1], [0, 1]]), 5).tolist()
+    [[1, 5], [0, 1]]
+    """
+    a = matrices(a, "matrix_power", True)
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise P.error(ArgumentError, f"fnp.linalg.matrix_power: n={n!r} is no int", "give a Python int") from None
+    return _power(a, n) if n >= 0 else _power(inv(a), -n)
+
+
+@kernel(static=("n",))
+def _power(a: Any, n: int) -> Any:
+    out = None
+    while n:
+        if n & 1:
+            out = a if out is None else M.mm(out, a)
+        n >>= 1
+        a = M.mm(a, a) if n else a
+    return M.eye_like(a) if out is None else out
+
+
+def multi_dot(arrays: Sequence[Any]) -> Any:
+    """The product of several matrices, in the order that needs the fewest multiplications.
+
+    Args:
+        arrays: at least two matrices; the first and the last may be vectors.
+
+    >>> fnp.linalg.multi_dot([fnp.ones((2, 3)), fnp.ones((3, 4)), fnp.ones(4)]).tolist()
+    [12.0, 12.0]
+    """
+    found = tuple(N.arr(a, "fnp.linalg.multi_dot") for a in arrays)
+    ranks = [aval_of(a).ndim for a in found]
+    if len(found) < 2 or any(r != 2 for r in ranks[1:-1]) or any(r not in (1, 2) for r in (ranks[0], ranks[-1])):
+        why = f"fnp.linalg.multi_dot of {', '.join(repr(aval_of(a)) for a in found)}"
+        raise P.error(ShapeError, why, "give at least two matrices; only the first and last may be vectors")
+    return _multi_dot(found)
+
+
+@kernel
+def _multi_dot(arrays: Any) -> Any:
+    shapes = [aval_of(a).shape for a in arrays]
+    sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(s[0] for s in shapes[1:])]
+    sizes.append(shapes[-1][1] if len(shapes[-1]) == 2 else 1)
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """The cost of the product of arrays i to j, and where it is best split."""
+        if i == j:
+            return 0, i
+        cost = lambda k: best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+        return min((cost(k), k) for k in range(i, j))
+
+    def product(i: int, j: int) -> Any:
+        if i == j:
+            return arrays[i]
+        k = best(i, j)[1]
+        return contract.matmul(product(i, k), product(k + 1, j))
+
+    return product(0, len(arrays) - 1)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse for `tensordot` over the last axes: of `a` as a matrix from its last axes to its first `ind`.
+
+    >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
+    (4, 2, 2)
+    """
+    a = N.arr(a, "fnp.linalg.tensorinv")
+    shape = aval_of(a).shape
+    if ind < 1 or math.prod(shape[:ind]) != math.prod(shape[ind:]):
+        why = f"fnp.linalg.tensorinv of {aval_of(a)!r} with ind={ind}"
+        raise P.error(ShapeError, why, "the first `ind` axes must have as many elements as the others")
+    n = math.prod(shape[:ind])
+    return inv(a.reshape(n, n)).reshape(*shape[ind:], *shape[:ind])
+
+
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+    """The x with tensordot(a, x, x.ndim) = b.
+
+    Args:
+        a: of shape b.shape + x.shape, once `axes` are moved to the end.
+        b: array.
+        axes: of `a`, to be moved to its end first.
+
+    >>> fnp.linalg.tensorsolve(fnp.eye(4).reshape(2, 2, 4), fnp.ones((2, 2))).tolist()
+    [1.0, 1.0, 1.0, 1.0]
+    """
+    a, b = N.arr(a, "fnp.linalg.tensorsolve"), N.arr(b, "fnp.linalg.tensorsolve")
+    if axes is not None:
+        a = N.moveaxis(a, tuple(axes), tuple(range(-len(tuple(axes)), 0)))
+    shape = aval_of(a).shape[aval_of(b).ndim :]
+    if math.prod(shape) != aval_of(b).size or aval_of(a).size != aval_of(b).size ** 2:
+        why = f"fnp.linalg.tensorsolve of {aval_of(a)!r} and {aval_of(b)!r}"
+        raise P.error(ShapeError, why, "a must be square as a matrix from its last axes to those of b")
+    n = aval_of(b).size
+    return solve(N.reshape(a, (n, n)), N.reshape(b, (n,))).reshape(*shape)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The vector product of vectors of three components.
+
+    >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    x1, x2 = N.arr(x1, "fnp.linalg.cross"), N.arr(x2, "fnp.linalg.cross")
+    for x in (x1, x2):
+        aval = aval_of(x)
+        if aval.shape[axis_of(axis, aval.ndim, "fnp.linalg.cross")] != 3:
+            raise P.error(
+                ShapeError, f"fnp.linalg.cross of {aval!r} along axis {axis}", "vectors have three components"
+            )
+    return _cross(x1, x2, int(axis))
+
+
+@kernel(static=("axis",))
+def _cross(a: Any, b: Any, axis: int) -> Any:
+    a, b = P.align(N.moveaxis(a, axis, -1), N.moveaxis(b, axis, -1))
+    shape = aval_of(a).shape
+
+    def turned(x: Any, by: int) -> Any:
+        zeros = (0,) * (len(shape) - 1)
+        part = lambda i, j: S.slice(x, start_indices=(*zeros, i), limit_indices=(*shape[:-1], j), strides=None)
+        return S.concatenate(part(by, 3), part(0, by), dimension=len(shape) - 1)
+
+    out = E.sub(E.mul(turned(a, 1), turned(b, 2)), E.mul(turned(a, 2), turned(b, 1)))
+    return N.moveaxis(out, -1, axis)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of the matrices in the last two dimensions.
+
+    >>> fnp.linalg.diagonal(fnp.ones((5, 2, 2))).shape
+    (5, 2)
+    """
+    return diagonals.diagonal(matrices(x, "diagonal"), offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of the matrices in the last two dimensions.
+
+    >>> fnp.linalg.trace(fnp.ones((5, 2, 2))).tolist()
+    [2.0, 2.0, 2.0, 2.0, 2.0]
+    """
+    return contract.trace(matrices(x, "trace"), offset, -2, -1, dtype)

@@ -1,0 +1,246 @@
+"""Linear systems, inverses and determinants, and what singular values tell of them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.linalg.decompositions import matrices, svdvals
+from functorch_like.numpy.linalg.norms import norm
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import factorizations, singular
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import structure as S
+from functorch_like.primitives import systems as rows
+
+
+class SlogdetResult(NamedTuple):
+    """Sign (of complex matrices, phase) of a determinant, and the logarithm of its size."""
+
+    sign: Any
+    logabsdet: Any
+
+
+def solve(a: Any, b: Any) -> Any:
+    """The solution of a x = b.
+
+    Args:
+        a: (..., n, n).
+        b: (n,), or (..., n, k). Leading dimensions broadcast.
+
+    Returns:
+        x, of the shape of b; infinite or NaN where `a` is singular.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+
+    >>> fnp.linalg.solve(fnp.asarray([[2.0, 0.0], [0.0, 4.0]]), fnp.asarray([2.0, 2.0])).tolist()
+    [1.0, 0.5]
+    """
+    a, b = matrices(a, "solve", True), arr(b, "fnp.linalg.solve")
+    left, right = aval_of(a), aval_of(b)
+    if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
+        why = f"fnp.linalg.solve of {left!r} and {right!r}"
+        raise P.error(ShapeError, why, f"give b {left.shape[-1]} rows, or one vector of {left.shape[-1]}")
+    return _solve(a, b)
+
+
+@kernel
+def _solve(a: Any, b: Any) -> Any:
+    a, b = map(P.to_inexact, P.promote(a, b))
+    vector = aval_of(b).ndim == 1
+    if vector:
+        b = S.reshape(b, shape=(*aval_of(b).shape, 1))
+    lead = P.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
+    a, b = (P.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
+    x = rows.solve(a, b, transpose_a=False)
+    return S.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
+
+
+def inv(a: Any) -> Any:
+    """The inverse of square matrices; infinite or NaN where there is none.
+
+    >>> fnp.linalg.inv(fnp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+    return _inv(matrices(a, "inv", True))
+
+
+@kernel
+def _inv(a: Any) -> Any:
+    a = P.to_inexact(a)
+    return rows.solve(a, M.eye_like(a), transpose_a=False)
+
+
+def det(a: Any) -> Any:
+    """Determinant. Beyond 3 by 3, its derivative is finite where the matrix is not singular.
+
+    >>> fnp.linalg.det(fnp.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
+    -2.0
+    """
+    return _det(matrices(a, "det", True))
+
+
+@kernel
+def _det(a: Any) -> Any:
+    a = P.to_inexact(a)
+    n = aval_of(a).shape[-1]
+    if 1 <= n <= 3:
+        lead = aval_of(a).shape[:-2]
+        at = lambda i, j: S.reshape(M.block(a, (i, i + 1), (j, j + 1)), shape=lead)
+        minor = lambda i, j, k, m: E.sub(E.mul(at(i, k), at(j, m)), E.mul(at(i, m), at(j, k)))
+        if n == 1:
+            return at(0, 0)
+        if n == 2:
+            return minor(0, 1, 0, 1)
+        terms = [E.mul(at(0, j), minor(1, 2, *others)) for j, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)))]
+        return E.add(E.sub(terms[0], terms[1]), terms[2])
+    diagonal, parity = _factored(a)
+    return E.mul(parity, R.reduce_prod(diagonal, axes=(aval_of(diagonal).ndim - 1,)))
+
+
+def _factored(a: Any) -> tuple[Any, Any]:
+    """The diagonal of U, and whether rows changed places an odd number of times, as 1 or -1."""
+    factors, pivots, _ = factorizations.lu(a)
+    shape = aval_of(pivots).shape
+    stayed = E.eq(pivots, S.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1))
+    dtype = aval_of(a).dtype
+    signs = E.select_n(stayed, S.full(shape, -1, dtype), S.full(shape, 1, dtype))
+    return M.diagonal(factors), R.reduce_prod(signs, axes=(len(shape) - 1,))
+
+
+def slogdet(a: Any) -> Any:
+    """Sign and logarithm of the determinant, where that itself would be too large or too small.
+
+    >>> sign, logarithm = fnp.linalg.slogdet(fnp.asarray([[1.0, 2.0], [3.0, 4.0]]))
+    >>> sign.item(), round(logarithm.item(), 4)
+    (-1.0, 0.6931)
+    """
+    return SlogdetResult(*_slogdet(matrices(a, "slogdet", True)))
+
+
+@kernel
+def _slogdet(a: Any) -> Any:
+    diagonal, parity = _factored(P.to_inexact(a))
+    last = (aval_of(diagonal).ndim - 1,)
+    sign = E.mul(parity, R.reduce_prod(E.sign(diagonal), axes=last))
+    return sign, S.reduce_sum(E.log(E.abs(diagonal)), axes=last)
+
+
+# --------------------------------------------------------------------------------------------------- singular values
+def _rtol(a: Any, rtol: Any) -> float:
+    """A relative tolerance; by default what rounding may do to the largest singular value."""
+    aval = aval_of(a)
+    eps = float(np.finfo(dtypes.real_part(P.inexact_dtype(aval.dtype))).eps)
+    return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """The Moore-Penrose inverse.
+
+    Args:
+        a: (..., m, n).
+        rcond, rtol: singular values up to so many times the largest count as zero; max(m, n) times the rounding
+            error by default. A Python number.
+        hermitian: accepted for NumPy's sake; changes nothing.
+
+    >>> fnp.linalg.pinv(fnp.asarray([[2.0], [0.0]])).tolist()
+    [[0.5, 0.0]]
+    """
+    a = matrices(a, "pinv")
+    return _pinv(a, _rtol(a, rtol if rcond is None else rcond))
+
+
+@kernel(static=("rtol",))
+def _pinv(a: Any, rtol: float) -> Any:
+    return singular.pinv(P.to_inexact(a), rtol=rtol)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
+    """The x for which |b - a x| is least, and of those the shortest.
+
+    Args:
+        a: (m, n).
+        b: (m,) or (m, k).
+        rcond: singular values up to so many times the largest count as zero.
+
+    Returns:
+        x; the sums of squares of b - a x, always; the rank of a; its singular values.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+
+    >>> x, squares, rank, s = fnp.linalg.lstsq(fnp.asarray([[1.0], [1.0]]), fnp.asarray([1.0, 3.0]))
+    >>> round(x.item(), 4), round(squares.item(), 4), rank.item()
+    (2.0, 2.0, 1)
+    """
+    a, b = matrices(a, "lstsq"), arr(b, "fnp.linalg.lstsq")
+    left, right = aval_of(a), aval_of(b)
+    if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
+        why = f"fnp.linalg.lstsq of {left!r} and {right!r}"
+        raise P.error(ShapeError, why, "give one matrix, and as many rows in b; use vmap for stacks")
+    return _lstsq(a, b, _rtol(a, rcond))
+
+
+@kernel(static=("rtol",))
+def _lstsq(a: Any, b: Any, rtol: float) -> Any:
+    a, b = map(P.to_inexact, P.promote(a, b))
+    vector = aval_of(b).ndim == 1
+    if vector:
+        b = S.reshape(b, shape=(*aval_of(b).shape, 1))
+    x = M.mm(singular.pinv(a, rtol=rtol), b)
+    rest = E.sub(b, M.mm(a, x))
+    squares = S.reduce_sum(M.real(E.mul(rest, M.conj(rest))), axes=(0,))
+    (s,) = singular.svd(a, full_matrices=False, compute_uv=False)
+    return S.reshape(x, shape=aval_of(x).shape[:1]) if vector else x, squares, _rank(s, rtol), s
+
+
+def _rank(s: Any, rtol: float) -> Any:
+    shape = aval_of(s).shape
+    last = len(shape) - 1
+    if not shape[-1]:
+        return S.full(shape[:-1], 0, dtypes.int32)
+    largest = R.reduce_max(s, axes=(last,))
+    bound = E.mul(largest, S.full_like(largest, rtol))
+    bound = S.broadcast_in_dim(bound, shape=shape, broadcast_dimensions=tuple(range(last)))
+    return S.reduce_sum(P.convert(E.gt(s, bound), dtypes.int32), axes=(last,))
+
+
+def matrix_rank(A: Any, rtol: Any = None) -> Any:
+    """How many singular values are larger than `rtol` times the largest.
+
+    >>> fnp.linalg.matrix_rank(fnp.ones((3, 3))).item()
+    1
+    """
+    a = matrices(A, "matrix_rank")
+    return _matrix_rank(a, _rtol(a, rtol))
+
+
+@kernel(static=("rtol",))
+def _matrix_rank(a: Any, rtol: float) -> Any:
+    return _rank(singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=False)[0], rtol)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """How much relative errors may grow: the norm of a matrix times that of its inverse.
+
+    Args:
+        x: (..., m, n), square unless p is None, 2 or -2.
+        p: order of the norm; the largest by the smallest singular value if None.
+
+    >>> fnp.linalg.cond(fnp.asarray([[4.0, 0.0], [0.0, 2.0]])).item()
+    2.0
+    """
+    if p in (None, 2, -2):
+        s = svdvals(matrices(x, "cond"))
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    x = matrices(x, "cond", True)
+    return norm(x, p, axis=(-2, -1)) * norm(inv(x), p, axis=(-2, -1))

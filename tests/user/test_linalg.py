@@ -1,0 +1,223 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.linalg
+from support.compare import agrees, same
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import lax
+from functorch_like.errors import DtypeError, ShapeError, UnsupportedError
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(2, 4, 4))
+TALL = RNG.normal(size=(5, 3))
+SPD = A @ A.swapaxes(-1, -2) + np.eye(4)
+Z = A + 1j * RNG.normal(size=A.shape)
+B = RNG.normal(size=(2, 4, 3))
+
+
+@pytest.mark.parametrize("x", [A, Z, A.astype("float32"), np.zeros((0, 0)), np.ones((0, 3, 3))], ids=str)
+@pytest.mark.parametrize("name", ["det", "inv", "slogdet", "linalg.svdvals", "pinv"])
+def test_of_square_matrices(name, x):
+    name = name if name.startswith("linalg") else f"linalg.{name}"
+    function, theirs = getattr(fnp.linalg, name[7:]), getattr(np.linalg, name[7:])
+    same(function(x), theirs(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_det_of_every_size(n):
+    agrees("linalg.det", RNG.normal(size=(3, n, n)))
+
+
+def test_solve_broadcasts():
+    agrees("linalg.solve", A, B)
+    agrees("linalg.solve", A[0], B)
+    agrees("linalg.solve", A[0], B[0, :, 0])
+    agrees("linalg.solve", A[0], B[0, :3])
+    agrees("linalg.solve", A[0, :3], B[0])
+
+
+@pytest.mark.parametrize("x", [SPD, Z @ Z.conj().swapaxes(-1, -2)], ids=["real", "complex"])
+def test_of_hermitian_matrices(x):
+    agrees("linalg.cholesky", x)
+    same(fnp.linalg.cholesky(x, upper=True), np.linalg.cholesky(x).conj().swapaxes(-1, -2))
+    agrees("linalg.eigvalsh", x)
+    agrees("linalg.eigvalsh", x, "U")
+    w, v = fnp.linalg.eigh(x)
+    np.testing.assert_allclose(np.asarray(x @ np.asarray(v)), np.asarray(v) * np.asarray(w)[:, None], atol=1e-9)
+
+
+@pytest.mark.parametrize("x", [A, Z, TALL, TALL.T, np.ones((3, 0))], ids=["real", "complex", "tall", "wide", "empty"])
+def test_factors_multiply_to_the_matrix(x):
+    for mode in ("reduced", "complete"):
+        q, r = map(np.asarray, fnp.linalg.qr(x, mode))
+        assert q.shape == np.linalg.qr(x, mode).Q.shape
+        np.testing.assert_allclose(q @ r, x, atol=1e-9)
+    same(fnp.linalg.qr(x, "r"), r[..., : min(x.shape[-2:]), :])
+    for full in (True, False):
+        u, s, vt = map(np.asarray, fnp.linalg.svd(x, full_matrices=full))
+        k = s.shape[-1]
+        np.testing.assert_allclose((u[..., :k] * s[..., None, :]) @ vt[..., :k, :], x, atol=1e-9)
+
+
+def test_eig():
+    for x in (A, Z):
+        w, v = map(np.asarray, fnp.linalg.eig(x))
+        np.testing.assert_allclose(x @ v, v * w[:, None], atol=1e-9)
+        same(fnp.linalg.eigvals(x), np.linalg.eigvals(x))
+    _, left, _ = map(np.asarray, lax.linalg.eig(A))
+    np.testing.assert_allclose(left.conj().swapaxes(-1, -2) @ A, w_times(A, left), atol=1e-9)
+
+
+def w_times(x, left):
+    w = np.asarray(lax.linalg.eig(x)[0])
+    return w[..., None] * left.conj().swapaxes(-1, -2)
+
+
+def test_least_squares():
+    agrees("linalg.pinv", TALL)
+    for b in (RNG.normal(size=5), RNG.normal(size=(5, 2))):
+        x, squares, rank, s = fnp.linalg.lstsq(TALL, b)
+        want = np.linalg.lstsq(TALL, b, rcond=None)
+        same(x, want[0])
+        np.testing.assert_allclose(np.asarray(squares), want[1])
+        assert rank == want[2]
+        same(s, want[3])
+    assert fnp.linalg.matrix_rank(np.outer(TALL[:, 0], TALL[0])) == 1
+
+
+def test_norms_and_products():
+    for order in ("nuc", 2, -2, "fro", 1):
+        agrees("linalg.norm", A, order, axis=(0, 2))
+        agrees("linalg.norm", A, order, axis=(-2, -1), keepdims=True)
+    for p in (None, 2, -2, 1, "fro"):
+        same(fnp.linalg.cond(A, p), np.linalg.cond(A, p), rtol=1e-9)
+    for n in (0, 1, 3, -2):
+        agrees("linalg.matrix_power", A, n)
+    same(fnp.linalg.multi_dot([TALL, TALL.T, TALL, TALL[0]]), np.linalg.multi_dot([TALL, TALL.T, TALL, TALL[0]]))
+    t = RNG.normal(size=(4, 6, 8, 3))
+    agrees("linalg.tensorinv", t)
+    agrees("linalg.tensorsolve", t, RNG.normal(size=(4, 6)))
+    agrees("linalg.cross", TALL, TALL[::-1])
+    agrees("linalg.cross", TALL.T, TALL.T[:, ::-1], axis=0)
+
+
+def test_lax_against_scipy():
+    x = A[0]
+    t, z = map(np.asarray, lax.linalg.schur(x))
+    np.testing.assert_allclose(z @ t @ z.T, x, atol=1e-9)
+    h, taus = lax.linalg.hessenberg(x)
+    np.testing.assert_allclose(np.triu(h, -1), scipy.linalg.hessenberg(x), atol=1e-9)
+    assert taus.shape == (3,)
+    factors, _, order = map(np.asarray, lax.linalg.lu(x))
+    np.testing.assert_allclose((np.tril(factors, -1) + np.eye(4)) @ np.triu(factors), x[order], atol=1e-9)
+    _, d, e, _ = map(np.asarray, lax.linalg.tridiagonal(SPD[0]))
+    np.testing.assert_allclose(scipy.linalg.eigvalsh_tridiagonal(d, e), np.linalg.eigvalsh(SPD[0]))
+    band = np.diag(x[0]) + np.diag(x[1, :3], 1) + np.diag(x[2, 1:], -1)
+    np.testing.assert_allclose(lax.linalg.tridiagonal_solve(x[2], x[0], x[1], B[0]), np.linalg.solve(band, B[0]))
+    left = lax.linalg.triangular_solve(x, B[0], left_side=True, lower=True)
+    np.testing.assert_allclose(left, scipy.linalg.solve_triangular(x, B[0], lower=True))
+
+
+# -------------------------------------------------------------------------------------------------------- derivatives
+SCALARS = {
+    "det": lambda x: fnp.linalg.det(x).sum(),
+    "slogdet": lambda x: fnp.linalg.slogdet(x)[1].sum(),
+    "inv": lambda x: (fnp.linalg.inv(x) ** 2).sum(),
+    "solve": lambda x: (fnp.linalg.solve(x, B) ** 2).sum(),
+    "pinv": lambda x: fnp.sin(fnp.linalg.pinv(x)).sum(),
+    "cholesky": lambda x: fnp.sin(fnp.linalg.cholesky(x @ x.mT + fnp.eye(4, dtype="float64"))).sum(),
+    "eigvalsh": lambda x: (fnp.linalg.eigvalsh(x) ** 3).sum(),
+    "eigh projector": lambda x: (fnp.linalg.eigh(x)[1][..., :, 0] ** 4).sum(),
+    "svdvals": lambda x: (fnp.linalg.svdvals(x) ** 3).sum(),
+    "svd": lambda x: (fnp.linalg.svd(x)[0] ** 4).sum(),
+    "qr": lambda x: fnp.sin(fnp.linalg.qr(x)[0]).sum(),
+    "eig": lambda x: (abs(fnp.linalg.eig(x)[1]) ** 4).sum(),
+    "nuc": lambda x: fnp.linalg.norm(x, "nuc", axis=(1, 2)).sum(),
+    "cond": lambda x: fnp.linalg.cond(x).sum(),
+    "matrix_power": lambda x: fnp.linalg.matrix_power(x, -2).sum(),
+}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_gradients_are_finite_differences(name):
+    f = SCALARS[name]
+    v = RNG.normal(size=A.shape)
+    h = 1e-6
+    want = (f(A + h * v) - f(A - h * v)) / (2 * h)
+    got = ft.grad(f)(A)
+    np.testing.assert_allclose(np.sum(np.asarray(got) * v), want, rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(ft.jit(ft.grad(f))(A), got, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", [n for n in SCALARS if n != "solve"])
+def test_vmap_of_grad_is_a_loop(name):
+    one = lambda x: SCALARS[name](x[None])
+    got = ft.jit(ft.vmap(ft.grad(one)))(A)
+    for g, x in zip(got, A, strict=True):
+        np.testing.assert_allclose(g, ft.grad(one)(x), rtol=1e-6, atol=1e-8)
+
+
+def test_second_derivative_of_solve():
+    b = B[0]
+    f = lambda t: (fnp.linalg.solve(A[0] + t * A[1], b) ** 2).sum()
+    h = 1e-5
+    want = (ft.grad(f)(np.float64(h)) - ft.grad(f)(np.float64(-h))) / (2 * h)
+    np.testing.assert_allclose(ft.grad(ft.grad(f))(np.float64(0.0)), want, rtol=1e-5)
+
+
+# ----------------------------------------------------------------------------------------------- failures and refusals
+def test_failures_are_nan():
+    bad = np.stack([SPD[0], -SPD[0]])
+    got = np.asarray(fnp.linalg.cholesky(bad))
+    assert np.isfinite(got[0]).all()
+    assert np.isnan(got[1]).all()
+    assert not np.isfinite(np.asarray(fnp.linalg.inv(np.ones((2, 2))))).any()
+    assert np.isnan(np.asarray(fnp.linalg.eigvals(np.full((2, 2), np.nan)))).all()
+    assert fnp.linalg.det(np.ones((4, 4))).item() == 0.0
+
+
+@pytest.mark.parametrize("name", ["inv", "det", "cholesky", "eigh", "eig", "slogdet"])
+def test_refusals(name):
+    function = getattr(fnp.linalg, name)
+    with pytest.raises(ShapeError, match="not square"):
+        function(fnp.ones((2, 3)))
+    with pytest.raises(ShapeError, match="no matrix"):
+        function(fnp.ones(3))
+    with pytest.raises(DtypeError, match="f16"):
+        function(fnp.ones((4, 4), "float16"))
+
+
+def test_what_has_no_derivative_says_so():
+    with pytest.raises(UnsupportedError, match="reduced"):
+        ft.grad(lambda x: fnp.linalg.qr(x, "complete")[0].sum())(TALL)
+    with pytest.raises(UnsupportedError, match="differentiate eig"):
+        ft.grad(lambda x: lax.linalg.schur(x)[0].sum())(A[0])
+
+
+# ------------------------------------------------------------------------------------------------------------ processes
+PROGRAM = """
+import sys
+import functorch_like as ft, functorch_like.numpy as fnp
+from functorch_like.backends import xla
+assert not any(m.startswith("scipy") and m != "scipy" for m in sys.modules), "importing the package imports SciPy"
+x = fnp.asarray([[4.0, 2.0], [2.0, 5.0]])
+print(ft.jit(lambda x: fnp.linalg.cholesky(x) @ fnp.linalg.inv(x))(x).sum().item(), xla.counters.compiles)
+"""
+
+
+def test_a_fresh_process_runs_a_program_from_the_disk(tmp_path):
+    env = {**os.environ, "FT_CACHE": "1", "FT_CACHE_DIR": str(tmp_path / "cache")}
+    outputs = [
+        subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+        for _ in range(2)
+    ]
+    assert [o.returncode for o in outputs] == [0, 0], [o.stderr[-500:] for o in outputs]
+    (first, compiled), (second, loaded) = (o.stdout.split() for o in outputs)
+    assert first == second
+    assert int(compiled) > 0
+    assert int(loaded) == 0
