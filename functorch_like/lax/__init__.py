@@ -4,6 +4,7 @@
 # fmt: off
 from __future__ import annotations
 
+from functorch_like.lax import linalg
 from functorch_like.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
 from functorch_like.lax.contract import Precision, batch_matmul, dot, dot_general
 from functorch_like.lax.convolution import (
