@@ -19,6 +19,7 @@ from functorch_like.primitives.arithmetic import compare, div, mul, square, sub
 from functorch_like.primitives.bits import BITS
 from functorch_like.primitives.comparison import eq, select_n
 from functorch_like.primitives.complexes import circular, following, halves
+from functorch_like.primitives.formulas import Term
 from functorch_like.primitives.rows import KIND, add, binary, neg, nondifferentiable, same, samples_of, unary
 from functorch_like.primitives.shapes import full_like
 
@@ -87,11 +88,16 @@ def _exp2_lower(e: Any, x: Any) -> Any:
     return e.op("stablehlo.power", [e.full(2, e.outs[0]), x], e.outs)
 
 
+def _log1p_lower(e: Any, x: Any) -> Any:
+    (out,) = e.outs
+    return Term(e, x, out).log1p().v if out.dtype == dtypes.float64 else e.op("stablehlo.log_plus_one", [x], [out])
+
+
 exp = unary("exp", np.exp, "exponential", lambda g, x, y: mul(g, y))
 exp2 = unary("exp2", np.exp2, _exp2_lower, lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y)), takes="f")
 expm1 = unary("expm1", np.expm1, "exponential_minus_one", lambda g, x, y: mul(g, exp(x)))
 log = unary("log", np.log, "log", lambda g, x, y: div(g, x), domain=(0.2, 3.0))
-log1p = unary("log1p", np.log1p, "log_plus_one", lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0))
+log1p = unary("log1p", np.log1p, _log1p_lower, lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0))
 logistic = unary("logistic", _logistic_ref, "logistic", lambda g, x, y: mul(g, mul(y, sub(full_like(y, 1), y))))
 
 # ------------------------------------------------------------------------------------------------------- trigonometric

@@ -151,6 +151,9 @@ def _ref(order: int) -> Any:
         mu, z = 4 * order * order, 8 * np.where(far, size[..., 0], 1)
         series = (1 - (mu - 1) / z * (1 - (mu - 9) / (2 * z) * (1 - (mu - 25) / (3 * z)))) / np.sqrt(math.pi * z / 4)
         out = np.where(far, series, near)
+        half = np.where(size[..., 0] < 1, size[..., 0], 0) / 2  # near 0 the power series, DLMF 10.25.2
+        power = sum(half ** (2 * k + order) / (math.factorial(k) * math.factorial(k + order)) for k in range(12))
+        out = np.where(size[..., 0] < 1, power * np.exp(-2 * half), out)
         out = np.where(np.isnan(wide[..., 0]), np.nan, out)
         return (np.copysign(out, wide[..., 0]) if order else out).astype(x.dtype)
 

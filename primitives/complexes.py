@@ -103,7 +103,8 @@ def circular(op: str, turned: bool, odd: bool) -> Any:
     def lower(e: Any, x: Any) -> Any:
         (out,) = e.outs
         if KIND[out.dtype] != "c":
-            return e.op(op, [x], [out])
+            small = turned or out.dtype not in (dtypes.float32, dtypes.float64)
+            return e.op(op, [x], [out]) if small else _hyperbolic(e, x, out, odd)
         re, im, part = halves(e, x, out)
         angle, size = (re, im) if turned else (im, re)
         sin, cos = e.op("stablehlo.sine", [angle], [part]), e.op("stablehlo.cosine", [angle], [part])
@@ -125,3 +126,20 @@ def circular(op: str, turned: bool, odd: bool) -> Any:
         return e.op("stablehlo.complex", [one, other], [out])
 
     return lower
+
+
+def _hyperbolic(e: Any, x: Any, out: Any, odd: bool) -> Any:
+    """The real sinh and cosh, by exp(|x| / 2) twice: exp(|x| + log(1/2)), as XLA has it, loses digits."""
+    op = lambda name, *xs: e.op(f"stablehlo.{name}", list(xs), [out])
+    half = e.full(0.5, out)
+    size = op("abs", x)
+    root = op("exponential", op("multiply", size, half))
+    grown = op("multiply", op("multiply", root, half), root)
+    shrunk = op("divide", op("divide", half, root), root)
+    if not odd:
+        return op("add", grown, shrunk)
+    flags = out.update(dtype=dtypes.bool_, weak_type=False)
+    y = op("subtract", grown, shrunk)
+    y = op("select", e.compare("LT", x, e.full(0, out), flags, "FLOAT"), op("negate", y), y)
+    near = e.compare("LT", size, e.full(1, out), flags, "FLOAT")
+    return op("select", near, e.op("chlo.sinh", [x], [out]), y)
