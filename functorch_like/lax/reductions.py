@@ -166,9 +166,8 @@ def reduce_window(
     plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
     fold = next((f for f in _FOLDS if any(plain is c for c in f[0])), None)
     if fold is None:
-        raise error(
-            ArgumentError, f"lax.reduce_window cannot fold by {computation!r}", "use lax.add, lax.max or lax.min"
-        )
+        why = f"lax.reduce_window cannot fold by {computation!r}"
+        raise error(ArgumentError, why, "use lax.add, lax.max or lax.min")
     _, row, combine, identity = fold
     named = lambda v, name: (1,) * aval.ndim if v is None else same_rank(ints(v, name), aval.ndim, name)
     window, strides = named(window_dimensions, "window_dimensions"), named(window_strides, "window_strides")
