@@ -9,6 +9,10 @@
 
 from __future__ import annotations
 
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
 from functorch_like import boundary as _boundary
@@ -45,7 +49,23 @@ from functorch_like.jit import make_jaxpr as make_jaxpr
 from functorch_like.lax import stop_gradient as stop_gradient
 from functorch_like.vmap import vmap as vmap
 
+if _TYPE_CHECKING:
+    from functorch_like import testing as testing
+
 __version__ = "0.1.0"
+
+_LATE = ("testing",)  # stands above this file, and is imported when it is asked for
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATE:
+        return _importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATE})
+
 
 _array_methods.install()
 for _module in (numpy, numpy.fft, numpy.linalg, lax, lax.linalg, nn, random, scipy.special):

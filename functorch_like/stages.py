@@ -40,6 +40,7 @@ class Traced:
         trace_name: str = "",
     ) -> None:
         started = time.perf_counter()
+        xla.counters.traces += 1
         flat, trees = call.flatten_function(fun)
         chain = trace_name or f"jit({spec.name})"
         self.jaxpr, self.consts = stage(flat, call.avals, name=spec.name, origin=origin, chain=chain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+traces = 0  # functions traced by jit, make_jaxpr and eval_shape
 compiles = 0  # programs XLA compiled
 cache_hits = 0  # programs loaded from disk instead
 cache_writes = 0  # programs written to disk
@@ -20,6 +21,7 @@ _NAMES = (
     "host_to_device",
     "misses",
     "modules",
+    "traces",
 )
 
 

@@ -10,7 +10,8 @@ import numpy as np
 from hypothesis import given, settings
 
 import functorch_like as ft
-from support.programs import N, Program, programs, total
+from functorch_like.testing.programs import N, Program, total
+from functorch_like.testing.strategies import programs
 
 SIZE = 4  # of mapped axes; unlike N, so that a mistaken axis is an error rather than a wrong number
 _RNG = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""Random programs with nested transformations, as Hypothesis draws them.
+"""Random programs with nested transformations; `strategies.programs` draws them.
 
 A program is a function of two values of rank 0 or 1, built of steps; each step applies an operation to earlier values,
 or a smaller program under a transformation, which closes over further values of the outer program. Programs print as
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import hypothesis.strategies as st
 import numpy as np
 
 import functorch_like as ft
@@ -22,12 +21,15 @@ M = np.array([[0.3, -0.4, 0.2], [0.1, 0.6, -0.5], [-0.7, 0.2, 0.4]])
 
 
 def total(x: Any) -> Any:
+    """The sum of a vector, a scalar itself."""
     return fnp.sum(x) if x.ndim else x
 
 
 # ------------------------------------------------------------------------------------------------------- operations
 # Ranks of the operands, rank of the result (None: the larger one), and whether derivatives exist everywhere.
 class Op(NamedTuple):
+    """A function of earlier values."""
+
     name: str
     fun: Callable[..., Any]
     takes: tuple[int | None, ...]
@@ -149,6 +151,8 @@ NESTS: dict[str, tuple[Callable[..., Any], bool]] = {
 
 # --------------------------------------------------------------------------------------------------------- programs
 class Step(NamedTuple):
+    """An operation, or a transformation with the program under it, and which earlier values it takes."""
+
     what: Op | str
     operands: tuple[int, ...]
     inner: Program | None = None
@@ -193,58 +197,3 @@ class Program:
 
     def __repr__(self) -> str:
         return "\n" + "\n".join(self.lines()) + "\n"
-
-
-@st.composite
-def programs(
-    draw: Any,
-    depth: int = 2,
-    ranks: tuple[int, int] | None = None,
-    rank: int | None = None,
-    smooth: bool = False,
-    most: int = 4,
-) -> Program:
-    """Programs with transformations nested `depth` deep."""
-    rank_of = st.integers(0, 1)
-    given = ranks or (draw(rank_of), draw(rank_of))
-    known = list(given)
-    steps: list[Step] = []
-    nest_at = draw(st.integers(0, 1)) if depth else -1  # at least one transformation at every depth
-    for n in range(draw(st.integers(2 if depth else 1, most))):
-        if depth and (n == nest_at or draw(st.integers(0, 3)) == 0):
-            steps.append(_nest(draw, known, depth, smooth))
-            known.append(_rank_of_nest(steps[-1], known))
-            continue
-        fitting = [op for op in OPS if (op.smooth or not smooth) and all(t is None or t in known for t in op.takes)]
-        op = draw(st.sampled_from(fitting))
-        # The newest values come first, so that programs are deep rather than wide.
-        at = lambda takes: [k for k in reversed(range(len(known))) if takes is None or known[k] == takes]
-        operands = tuple(draw(st.sampled_from(at(takes))) for takes in op.takes)
-        steps.append(Step(op, operands))
-        known.append(max(known[k] for k in operands) if op.gives is None else op.gives)
-    return Program(given, steps, draw(rank_of) if rank is None else rank)
-
-
-def _nest(draw: Any, known: list[int], depth: int, smooth: bool) -> Step:
-    kind = draw(st.sampled_from(sorted(NESTS)))
-    a, b, c = (draw(st.sampled_from(range(len(known) - 1, -1, -1))) for _ in range(3))
-    free = (draw(st.integers(0, 1)), draw(st.integers(0, 1)))
-    ranks = (known[a], known[b]) if NESTS[kind][1] else free
-    inner = draw(programs(depth - 1, ranks=ranks, smooth=smooth, most=3))
-    return Step(kind, (a, b, c), inner, draw(st.integers(0, 11)))
-
-
-def _rank_of_nest(step: Step, known: list[int]) -> int:
-    inner, p = step.inner, step.variant
-    assert inner is not None
-    x, w = inner.ranks
-    match step.what:
-        case "vmap":
-            return 1
-        case "grad":
-            return w if p % 2 else x
-        case "value_and_grad" | "vjp":
-            return x
-        case "jvp" | "linearize" | "jit":
-            return inner.rank
-    raise AssertionError(step.what)
