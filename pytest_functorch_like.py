@@ -1,0 +1,55 @@
+"""Plugin for pytest: tests that need a GPU, tests that may leave no tracers behind, and counts of what a test costs.
+
+It stands outside the package, so that pytest starts without importing that; a test that uses it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option."""
+    group = parser.getgroup("functorch_like")
+    text = "fail every test that leaves traced values alive, as if marked check_leaks"
+    group.addoption("--ft-check-leaks", action="store_true", help=text)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Add the markers, which --strict-markers asks for."""
+    config.addinivalue_line("markers", "gpu: needs a GPU that functorch_like can use; skipped where there is none")
+    config.addinivalue_line("markers", "check_leaks: fails if traced values outlive the test")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a GPU where there is none."""
+    if item.get_closest_marker("gpu") is None:
+        return
+    import functorch_like as ft
+
+    try:
+        ft.devices("gpu")
+    except ft.FtError as e:
+        pytest.skip(f"needs a GPU: {e.args[0]}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Look for leaks after a test that passed; one that failed is reported as it is."""
+    if not (item.config.getoption("--ft-check-leaks") or item.get_closest_marker("check_leaks")):
+        return (yield)
+    from functorch_like.testing import check_leaks
+
+    with check_leaks():
+        return (yield)
+
+
+@pytest.fixture
+def ft_counts() -> Any:
+    """What the test has compiled, traced and moved so far: `.count` and, by name, `.each`."""
+    from functorch_like.testing import Counted
+
+    return Counted()
