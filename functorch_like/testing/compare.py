@@ -129,13 +129,13 @@ def as_numpy(x: Any) -> np.ndarray[Any, Any]:
     return xla.to_numpy(x) if isinstance(x, xla.ArrayImpl) else np.asarray(x)
 
 
-def _wide(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _wide(x: np.ndarray[Any, Any]) -> Any:
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
 def _signs(x: Any) -> Any:
-    wide = _wide(as_numpy(x))
-    wide = np.where(wide == 0, wide, np.ones_like(wide))
+    values = _wide(as_numpy(x))
+    wide: Any = np.where(values == 0, values, np.ones_like(values))
     sign = lambda part: np.copysign(1.0, np.where(np.isnan(part), 1.0, part))
     return sign(wide.real) + 1j * sign(wide.imag) if wide.dtype.kind == "c" else sign(wide)
 
