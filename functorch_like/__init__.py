@@ -68,6 +68,6 @@ def __dir__() -> list[str]:
 
 
 _array_methods.install()
-for _module in (numpy, numpy.fft, numpy.linalg, lax, lax.linalg, nn, random, scipy.special):
+for _module in (tree, numpy, numpy.fft, numpy.linalg, lax, lax.linalg, nn, random, scipy.special):
     _boundary.seal(_module)
 del _module

@@ -85,6 +85,12 @@ _LEAST, _MOST = -(2**31), 2**31 - 1
 CHECKED = frozenset({int, np.int64, np.uint64})
 
 
+def argument_path(in_tree: Any, position: int) -> str:
+    """What a user calls a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
+    path = tree.leaf_paths(in_tree)[position]
+    return ("args" if path.startswith("[0]") else "kwargs") + path[3:]
+
+
 class Call:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
@@ -125,7 +131,7 @@ class Call:
 
     def blame(self, error: FtError, position: int) -> FtError:
         """The error with the path of the leaf it is about."""
-        path = tree.leaf_paths(self.tree)[position]
+        path = argument_path(self.tree, position)
         error.reason = f"argument {path}: {error.reason}"
         return error
 

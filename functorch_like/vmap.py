@@ -14,6 +14,7 @@ from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.shapes import move, widen
+from functorch_like.signatures import argument_path
 
 
 @boundary.public
@@ -112,7 +113,7 @@ def _aval(leaf: Any, position: int, in_tree: Any, name: str) -> Any:
     try:
         return aval_of(leaf)
     except FtError as e:
-        path = tree.leaf_paths(in_tree)[position]
+        path = argument_path(in_tree, position)
         e.reason = f"argument {path} of vmap({name}): {e.reason}"
         raise e.complete(**_where()) from None
 
@@ -121,7 +122,7 @@ def _canonical(dim: Any, ndim: int, position: int, in_tree: Any, aval: Any, name
     if dim is None:
         return None
     if not -ndim <= dim < ndim:
-        path = tree.leaf_paths(in_tree)[position]
+        path = argument_path(in_tree, position)
         raise ShapeError(
             f"vmap({name}) maps over axis {dim} of argument {path}, which is {aval!r} and has {ndim} axes",
             fix="choose an axis it has, or None in in_axes to pass it whole to every element",
@@ -142,7 +143,7 @@ def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tr
             fix="give at least one argument an axis, or say axis_size=",
             **_where(),
         )
-    paths = tree.leaf_paths(in_tree)
+    paths = [argument_path(in_tree, i) for i in range(len(avals))]
     rows = [
         f"{p}: {a!r} has {a.shape[d]} along axis {d}"
         for p, a, d in zip(paths, avals, dims, strict=True)
