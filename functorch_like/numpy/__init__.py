@@ -12,32 +12,7 @@ import math as _math
 import numpy as _np
 
 from functorch_like.core import Array as ndarray
-from functorch_like.dtypes import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    finfo,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float16,
-    float32,
-    float64,
-    iinfo,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint4,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)  # fmt: skip
+from functorch_like.dtypes import finfo, iinfo
 from functorch_like.numpy import fft, linalg
 from functorch_like.numpy.arithmetic import (
     add,
@@ -219,6 +194,30 @@ from functorch_like.numpy.reductions import (
 )  # fmt: skip
 from functorch_like.numpy.repeating import pad, repeat, roll, tile
 from functorch_like.numpy.rounding import around, round
+from functorch_like.numpy.scalar_types import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float16,
+    float32,
+    float64,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
 from functorch_like.numpy.searching import (
     argsort,
     argwhere,

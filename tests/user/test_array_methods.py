@@ -165,3 +165,12 @@ def test_plain_grad_knows_values():
             ft.grad(lambda x, lossy=lossy: x * lossy(x))(1.0)
         assert "stop_gradient" in caught.value.fix
     assert float(ft.grad(lambda x: x * float(lax.stop_gradient(x)))(3.0)) == 3.0
+
+
+def test_names_of_dtypes_are_called_and_compared():
+    two = fnp.float32(2.0)
+    assert two.dtype == fnp.float32 and not two.weak_type and repr(fnp.int8(1)) == "Array(1, dtype=int8)"
+    assert (two * fnp.ones(2, fnp.bfloat16)).dtype == np.float32
+    assert {fnp.float32: 1}[np.dtype("float32")] == 1 and fnp.float32 != fnp.float64 and fnp.int8 != "no dtype"
+    assert np.zeros(2, fnp.float64).dtype == np.float64 and np.issubdtype(fnp.float32, np.floating)
+    assert ft.jit(lambda x: fnp.int32(x) + fnp.int32(1))(2.5).dtype == np.int32

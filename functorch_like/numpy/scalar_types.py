@@ -1,0 +1,56 @@
+"""The names of dtypes: usable wherever a dtype is, and callable, as NumPy's scalar types are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.numpy.creation import asarray
+
+
+class ScalarType:
+    """A dtype by name. Called, it makes an array of that dtype; compared and hashed, it is the dtype.
+
+    >>> fnp.float32(2)
+    Array(2., dtype=float32)
+    >>> fnp.zeros(2, fnp.int8).dtype == fnp.int8
+    True
+    """
+
+    __slots__ = ("dtype",)
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        self.dtype = dtype  # what NumPy asks an object for that is given as a dtype
+
+    def __call__(self, value: Any = 0) -> Any:
+        return asarray(value, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self.dtype == np.dtype(other)  # type: ignore[call-overload]
+        except TypeError:
+            return False
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"functorch_like.numpy.{self.dtype.name}{'_' if self.dtype == dtypes.bool_ else ''}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScalarType, (self.dtype,)
+
+
+bool_ = ScalarType(dtypes.bool_)
+int4, int8, int16 = ScalarType(dtypes.int4), ScalarType(dtypes.int8), ScalarType(dtypes.int16)
+int32, int64 = ScalarType(dtypes.int32), ScalarType(dtypes.int64)
+uint4, uint8, uint16 = ScalarType(dtypes.uint4), ScalarType(dtypes.uint8), ScalarType(dtypes.uint16)
+uint32, uint64 = ScalarType(dtypes.uint32), ScalarType(dtypes.uint64)
+float16, bfloat16 = ScalarType(dtypes.float16), ScalarType(dtypes.bfloat16)
+float32, float64 = ScalarType(dtypes.float32), ScalarType(dtypes.float64)
+complex64, complex128 = ScalarType(dtypes.complex64), ScalarType(dtypes.complex128)
+float8_e4m3fn, float8_e5m2 = ScalarType(dtypes.float8_e4m3fn), ScalarType(dtypes.float8_e5m2)
+float8_e4m3b11fnuz = ScalarType(dtypes.float8_e4m3b11fnuz)
+float8_e4m3fnuz, float8_e5m2fnuz = ScalarType(dtypes.float8_e4m3fnuz), ScalarType(dtypes.float8_e5m2fnuz)
