@@ -15,7 +15,7 @@ from functorch_like import numpy as fnp
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.boundary import sealed
-from functorch_like.core import ArrayImpl, Tracer, is_value
+from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
 from functorch_like.errors import FtError
 from functorch_like.numpy import arithmetic, contract, elementary, logic
 from functorch_like.numpy.creation import asarray
@@ -25,7 +25,7 @@ from functorch_like.numpy.updates import IndexUpdate
 from functorch_like.primitives import structure as S
 
 _F32, _I32 = dtypes.float32, dtypes.int32
-_LOW, _HIGH = -(2**31), 2**31 - 1
+_LOW, _HIGH = INT32
 
 
 # ----------------------------------------------------------------------------------------------------------- operators

@@ -283,7 +283,8 @@ def leak(tracer: Tracer, using: str) -> LeakError:
 
 
 # ------------------------------------------------------------------------------------------------- avals of values
-_INT32 = (-(2**31), 2**31 - 1)
+#: What a Python int may be to count as int32, the width it is traced with.
+INT32 = (-(2**31), 2**31 - 1)
 _SCALARS = {bool: dtypes.bool_, float: None, complex: None}
 
 
@@ -335,7 +336,7 @@ def argument_aval(x: Any) -> ShapedArray:
 
 
 def _int_dtype(value: int) -> np.dtype[Any]:
-    if _INT32[0] <= value <= _INT32[1]:
+    if INT32[0] <= value <= INT32[1]:
         return dtypes.default_int()
     if -(2**63) <= value < 2**63:
         return dtypes.int64

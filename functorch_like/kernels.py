@@ -50,7 +50,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
             if isinstance(a, Tracer):
                 return fun(*args, **kwargs), None, True
         call = Call(which, args, kwargs)
-        if any(isinstance(a, Tracer) for a in call.leaves):
+        if call.traced():
             return fun(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
         key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if narrow else None

@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.core import Tracer, argument_aval, chain, is_value, state
+from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 
 
@@ -80,7 +80,6 @@ _WIDE = frozenset({dtypes.float64, dtypes.complex128})
 _WIDEN = {float: dtypes.float64, complex: dtypes.complex128}
 
 
-_LEAST, _MOST = -(2**31), 2**31 - 1
 #: Types of arguments whose values matter to a trace: calls with them must come to Python each time.
 CHECKED = frozenset({int, np.int64, np.uint64})
 
@@ -119,7 +118,7 @@ class Call:
         if any(type(leaf) in CHECKED for leaf in self.leaves):
             # An int beyond 32 bits must not be narrowed to the int32 it may meet: it is as strong as an array.
             self.avals = [
-                a.strong() if type(leaf) in CHECKED and not _LEAST <= leaf <= _MOST else a
+                a.strong() if type(leaf) in CHECKED and not INT32[0] <= leaf <= INT32[1] else a
                 for leaf, a in zip(self.leaves, self.avals, strict=True)
             ]
         if any(a.dtype in _WIDE and not a.weak_type for a in self.avals):

@@ -18,13 +18,12 @@ import numpy as np
 from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.boundary import polish
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
+from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import FtError, NumberError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.primitives import structure as S
 
 NUMBERS = frozenset({int, float, complex, bool})
-_INT32 = (-(2**31), 2**31 - 1)
 
 
 def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtError:
@@ -255,8 +254,8 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
     if kind is int:
         if integer is not None and integer.kind in "iu":
             check_int(x, integer)
-            return x if _INT32[0] <= x <= _INT32[1] else integer.type(x)
-        if _INT32[0] <= x <= _INT32[1]:
+            return x if INT32[0] <= x <= INT32[1] else integer.type(x)
+        if INT32[0] <= x <= INT32[1]:
             return x
         if integer is not None:  # it meets floats
             return np.float64(x) if wide else float(x)
