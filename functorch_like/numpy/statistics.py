@@ -83,14 +83,11 @@ def var(
     >>> float(fnp.var(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    return _var(
-        *P.numbers(a),
-        hashable(axis),
-        N._dtype(dtype),
-        bool(keepdims),
-        ddof if correction is None else correction,
-        where,
-    )
+    return _spread(_var, a, axis, dtype, keepdims, ddof if correction is None else correction, where)
+
+
+def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: Any, where: Any) -> Any:
+    return measure(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), ddof, where)
 
 
 @kernel(static=(*_STATIC, "ddof"))
@@ -117,14 +114,7 @@ def std(
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    return _std(
-        *P.numbers(a),
-        hashable(axis),
-        N._dtype(dtype),
-        bool(keepdims),
-        ddof if correction is None else correction,
-        where,
-    )
+    return _spread(_std, a, axis, dtype, keepdims, ddof if correction is None else correction, where)
 
 
 @kernel(static=(*_STATIC, "ddof"))
