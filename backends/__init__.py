@@ -1,1 +1,85 @@
-"""Settings in the manner of torch.backends, and the door to XLA."""
+"""Settings in the manner of torch.backends, and the door to XLA.
+
+`describe()` shows all settings; each can be assigned, be overridden in a `with` block, and be given by an environment
+variable. `python -m functorch_like.backends` prints what a bug report needs.
+
+>>> from functorch_like import backends
+>>> backends.cpu.fast_lowerings
+True
+>>> with backends.flags({"cpu.fast_lowerings": False}):
+...     backends.cpu.fast_lowerings
+False
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends import cache as cache
+from functorch_like.backends import cpu as cpu
+from functorch_like.backends import cuda as cuda
+from functorch_like.backends import cudnn as cudnn
+from functorch_like.backends import cusparselt as cusparselt
+from functorch_like.backends import fast_math as _fast_math  # noqa: F401  (the settings of `xla`)
+from functorch_like.backends import mha as mha
+from functorch_like.backends import mkl as mkl
+from functorch_like.backends import mkldnn as mkldnn
+from functorch_like.backends import mps as mps
+from functorch_like.backends import openmp as openmp
+from functorch_like.backends import opt_einsum as opt_einsum
+from functorch_like.backends import plugins as plugins
+from functorch_like.backends import process as _process  # noqa: F401  (shown by `describe`)
+from functorch_like.backends import rocm as rocm
+from functorch_like.backends import xla as xla
+from functorch_like.backends import xnnpack as xnnpack
+from functorch_like.backends import ynn as ynn
+from functorch_like.backends.determinism import Determinism as _Determinism
+from functorch_like.backends.determinism import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+)
+from functorch_like.backends.determinism import (
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+)
+from functorch_like.backends.determinism import use_deterministic_algorithms as use_deterministic_algorithms
+from functorch_like.backends.groups import adopt as _adopt
+from functorch_like.backends.groups import flags as flags
+from functorch_like.backends.precision import Precision as _Precision
+
+fp32_precision: str
+default_matmul_precision: str | None
+deterministic_algorithms: str
+
+
+class _Root(_Precision, _Determinism):
+    """Settings that are attributes of `backends` itself."""
+
+
+_adopt(__name__, _Root)
+
+
+def describe(name: str = "") -> Any:
+    """Every setting, its value, where that came from, and whether it has an effect on the present platform.
+
+    Args:
+        name: of one setting, to be told all about it, or the beginning of several names ("cuda.matmul").
+
+    Returns:
+        An object that prints as text, and that notebooks show as a table.
+
+    Raises:
+        SettingError: where no setting has that name, naming the nearest.
+
+    >>> from functorch_like import backends
+    >>> print(backends.describe("xla.fast_math"))  # doctest: +ELLIPSIS
+    xla.fast_math
+      Liberties the compiler may take with floating-point arithmetic: none, all (True), or some by name.
+      ...
+      value: () (from: default)
+      takes: True (all), False (none), or some of 'reassociation', ...
+      default: ()
+      environment: FT_XLA_FAST_MATH
+      changes: compile options xla_cpu_enable_fast_math, ...
+    """
+    from functorch_like.backends import report  # not needed at import
+
+    return report.Description(name)

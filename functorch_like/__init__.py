@@ -16,9 +16,13 @@ from typing import Any as _Any
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
 from functorch_like import boundary as _boundary
+from functorch_like import custom_batching as custom_batching
+from functorch_like import custom_derivatives as custom_derivatives
+from functorch_like import debug as debug
 from functorch_like import errors as errors
 from functorch_like import extend as extend
 from functorch_like import ffi as ffi
+from functorch_like import inspect as inspect
 from functorch_like import lax as lax
 from functorch_like import nn as nn
 from functorch_like import numpy as numpy
@@ -27,9 +31,21 @@ from functorch_like import random as random
 from functorch_like import scipy as scipy
 from functorch_like import tree as tree
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from functorch_like.callbacks import effects_barrier as effects_barrier
+from functorch_like.callbacks import io_callback as io_callback
+from functorch_like.callbacks import pure_callback as pure_callback
+from functorch_like.checkpoint import checkpoint as checkpoint
+from functorch_like.checkpoint import checkpoint_name as checkpoint_name
+from functorch_like.checkpoint import remat as remat
+from functorch_like.closure_convert import closure_convert as closure_convert
+from functorch_like.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from functorch_like.core import Array as Array
+from functorch_like.custom_gradient import custom_gradient as custom_gradient
+from functorch_like.custom_jvp import custom_jvp as custom_jvp
+from functorch_like.custom_vjp import custom_vjp as custom_vjp
 from functorch_like.devices import block_until_ready as block_until_ready
 from functorch_like.devices import default_backend as default_backend
+from functorch_like.devices import device_count as device_count
 from functorch_like.devices import device_get as device_get
 from functorch_like.devices import device_put as device_put
 from functorch_like.devices import devices as devices
@@ -39,6 +55,7 @@ from functorch_like.differentials import vjp as vjp
 from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
 from functorch_like.errors import FtError as FtError
+from functorch_like.explain import explain as explain
 from functorch_like.grad import grad as grad
 from functorch_like.grad import grad_and_value as grad_and_value
 from functorch_like.grad import value_and_grad as value_and_grad
@@ -47,27 +64,81 @@ from functorch_like.jit import eval_shape as eval_shape
 from functorch_like.jit import jit as jit
 from functorch_like.jit import make_jaxpr as make_jaxpr
 from functorch_like.lax import stop_gradient as stop_gradient
+from functorch_like.linear_transpose import linear_transpose as linear_transpose
+from functorch_like.residuals import print_saved_residuals as print_saved_residuals
+from functorch_like.scopes import named_scope as named_scope
 from functorch_like.vmap import vmap as vmap
 
 if _TYPE_CHECKING:
+    from functorch_like import checkify as checkify
+    from functorch_like import checkpoint_policies as checkpoint_policies
+    from functorch_like import profiler as profiler
     from functorch_like import testing as testing
+    from functorch_like.functional import functional_call as functional_call
+    from functorch_like.functional import functionalize as functionalize
+    from functorch_like.functional import named_parameters as named_parameters
+    from functorch_like.functional import stack_state as stack_state
+    from functorch_like.functional import unstack_state as unstack_state
+    from functorch_like.jacobians import hessian as hessian
+    from functorch_like.jacobians import jacfwd as jacfwd
+    from functorch_like.jacobians import jacobian as jacobian
+    from functorch_like.jacobians import jacrev as jacrev
+    from functorch_like.jets import jet as jet
+    from functorch_like.products import gnvp as gnvp
+    from functorch_like.products import hvp as hvp
+    from functorch_like.sparse_jacobians import sparse_jacobian as sparse_jacobian
+
+# What stands below the boundary becomes one here.
+default_matmul_precision = _boundary.public(backends.precision.default_matmul_precision)
+get_float32_matmul_precision = _boundary.public(backends.precision.get_float32_matmul_precision)
+set_float32_matmul_precision = _boundary.public(backends.precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"
 
-_LATE = ("testing",)  # stands above this file, and is imported when it is asked for
+debug_nans, debug_infs = debug.nans, debug.infs  # as JAX calls them
+
+# Imported when they are asked for: few want them, or they stand above.
+_LATE = ("checkify", "checkpoint_policies", "profiler", "testing")
+
+#: Functions that are imported when they are asked for, and the modules they are in.
+_LATE_FUNCTIONS = {
+    **dict.fromkeys(
+        ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"), "functional"
+    ),
+    **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), "jacobians"),
+    **dict.fromkeys(("gnvp", "hvp"), "products"),
+    "jet": "jets",
+    "sparse_jacobian": "sparse_jacobians",
+}
 
 
 def __getattr__(name: str) -> _Any:
     if name in _LATE:
         return _importlib.import_module(f"{__name__}.{name}")
+    if name in _LATE_FUNCTIONS:
+        found = getattr(_importlib.import_module(f"{__name__}.{_LATE_FUNCTIONS[name]}"), name)
+        globals()[name] = found
+        return found
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE, *_LATE_FUNCTIONS})
 
 
 _array_methods.install()
-for _module in (tree, numpy, numpy.fft, numpy.linalg, lax, lax.linalg, nn, random, scipy.special):
+for _module in (
+    backends,
+    tree,
+    numpy,
+    numpy.fft,
+    numpy.linalg,
+    lax,
+    lax.linalg,
+    nn,
+    random,
+    scipy.linalg,
+    scipy.special,
+):
     _boundary.seal(_module)
 del _module

@@ -18,6 +18,8 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
     """The short name used in jaxprs and errors: f32, i64, bool, c128, bf16, float8_e4m3fn."""
     if dtype.isbuiltin == 1 and dtype.kind in "fiuc":
         return f"{dtype.kind}{dtype.itemsize * 8}"
+    if dtype.names:
+        return dtype.names[0]  # float0
     return "bf16" if dtype.name == "bfloat16" else dtype.name
 
 

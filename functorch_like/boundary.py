@@ -12,20 +12,21 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from functorch_like import core, sources
-from functorch_like.backends import xla
+from functorch_like.backends import groups, settings, xla
 from functorch_like.errors import FtError
+from functorch_like.primitives.callbacks import from_callback
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def public(fun: F) -> F:
-    """Mark a function that users call: an FtError that passes through it tells the user's line and hides ours."""
+    """Mark a function that users call: an error of ours that passes through it tells the user's line and hides ours."""
 
     @functools.wraps(fun)
     def boundary(*args: Any, **kwargs: Any) -> Any:
         try:
             return fun(*args, **kwargs)
-        except FtError as e:
+        except Exception as e:
             polish(e)
             raise
 
@@ -50,13 +51,25 @@ def seal(module: types.ModuleType) -> None:
 
 
 def polish(error: BaseException) -> None:
-    """Complete an error of ours with the user's line, and drop our frames from its traceback."""
+    """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise."""
     if isinstance(error, FtError):
         error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+    if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = trim(error.__traceback__)
 
 
 xla.on_error(polish)
+settings.on_staging(lambda: core.state.trace.staging)
+# Settings are assigned by plain attribute access.
+for _kind, _names in (
+    (settings.Setting, ("__set__", "set")),
+    (groups.Flags, ("__enter__", "__call__")),
+    (groups.Group, ("__getattr__", "__setattr__", "flags")),
+    (groups.Module, ("__setattr__", "flags")),
+):
+    for _name in _names:
+        setattr(_kind, _name, public(getattr(_kind, _name)))
+del _kind, _names, _name
 
 
 def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:

@@ -17,8 +17,8 @@ from functorch_like.core import Tracer, aval_of, chain, leak, state
 from functorch_like.errors import ConcretizationError, FtError, ImmutableError, ShapeError
 
 _BRANCH = (
-    "choose between values with fnp.where, make the argument that decides static: jit(static_argnums=...), "
-    "or decide outside of the traced function"
+    "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
+    "that decides static: jit(static_argnums=...)"
 )
 _NUMBER = "keep computing with the array itself, or make the argument static: jit(static_argnums=...)"
 _NUMPY = "use functorch_like.numpy instead of numpy inside transformed functions, or compute the value outside"

@@ -43,10 +43,11 @@ class Lin(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The axis a batch rule maps over: its size, and its name for collectives (or None)."""
+    """The axis a batch rule maps over: its size, its name for collectives (or None), and what keys do along it."""
 
     size: int
     name: Any = None
+    randomness: str = "same"  # or "different", "error": of a key that is the same for all elements
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,6 +91,13 @@ class Primitive:
         samples: `() -> [Sample, ...]`: what the tests feed the row.
         split: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
         evaluate: of higher-order rows only: how it runs on concrete operands (first-order rows are lowered alone).
+        staged: of rows whose parameters hold Python functions only: `(args, params) -> (args, params)`, what enters a
+            jaxpr in their place: the functions staged, and what they close over among the operands.
+        prune: of higher-order rows only: `(used, **params) -> (kept, given, params)`: the row with only the results
+            marked in `used`, which operands it then needs, and which results it gives (a loop may need a carry
+            whose last value nobody wants).
+        effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
+            results. None means that it does nothing else, so that it may be dropped, shared and moved.
         multiple: whether it has several results (a tuple), rather than one.
     """
 
@@ -103,16 +111,22 @@ class Primitive:
     samples: Callable[[], list[Sample]]
     split: Rule | None = None
     evaluate: Rule | None = None
+    staged: Rule | None = None
+    prune: Rule | None = None
+    effects: Callable[..., frozenset[str]] | None = None
     multiple: bool = False
     where: str = ""
     family: str = ""
+    native: bool = False  # whether it is the package's own
 
     def __post_init__(self) -> None:
         if self.name in TABLE:
             raise ValueError(f"primitive {self.name!r} is defined twice; first in {TABLE[self.name].where}")
-        file, line = _module_line()
+        path, line = _module_line()
+        file = "/".join(path.replace("\\", "/").split("/")[-2:])
         object.__setattr__(self, "where", f"{file}:{line}")
         object.__setattr__(self, "family", file.rsplit("/", 1)[-1].removesuffix(".py"))
+        object.__setattr__(self, "native", not sources.is_users(path))
         TABLE[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -134,7 +148,7 @@ def _module_line() -> tuple[str, int]:
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and frame.f_code.co_name != "<module>":
         frame = frame.f_back
-    return "/".join(frame.f_code.co_filename.replace("\\", "/").split("/")[-2:]), frame.f_lineno
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 # ----------------------------------------------------------------------------------------------- the current trace
@@ -144,8 +158,8 @@ class Trace:
     Attributes:
         name: what errors and reprs call it.
         parent: the trace that this one runs under.
-        staging: whether this trace or one below it stages to a jaxpr: then concrete values may not be computed with
-            at once, they must be recorded too.
+        staging: whether this trace or one below it must see every primitive, because it stages to a jaxpr or gives a
+            meaning to some that have no operand of its own: then concrete values may not be computed with at once.
         done: set when the transformation has returned; its tracers are leaked from then on.
     """
 
@@ -161,6 +175,15 @@ class Trace:
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply a primitive. The only thing a transformation must define."""
         raise NotImplementedError
+
+    def within(self, other: Trace) -> bool:
+        """Whether this one runs under the other."""
+        trace = self.parent
+        while trace is not other:
+            if trace is EVALUATE:
+                return False
+            trace = trace.parent
+        return True
 
     def __repr__(self) -> str:
         return self.name
@@ -270,13 +293,17 @@ Array = xla.Array
 
 
 def leak(tracer: Tracer, using: str) -> LeakError:
-    """The error for a tracer used after its transformation returned."""
+    """The error for a tracer used after its transformation returned, or below it."""
     made = tracer.made()
     line = sources.user_line(made) if made is not None else None
+    trace = tracer._trace
+    where = "which has already returned" if trace.done else "and is used outside of it, where it means nothing"
     return LeakError(
-        f"{using} was given a {tracer.aval!r} that belongs to {tracer._trace!r}, which has already returned"
+        f"{using} was given a {tracer.aval!r} that belongs to {trace!r}, {where}"
         + (f"; the value was made at {line}" if line else ""),
-        fix="return the value from the transformed function instead of storing it in a list, an attribute or a global",
+        fix="return the value from the transformed function instead of storing it in a list, an attribute or a global"
+        if trace.done
+        else "pass the value to functions that have rules of their own as an argument, instead of closing over it",
         at=str(sources.user_line() or ""),
         chain=chain(state.trace),
     )
@@ -368,8 +395,9 @@ def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any])
         found = shape_rule(prim, avals, params)
         if len(_SHAPES) > 100_000:
             _SHAPES.clear()
-        # Keys of higher-order rows would keep whole jaxprs alive; collectives depend on the names in scope, too.
-        if prim.split is None and "axis_name" not in params:
+        # Keys of higher-order rows would keep whole jaxprs alive, or users' functions; collectives depend on the names
+        # in scope, too.
+        if prim.split is None and prim.evaluate is None and "axis_name" not in params:
             _SHAPES[key] = found
     return found
 
@@ -408,6 +436,7 @@ def complete(
     if not error.operation:
         avals = [a if isinstance(a, ShapedArray) else aval_of(a) for a in args]
         shown = [f"{k}={v!r}" for k, v in params.items() if isinstance(v, (int, str, tuple, np.dtype))]
+        shown = [text for text in shown if "\n" not in text]  # tuples of jaxprs
         error.operation = f"{prim.name}({', '.join([*map(repr, avals), *shown])})"
         if column and isinstance(error, UnsupportedError):
             error.operation = f"{column} of {error.operation}"

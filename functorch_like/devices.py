@@ -32,6 +32,23 @@ def devices(backend: str | None = None) -> list[Any]:
     return xla.devices(backend)
 
 
+@boundary.public
+def device_count(backend: str | None = None) -> int:
+    """How many devices a platform has.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> ft.device_count() == len(ft.devices())
+    True
+    """
+    return len(xla.devices(backend))
+
+
 def default_backend() -> str:
     """The platform that computations run on by default: "gpu" where there is one, else "cpu".
 

@@ -79,18 +79,8 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     >>> [float(g) for g in pullback(1.0)]
     [5.0, 2.0]
     """
-    at = _Linearized(fun, primals, has_aux, "vjp")
-
-    @boundary.public
-    def pullback(cotangent: Any) -> Any:
-        """Cotangents of the arguments."""
-        cts = cotangent_leaves(at.function.out_tree, cotangent, [aval_of(o) for o in at.outs])
-        back = iter(at.linear.transpose([*cts, *[None] * len(at.aux)]))
-        return at.in_tree.unflatten(
-            [gradient_of(next(back) if w else None, a, w) for a, w in zip(at.leaves, at.wanted, strict=True)]
-        )
-
-    return at.results(pullback)
+    at = Linearized(fun, primals, has_aux, "vjp")
+    return at.results(boundary.public(at.pullback))
 
 
 @boundary.public
@@ -111,23 +101,12 @@ def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
     >>> float(y), float(push(1.0)), float(push(2.0))
     (9.0, 6.0, 12.0)
     """
-    at = _Linearized(fun, primals, has_aux, "linearize")
-
-    @boundary.public
-    def pushforward(*tangents: Any) -> Any:
-        """The tangent of the result."""
-        given = tangent_leaves(at.in_tree, tangents, "the linearized function")
-        checked = [check_tangent(p, t, i, at.in_tree) for i, (p, t) in enumerate(zip(at.leaves, given, strict=True))]
-        dots = at.linear.apply([t for t, w in zip(checked, at.wanted, strict=True) if w])
-        return at.function.out_tree.unflatten(
-            [tangent_of(o, t) for o, t in zip(at.outs, dots[: len(at.outs)], strict=True)]
-        )
-
-    return at.results(pushforward)
+    at = Linearized(fun, primals, has_aux, "linearize")
+    return at.results(boundary.public(at.pushforward))
 
 
-class _Linearized:
-    """A function evaluated at a point, and its derivative there as a linear map."""
+class Linearized:
+    """A function evaluated at a point, and its derivative there as a linear map that goes both ways."""
 
     def __init__(self, fun: Fun, primals: tuple[Any, ...], has_aux: bool, name: str) -> None:
         check_callable(fun, name)
@@ -138,8 +117,35 @@ class _Linearized:
         self.linear.keep()
         self.outs, self.aux = outs[: self.function.count], outs[self.function.count :]
 
+    @property
+    def out(self) -> Any:
+        return self.function.out_tree.unflatten(self.outs)
+
     def results(self, derivative: Fun) -> tuple[Any, ...]:
         """What the user gets: the result, the derivative, and the aux part if there is one."""
         function = self.function
-        out = function.out_tree.unflatten(self.outs)
-        return (out, derivative, function.aux_tree.unflatten(self.aux)) if function.has_aux else (out, derivative)
+        return (
+            (self.out, derivative, function.aux_tree.unflatten(self.aux))
+            if function.has_aux
+            else (self.out, derivative)
+        )
+
+    def pushforward(self, *tangents: Any) -> Any:
+        """The tangent of the result."""
+        given = tangent_leaves(self.in_tree, tangents, "the linearized function")
+        checked = [
+            check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.leaves, given, strict=True))
+        ]
+        dots = self.linear.apply([t for t, w in zip(checked, self.wanted, strict=True) if w])
+        outs = self.outs
+        return self.function.out_tree.unflatten(
+            [tangent_of(o, t) for o, t in zip(outs, dots[: len(outs)], strict=True)]
+        )
+
+    def pullback(self, cotangent: Any) -> Any:
+        """Cotangents of the arguments."""
+        cts = cotangent_leaves(self.function.out_tree, cotangent, [aval_of(o) for o in self.outs])
+        back = iter(self.linear.transpose([*cts, *[None] * len(self.aux)]))
+        return self.in_tree.unflatten(
+            [gradient_of(next(back) if w else None, a, w) for a, w in zip(self.leaves, self.wanted, strict=True)]
+        )

@@ -15,6 +15,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.process import External
 from functorch_like.errors import ArgumentError, DtypeError
 
 DType = np.dtype[Any]
@@ -96,6 +97,15 @@ def iinfo(dtype: Any) -> Any:
 # Part of the jit key: a program traced under one default must not be reused under another.
 _DEFAULT_FLOAT = xla.config("default_float", "float32")
 _DEFAULT_INT = xla.config("default_int", "int32")
+for _config in (_DEFAULT_FLOAT, _DEFAULT_INT):
+    External(
+        _config.name,
+        _config.value,
+        "The dtype that Python numbers and creation functions give.",
+        changes="jaxpr: dtypes",
+        read=lambda config=_config: config.value,
+        by="ft.set_default_dtype",
+    )
 
 
 def set_default_dtype(dtype: Any) -> None:

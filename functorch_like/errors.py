@@ -91,6 +91,10 @@ class BoundsError(FtError, IndexError, TypeError):
     """An index is of a wrong type or outside of a static shape."""
 
 
+class SettingError(FtError, AttributeError, ValueError):
+    """There is no setting of this name."""
+
+
 class NumberError(FtError, OverflowError):
     """A Python number does not fit the dtype it would have to take."""
 
@@ -101,6 +105,17 @@ class DeviceError(FtError, ValueError, RuntimeError):
 
 class DonatedError(FtError, RuntimeError, ValueError):
     """The memory of an array was donated to a computation, or deleted, and the array is used again."""
+
+
+class CheckError(FtError, ValueError):
+    """A condition did not hold that a program checks."""
+
+    # It is about what the user says, not about an operation, whichever it passes through.
+    operation = rule = property(lambda self: "", lambda self, text: None)  # type: ignore[assignment]
+
+
+class NonFiniteError(FtError, FloatingPointError):
+    """A computation gave NaN or infinity while results are looked at for these."""
 
 
 class CompileError(FtError, RuntimeError):

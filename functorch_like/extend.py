@@ -74,7 +74,7 @@ def forget(primitive: Primitive) -> None:
     Raises:
         ArgumentError: for the package's own.
     """
-    if not isinstance(primitive, Primitive) or primitive.where.startswith(("primitives/", "higher/")):
+    if not isinstance(primitive, Primitive) or primitive.native:
         raise ArgumentError(f"{primitive!r} is the package's own", fix="forget only primitives that you made")
     if TABLE.get(primitive.name) is primitive:
         del TABLE[primitive.name]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import boundary, dtypes, tree
-from functorch_like.avals import ShapedArray
+from functorch_like import boundary
 from functorch_like.backends.xla import foreign
+from functorch_like.callbacks import promised
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.primitives.foreign import METHODS
@@ -91,11 +91,7 @@ def ffi_call(
         raise UnsupportedError(
             f"{target_name!r} cannot be called for its side effects: programs are pure", fix="return what it computes"
         )
-    leaves, structure = tree.flatten(result_shape_dtypes)
-    for leaf in leaves:
-        if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
-            raise ArgumentError(f"{leaf!r:.60} has no shape and dtype", fix="give a ShapeDtypeStruct for each result")
-    results = tuple(ShapedArray(tuple(leaf.shape), dtypes.as_dtype(leaf.dtype)) for leaf in leaves)
+    results, structure = promised(result_shape_dtypes)
 
     def call(*operands: Any, **attributes: Any) -> Any:
         for x in operands:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary, dtypes
+from functorch_like import boundary
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, DifferentiationError, FtError
+from functorch_like.differentiable import check_input, check_output, close_over, positions
+from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
 from functorch_like.tangents import FlatFunction, Fun, check_callable, gradient_of, where
 
@@ -90,10 +91,9 @@ def value_and_grad(
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        chosen = _positions(argnums, len(args), _name)
-        partial, dynamic = _close_over(fun, args, kwargs, chosen)
+        partial, dynamic = close_over(fun, args, kwargs, positions(argnums, len(args), _name))
         leaves, in_tree = xla.flatten(dynamic)
-        wanted = [_check_input(a, holomorphic, allow_int, _name) for a in leaves]
+        wanted = [check_input(a, holomorphic, allow_int, _name) for a in leaves]
         result = FlatFunction(partial, in_tree, has_aux)
         outs, linear = reverse.linearize(result.flat, leaves, wanted, _name)
         out = _check_scalar(outs, result, holomorphic, fun, _name)
@@ -135,68 +135,6 @@ def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
 
 # ------------------------------------------------------------------------------------------------------------- checks
-def _positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
-    given = as_positions(argnums, name)
-    if any(not -count <= n < count for n in given):
-        raise ArgumentError(
-            f"{name} by argnums={argnums}, but the call has {count} positional arguments",
-            fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional",
-            **where(),
-        )
-    chosen = [n % count for n in given]
-    if len(set(chosen)) != len(chosen):
-        raise ArgumentError(f"{name} by argnums={argnums} names an argument twice", fix="name each once", **where())
-    return chosen
-
-
-def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
-    """An int or a sequence of ints, as a tuple."""
-    given = (argnums,) if isinstance(argnums, (int, np.integer)) else argnums
-    if not isinstance(given, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in given):
-        raise ArgumentError(
-            f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}", fix="argnums=(0, 1)"
-        )
-    return tuple(int(n) for n in given)
-
-
-def _close_over(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: list[int]) -> tuple[Any, Any]:
-    def partial(values: Any) -> Any:
-        whole = list(args)
-        for n, value in zip(chosen, values, strict=True):
-            whole[n] = value
-        return fun(*whole, **kwargs)
-
-    return partial, tuple(args[n] for n in chosen)
-
-
-def _check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
-    """Whether to differentiate by a leaf."""
-    try:
-        aval = aval_of(x)
-    except FtError as e:
-        e.fix = e.fix or "differentiate by arrays only"
-        raise e.complete(operation=name, **where()) from None
-    if holomorphic and not dtypes.is_complex(aval.dtype):
-        raise DifferentiationError(
-            f"holomorphic derivatives are by complex arguments, got {aval!r}",
-            fix="convert it with x.astype('complex64'), or leave holomorphic out",
-            operation=name,
-            **where(),
-        )
-    if dtypes.is_complex(aval.dtype) and not holomorphic:
-        return True
-    if not dtypes.is_inexact(aval.dtype):
-        if allow_int:
-            return False
-        raise DifferentiationError(
-            f"the derivative is by a float argument, got {aval!r}",
-            fix="pass a float (2.0, not 2; x.astype('float32')), choose other argnums, or set allow_int=True",
-            operation=name,
-            **where(),
-        )
-    return True
-
-
 def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun: Fun, name: str) -> ShapedArray:
     who = getattr(fun, "__name__", "the function")
     if result.count != 1 or result.out_tree != xla.leaf_structure:
@@ -212,15 +150,7 @@ def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun:
             fix="reduce it, e.g. with .sum() or .mean(); or use vjp for a chosen cotangent, vmap(grad(f)) for each row",
             **where(),
         )
-    good = dtypes.is_complex(aval.dtype) if holomorphic else dtypes.is_float(aval.dtype)
-    if not good:
-        raise DifferentiationError(
-            f"{name} needs a {'complex' if holomorphic else 'real float'} result, {who} returned {aval!r}",
-            fix="take its real part or abs, or set holomorphic=True"
-            if dtypes.is_complex(aval.dtype)
-            else "return a float, e.g. with .astype('float32')",
-            **where(),
-        )
+    check_output(aval, holomorphic, who, name)
     return aval
 
 

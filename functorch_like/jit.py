@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import functools
+import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from functorch_like import boundary
+from functorch_like import boundary, retraced
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.backends.process import External
+from functorch_like.backends.settings import nearest
+from functorch_like.backends.xla import compile_options, events
+from functorch_like.bodies import operands
+from functorch_like.core import ArrayImpl, Tracer, named_axis
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.interpreters.options import MODES
 from functorch_like.primitives.higher.call import CallSpec, apply
 from functorch_like.signatures import CHECKED, Call, Static, check_hashable, resolve
 from functorch_like.stages import Lowered, Traced
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
+External(
+    "disable_jit",
+    False,
+    "Whether jitted functions run as plain Python.",
+    changes="whether anything is traced",
+    read=lambda: _DISABLED.value,
+    by="ft.disable_jit",
+)
 
 #: Traces by function, so that `jit(f)` made anew does not trace `f` again. They die with the function.
 _TRACES: weakref.WeakKeyDictionary[Any, dict[Any, Traced]] = weakref.WeakKeyDictionary()
@@ -46,6 +60,11 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
         _DISABLED.restore(token)
 
 
+def jit_is_disabled() -> bool:
+    """Whether this is inside a `disable_jit` block."""
+    return _DISABLED.value
+
+
 @boundary.public
 def jit(
     fun: Callable[..., Any] | None = None,
@@ -57,6 +76,7 @@ def jit(
     keep_unused: bool = False,
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
+    mode: str = "default",
 ) -> Any:
     """Compile a pure function of arrays.
 
@@ -71,7 +91,12 @@ def jit(
         donate_argnames: the same by name.
         keep_unused: pass arguments that the function never reads to the program all the same.
         inline: inside another traced function, put the body in place instead of a call.
-        compiler_options: options of XLA by name.
+        compiler_options: options of XLA by name; they go before those that `mode` or settings choose.
+        mode: how compile options are chosen. "default": by a rule on what the program contains. "fast-compile": to
+            compile sooner, into a slower program. "reduce-overhead": on GPUs, kernels are launched as one graph; on
+            CPUs the same as "default", since calls are dispatched without Python as it is. "max-autotune": the
+            program is compiled in several ways at its first call, they are timed on the arguments, and the fastest
+            is kept and remembered on disk; takes seconds.
 
     Returns:
         The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)` and `.clear_cache()`.
@@ -95,6 +120,7 @@ def jit(
             keep_unused=keep_unused,
             inline=inline,
             compiler_options=compiler_options,
+            mode=mode,
         )
     if not callable(fun):
         raise ArgumentError(
@@ -107,11 +133,14 @@ def jit(
         raise ArgumentError(
             f"arguments {both} are both static and donated", fix="a static argument has no memory to donate"
         )
+    if mode not in MODES:
+        raise ArgumentError(f"jit has no mode {mode!r}{nearest(mode, MODES)}", fix=f"use one of {', '.join(MODES)}")
     spec = CallSpec(
         getattr(fun, "__name__", type(fun).__name__),
         inline,
         keep_unused,
-        tuple(sorted((compiler_options or {}).items())),
+        compile_options.check(compiler_options or {}),
+        mode,
     )
     return _Jit(fun, static, donate, spec).public
 
@@ -156,12 +185,12 @@ class _Jit:
     # ------------------------------------------------------------------------------------------------------ calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls when it has not seen the signature, or does not know the type of an argument."""
-        if _DISABLED.value:
+        if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
         call = Call(self.static, args, kwargs)
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
-            outs = apply(traced.jaxpr, traced.consts, call.leaves, self.spec)
+            outs = apply(traced.jaxpr, traced.consts, operands(call), self.spec)
             return traced.out_tree.unflatten(outs), None, True
         program = self.program(traced, call)
         out = traced.out_tree.unflatten(program.run(call.leaves))
@@ -176,6 +205,11 @@ class _Jit:
         found = self.traces.get(key)
         if found is None:
             found = Traced(self.fun, call, self.spec, donated=donated)
+            if events.heard():
+                why = retraced.difference(call.key, [k[0] for k in self.traces]) or retraced.first_time(self.fun)
+                size = f"{len(found.jaxpr.equations)} equations"
+                events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
+            retraced.remember(self.fun)
             if not any(isinstance(c, Tracer) for c in found.consts):
                 if len(self.traces) >= _MOST_TRACES:
                     self.traces.clear()
@@ -202,6 +236,9 @@ class _Jit:
             for leaf in call.leaves:
                 if isinstance(leaf, ShapeDtypeStruct):
                     raise DtypeError(f"{leaf!r} has no data to compute with", fix="pass an array, or use .lower(...)")
+            if events.heard() and traced.programs:
+                why = retraced.of_program(key, traced.programs, traced.in_tree)
+                events.tell("program", self.spec.name, why=why)
             found = traced.programs[key] = Program(
                 traced.jaxpr,
                 traced.consts,
@@ -210,6 +247,7 @@ class _Jit:
                 donated=traced.donated or None,
                 keep_unused=self.spec.keep_unused,
                 options=dict(self.spec.options) or None,
+                mode=self.spec.mode,
                 device=device,
             )
         return found
@@ -234,6 +272,7 @@ class _Jit:
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,
+    axis_env: Sequence[tuple[Any, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for given arguments, as text to read or an object to look into.
@@ -241,6 +280,7 @@ def make_jaxpr(
     Args:
         fun: takes and returns pytrees of arrays.
         static_argnums: positions of arguments that are not traced.
+        axis_env: names of axes and their sizes, for collectives over axes that nothing in `fun` maps.
         return_shape: return shapes and dtypes of the results too.
 
     Returns:
@@ -262,7 +302,10 @@ def make_jaxpr(
     @boundary.public
     def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
         call = Call(static, args, kwargs, abstract=True)
-        traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
+        with ExitStack() as stack:
+            for axis_name, size in axis_env or ():
+                stack.enter_context(named_axis(axis_name, operator.index(size)))
+            traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return made

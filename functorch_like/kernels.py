@@ -14,10 +14,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from functorch_like.backends import xla
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters.evaluate import Program, device_for
+from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
 from functorch_like.interpreters.stage import stage
 from functorch_like.signatures import Call, Static
 
@@ -53,7 +55,8 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         if call.traced():
             return fun(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
-        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if narrow else None
+        stays = narrow or INSPECTED.value is not None or any(type(a) is np.ndarray for a in call.leaves)
+        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
         found = programs.get(key) if key else None
         if found is None:
             found = _compile(fun, call, name)

@@ -163,9 +163,10 @@ class Call:
             trees[:] = [out_tree]
             for i, out in enumerate(outs):
                 if not is_value(out):
-                    where = tree.leaf_paths(out_tree)[i]
+                    path = tree.leaf_paths(out_tree)[i]
+                    where = f" at {path}" if path else ""
                     raise DtypeError(
-                        f"the function returned {out!r:.60} of type {type(out).__name__} at {where}",
+                        f"the function returned {out!r:.60} of type {type(out).__name__}{where}",
                         fix="return arrays, numbers, None, or pytrees of these",
                         chain=chain(state.trace),
                     )

@@ -66,8 +66,26 @@ def is_ours(file: str) -> bool:
     return inside or f"{os.sep}functools.py" in path or f"{os.sep}contextlib.py" in path
 
 
+class Scoped(NamedTuple):
+    """A recorded traceback, inside of a scope that the user has named."""
+
+    name: str
+    source: Any
+
+
+def scope(source: Any) -> str:
+    """The named scopes of a recorded traceback, outermost first: "encoder/attention"; empty outside of any."""
+    names: list[str] = []
+    while type(source) is Scoped:
+        names.append(source.name)
+        source = source.source
+    return "/".join(names)
+
+
 def user_line(source: Any = None) -> Line | None:
     """The innermost line outside the package, of a recorded traceback, or of the present call."""
+    while type(source) is Scoped:
+        source = source.source
     if source is None:
         source = xla.here()
     if isinstance(source, Line):

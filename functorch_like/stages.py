@@ -10,8 +10,8 @@ import numpy as np
 
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError
+from functorch_like.core import Tracer, aval_of, chain
+from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.interpreters import lower as lowering
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.higher.call import CallSpec
@@ -58,17 +58,26 @@ class Traced:
         """Lower to StableHLO, for a device (the default one if None)."""
         return Lowered(self, xla.find_device(device) if device is not None else xla.default_device())
 
-    def __str__(self) -> str:
+    def as_text(self) -> str:
+        """The jaxpr as text."""
         return str(self.jaxpr)
+
+    __str__ = as_text
 
 
 class Lowered:
-    """A function lowered to StableHLO for one platform."""
+    """A function lowered to StableHLO for one platform.
+
+    Attributes:
+        in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what lowering took.
+    """
 
     def __init__(self, traced: Traced, device: Any) -> None:
         started = time.perf_counter()
         self.traced, self.device = traced, device
-        self.out_tree = traced.out_tree
+        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self._lowered = lowering.lower(
             traced.jaxpr,
             name=traced.spec.name,
@@ -76,15 +85,16 @@ class Lowered:
             keep_unused=traced.spec.keep_unused,
             platform=device.platform,
         )
+        self._module = self._lowered.module
         self.seconds = time.perf_counter() - started
 
     @property
     def out_info(self) -> Any:
         return self.traced.out_info
 
-    def as_text(self) -> str:
-        """StableHLO text."""
-        return lowering.as_text(self._lowered.module)
+    def as_text(self, *, debug_info: bool = False) -> str:
+        """StableHLO text; with `debug_info`, the user's lines and named scopes, too."""
+        return lowering.as_text(self._module, debug_info)
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile with XLA."""
@@ -97,13 +107,20 @@ class Lowered:
 
 
 class Compiled:
-    """A function compiled for one signature: call it with arguments of exactly that signature."""
+    """A function compiled for one signature: call it with arguments of exactly that signature.
+
+    Attributes:
+        in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what compiling took.
+    """
 
     def __init__(self, lowered: Lowered, inner: lowering.Lowered, options: dict[str, Any]) -> None:
         started = time.perf_counter()
         self.traced = lowered.traced
+        self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
         self._kept = inner.kept
-        self.executable = inner.compile(lowered.device, options or None)
+        self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
         self.seconds = time.perf_counter() - started
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -116,6 +133,13 @@ class Compiled:
             )
         flat: list[Any] = []
         for leaf, aval in zip(leaves, traced.in_avals, strict=True):
+            if isinstance(leaf, Tracer):
+                raise ConcretizationError(
+                    f"{traced.spec.name} is compiled, and was given a {leaf.aval!r} that is being transformed: a "
+                    "compiled function cannot be traced, mapped or differentiated any more",
+                    chain=chain(leaf._trace),
+                    fix="call the jitted function itself; or transform first, then lower and compile the result",
+                )
             got = aval_of(leaf)
             if got.shape != aval.shape or got.dtype != aval.dtype:
                 raise ArgumentError(

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes, sources, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import aval_of, chain, state
+from functorch_like.core import Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
 from functorch_like.primitives.structure import convert_element_type, zeros
 
@@ -31,8 +31,10 @@ class FlatFunction:
         aux: list[Any] = []
         if self.has_aux:
             if not isinstance(out, (tuple, list)) or len(out) != 2:
+                told = type(out).__name__ if not isinstance(out, Tracer) else repr(out.aval)
+                told = f"a {told} of {len(out)}" if isinstance(out, (tuple, list)) else told
                 raise DifferentiationError(
-                    f"with has_aux the function must return a pair (result, aux), it returned {type(out).__name__}",
+                    f"with has_aux the function must return a pair (result, aux), it returned {told}",
                     fix="return (result, aux), or leave has_aux out",
                 )
             out, rest = out
@@ -113,18 +115,26 @@ def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any
             fix="integers have no tangents: pass None",
             **where(),
         )
-    if given.shape != aval.shape or (given.dtype != aval.dtype and not given.weak_type):
+    if given.shape != aval.shape or not _fits(given, aval):
         raise DifferentiationError(
             f"the tangent of argument {path} must be {aval!r} as its primal, got {given!r}",
             fix="give tangents the shapes and dtypes of the primals, e.g. with fnp.ones_like",
             **where(),
         )
     if given.dtype != aval.dtype or given.weak_type:
-        return convert_element_type(_as_operand(tangent, given), new_dtype=aval.dtype, weak_type=False)
+        return convert_element_type(_as_operand(tangent, aval), new_dtype=aval.dtype, weak_type=False)
     return tangent
 
 
+def _fits(given: ShapedArray, aval: ShapedArray) -> bool:
+    """Whether a tangent is of its primal's dtype, or a number that can be; a complex one is not real."""
+    if given.dtype == aval.dtype:
+        return True
+    return given.weak_type and (dtypes.is_complex(aval.dtype) or not dtypes.is_complex(given.dtype))
+
+
 def _as_operand(x: Any, aval: ShapedArray) -> Any:
+    """A number in the dtype it is to have: by way of its own, float32, it would lose digits."""
     return np.asarray(x, aval.dtype) if isinstance(x, (int, float, complex, np.generic)) else x
 
 
@@ -143,7 +153,7 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
             checked.append(None)
             continue
         got = aval_of(ct)
-        if got.shape != aval.shape or (got.dtype != aval.dtype and not got.weak_type):
+        if got.shape != aval.shape or not _fits(got, aval):
             raise DifferentiationError(
                 f"the cotangent of a result {aval!r} must be {aval!r}, got {got!r}",
                 fix="give it the shape and dtype of the result, e.g. with fnp.ones_like",
@@ -151,6 +161,6 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
             )
         same = got.dtype == aval.dtype and not got.weak_type
         checked.append(
-            ct if same else convert_element_type(_as_operand(ct, got), new_dtype=aval.dtype, weak_type=False)
+            ct if same else convert_element_type(_as_operand(ct, aval), new_dtype=aval.dtype, weak_type=False)
         )
     return checked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,11 +11,15 @@ import numpy as np
 
 from functorch_like import boundary, sources, tree
 from functorch_like.backends import xla
+from functorch_like.chunks import check_chunk_size, in_chunks, piece
 from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.shapes import move, widen
 from functorch_like.signatures import argument_path
+
+#: Stands for an argument that was not given, where None means something.
+_UNSAID: Any = object()
 
 
 @boundary.public
@@ -22,8 +27,14 @@ def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,
     out_axes: Any = 0,
-    axis_size: int | None = None,
     axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    *,
+    in_dims: Any = _UNSAID,
+    out_dims: Any = _UNSAID,
+    chunk_size: int | None = None,
+    randomness: str = "same",
 ) -> Callable[..., Any]:
     """Map a function over an axis of its arguments, as one computation.
 
@@ -34,8 +45,18 @@ def vmap(
             that is a prefix of its argument. Keyword arguments are always mapped over axis 0.
         out_axes: where the axis goes in the results; a prefix of the result's pytree. None for results that do not
             depend on the element.
-        axis_size: the size of the axis, needed only where no argument has it.
         axis_name: a name for the axis, for collectives such as `lax.psum(x, axis_name)`.
+        axis_size: the size of the axis, needed only where no argument has it.
+        spmd_axis_name: the axis of a device mesh to lay the mapped axis along. Programs run on one device, where it
+            means nothing: it is accepted with a warning.
+        in_dims: torch.func's name for in_axes.
+        out_dims: torch.func's name for out_axes.
+        chunk_size: how many elements to take at once, which bounds the memory; all of them if None. The results are
+            the same; under jit the chunks are the steps of one loop. Not together with axis_name, whose collectives
+            need all elements at once.
+        randomness: what `functorch_like.random` does, where it draws from a key that is the same for all elements:
+            "same" (as the key says) gives all of them the same numbers, "different" draws for element number i from
+            `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
 
     Returns:
         The mapped function.
@@ -51,6 +72,8 @@ def vmap(
     name = getattr(fun, "__name__", type(fun).__name__)
     if not callable(fun):
         raise ArgumentError(f"vmap takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="vmap(f)(x)")
+    in_axes = _either(in_axes, in_dims, "in", name)
+    out_axes = _either(out_axes, out_dims, "out", name)
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
@@ -58,6 +81,7 @@ def vmap(
             f"in_axes of vmap({name}) must be an int, None, or a tuple with one entry per argument, got {in_axes!r}",
             fix="for a pytree argument write in_axes=({'w': 0},)",
         )
+    _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
 
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -67,19 +91,63 @@ def vmap(
         dims = [_canonical(d, a.ndim, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
         size = _size(dims, avals, axis_size, in_tree, name)
         trees: list[Any] = []
+        wanted: list[int | None] = []
 
         def flat(*values: Any) -> list[Any]:
             inner_args, inner_kwargs = in_tree.unflatten(values)
             outs, out_tree = xla.flatten(fun(*inner_args, **inner_kwargs))
-            trees.append(out_tree)
+            trees[:] = [out_tree]
             return outs
 
-        outs, out_dims = batching.batch(flat, Axis(size, axis_name), leaves, dims, f"vmap({name})")
-        out_tree = trees[0]
-        wanted = _prefix(out_axes, out_tree.unflatten(outs), "out_axes", name)
-        return out_tree.unflatten([_place(o, d, w, size, name) for o, d, w in zip(outs, out_dims, wanted, strict=True)])
+        def run(start: Any, count: int) -> list[Any]:
+            given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
+            outs, found = batching.batch(flat, Axis(count, axis_name, randomness), given, dims, f"vmap({name})")
+            places = _prefix(out_axes, trees[0].unflatten(outs), "out_axes", name)
+            placed = [_place(o, d, w, count, name) for o, d, w in zip(outs, found, places, strict=True)]
+            wanted[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
+            return placed
+
+        outs = in_chunks(run, size, chunk_size, lambda: wanted)
+        return trees[0].unflatten(outs)
 
     return boundary.public(mapped)
+
+
+def _either(axes: Any, dims: Any, side: str, name: str) -> Any:
+    """What was given under JAX's name or under torch.func's."""
+    if dims is _UNSAID:
+        return axes
+    if axes != 0:
+        raise ArgumentError(
+            f"vmap({name}) was given {side}_axes={axes!r} and {side}_dims={dims!r}, two names for one thing",
+            fix=f"give {side}_axes alone",
+        )
+    return dims
+
+
+def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: Any, randomness: Any) -> None:
+    check_chunk_size(chunk_size, f"vmap({name})")
+    if randomness not in ("same", "different", "error"):
+        raise ArgumentError(
+            f"randomness={randomness!r} of vmap({name}) is unknown", fix="use 'same', 'different' or 'error'"
+        )
+    if chunk_size is not None and axis_name is not None:
+        raise ArgumentError(
+            f"vmap({name}) has chunk_size={chunk_size} and axis_name={axis_name!r}: a collective over the axis would "
+            "see one chunk of it",
+            fix="leave one of them out",
+        )
+    if chunk_size is not None and randomness == "different":
+        raise ArgumentError(
+            f"vmap({name}) has chunk_size={chunk_size} and randomness='different': elements are numbered in the whole "
+            "axis, and a chunk does not know where it stands",
+            fix="map over keys: in_axes=0 for random.split(key, n)",
+        )
+    if spmd_axis_name is not None:
+        warnings.warn(
+            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) has no effect: programs run on one device",
+            stacklevel=4,
+        )
 
 
 def _where() -> dict[str, str]:

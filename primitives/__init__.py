@@ -6,18 +6,22 @@ from __future__ import annotations
 
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p,
-    logistic, nextafter, one_minus_square, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+    logistic, nextafter, one_minus_square, round, rsqrt, sin, sinh, sqrt, tan, tanh,
 )
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
 )
 from functorch_like.primitives.bessel import bessel_i0e, bessel_i1e
 from functorch_like.primitives.bits import (
-    and_, bitcast_convert_type, clz, not_, or_, population_count, reduce_precision, shift_left,
+    and_, bitcast_convert_type, clz, mulhi, not_, or_, population_count, reduce_precision, shift_left,
     shift_right_arithmetic, shift_right_logical, xor,
 )
+from functorch_like.primitives.callbacks import debug_callback, io_callback, pure_callback
+from functorch_like.primitives.checks import check
 from functorch_like.primitives.collectives import axis_index, pmax, pmin, psum
-from functorch_like.primitives.comparison import clamp, eq, ge, gt, is_finite, le, lt, ne, select_n
+from functorch_like.primitives.comparison import (
+    clamp, eq, eq_to, ge, gt, is_finite, le, le_to, lt, lt_to, ne, select_n,
+)
 from functorch_like.primitives.complexes import complex, conj, imag, neg, real
 from functorch_like.primitives.contract import dot_general
 from functorch_like.primitives.convolution import conv_general_dilated
@@ -33,8 +37,12 @@ from functorch_like.primitives.eigen import eig, eigh, schur
 from functorch_like.primitives.factorizations import cholesky, lu, lu_pivots_to_permutation
 from functorch_like.primitives.indexing import scatter_add
 from functorch_like.primitives.log_cumulative import cumlogsumexp
-from functorch_like.primitives.orthogonal import geqrf, hessenberg, householder_product, qr, tridiagonal
+from functorch_like.primitives.naming import name
+from functorch_like.primitives.orthogonal import geqp3, geqrf, hessenberg, householder_product, qr, tridiagonal
 from functorch_like.primitives.padding import pad, slice
+from functorch_like.primitives.platforms import platform_index
+from functorch_like.primitives.probing import probe
+from functorch_like.primitives.powers import pow
 from functorch_like.primitives.random_bits import threefry2x32
 from functorch_like.primitives.ragged import ragged_dot
 from functorch_like.primitives.ranking import top_k

@@ -2,12 +2,20 @@
 
 A column is marked x where it holds a rule and - where it says No; of named rows the reasons are printed too. The dtypes
 are those of the operands that the row is tested with, by kind: f floating point, c complex, i and u integers signed and
-unsigned, b bool. The platforms are those that it lowers for; * marks a lowering that is not the same on all of them.
+unsigned, b bool. The platforms are those that it lowers for; * marks a lowering that is not the same on all of them,
+and + one that has alternatives on CPUs.
+
+`--markdown FILE` writes the page of the documentation.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
+import pkgutil
 import sys
+from pathlib import Path
 
 from functorch_like import core
 from functorch_like.backends import xla
@@ -15,10 +23,18 @@ from functorch_like.core import COLUMNS, TABLE, No, Primitive, Sample, aval_of
 from functorch_like.errors import FtError
 from functorch_like.interpreters.lower import lower
 from functorch_like.interpreters.stage import stage
-from functorch_like.primitives import higher as higher
+from functorch_like.primitives.alternatives import alternatives_of
 from functorch_like.primitives.rows import KIND
 
 PLATFORMS = ("cpu", "gpu")
+
+
+def rows() -> list[Primitive]:
+    """All rows of the package, by family and name; those of modules that nothing has needed yet too."""
+    for found in pkgutil.walk_packages([str(Path(__file__).parent)], "functorch_like.primitives."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+    return sorted((row for row in TABLE.values() if row.native), key=lambda row: (row.family, row.name))
 
 
 def dtypes_of(row: Primitive) -> list[str]:
@@ -46,28 +62,29 @@ def platforms(row: Primitive) -> str:
     texts: dict[str, list[str]] = {}
     for platform in PLATFORMS:
         try:
-            texts[platform] = [_module(row, sample, platform) for sample in row.samples()]
+            with contextlib.redirect_stdout(io.StringIO()):  # a probe announces each of its rules
+                texts[platform] = [_module(row, sample, platform) for sample in row.samples()]
         except FtError:
             continue
     if not any(texts.values()):
         return "-"
     alike = len({tuple(made) for made in texts.values()}) == 1
-    return " ".join(texts) + ("" if alike else " *")
+    return " ".join(texts) + ("" if alike else " *") + (" +" if alternatives_of(row.lower) else "")
 
 
 def table() -> str:
     """All rows: name, family, which columns are filled, dtypes and platforms."""
     lines: list[tuple[str, ...]] = [("primitive", "family", *COLUMNS, "samples", "dtypes", "platforms")]
-    for row in sorted(TABLE.values(), key=lambda row: (row.family, row.name)):
+    for row in rows():
         marks = ("-" if isinstance(getattr(row, column), No) else "x" for column in COLUMNS)
         lines.append((row.name, row.family, *marks, str(len(row.samples())), kinds(row), platforms(row)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([*text, f"{len(TABLE)} rows"])
+    return "\n".join([*text, f"{len(lines) - 1} rows"])
 
 
 def describe(name: str) -> str:
-    """One row: where it stands, and each column or why it is empty."""
+    """One row: where it stands, each column or why it is empty, and its alternatives."""
     row = TABLE[name]
     lines = [f"{row.name} ({row.where})"]
     for column in COLUMNS:
@@ -75,16 +92,59 @@ def describe(name: str) -> str:
         lines.append(f"  {column}: {cell}" if isinstance(cell, No) else f"  {column}: a rule")
     lines.append(f"  dtypes: {', '.join(dtypes_of(row)) or 'none'}")
     lines.append(f"  platforms: {platforms(row)}")
+    lines += [f"  on CPUs, {a.limits}: {a.name}" for a in alternatives_of(row.lower)]
     return "\n".join(lines)
 
 
-def main(names: list[str]) -> int:
-    """Print; names that are no rows are an error."""
-    unknown = [name for name in names if name not in TABLE]
+# ------------------------------------------------------------------------------------------------------- documentation
+_HEAD = """# Primitives
+
+<!-- Written by `python -m functorch_like.primitives --markdown docs/primitives.md`; a test compares. -->
+
+Everything that functorch_like computes is made of these rows. Each says what it means in NumPy, what shapes it gives,
+how it lowers, differentiates forwards (jvp), transposes and batches. A row that has no rule in a column says why: the
+reasons stand below the table. The dtypes are those that its tests use: f floating point, c complex, i and u integers
+signed and unsigned, b bool. A star marks a lowering that is not the same on all platforms.
+"""
+_FORMS = """## Alternatives on CPUs
+
+Forms that XLA:CPU runs faster than the standard one. `backends.cpu.fast_lowerings` turns them off, all or by row.
+"""
+_EMPTY = """## Columns without a rule
+"""
+
+
+def markdown() -> str:
+    """The page of the documentation."""
+    lines = [_HEAD, "| primitive | family | rules | dtypes | platforms |", "|---|---|---|---|---|"]
+    forms, reasons = ["", _FORMS, "| primitive | for | form |", "|---|---|---|"], ["", _EMPTY]
+    for row in rows():
+        empty = [column for column in COLUMNS if isinstance(getattr(row, column), No)]
+        filled = "all" if not empty else f"all but {', '.join(empty)}"
+        where = platforms(row).removesuffix(" +").replace("*", "\\*")
+        lines.append(f"| {row.name} | {row.family} | {filled} | {kinds(row)} | {where} |")
+        forms += [f"| {row.name} | {a.limits} | {a.name} |" for a in alternatives_of(row.lower)]
+        said: dict[str, list[str]] = {}
+        for column in empty:
+            said.setdefault(getattr(row, column), []).append(column)
+        reasons += [f"- **{row.name}**, {', '.join(columns)}: {reason}." for reason, columns in said.items()]
+    return "\n".join([*lines, *forms, *reasons]) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Print, or write; names that are no rows are an error."""
+    if arguments[:1] == ["--markdown"]:
+        if len(arguments) != 2:
+            print("--markdown wants the name of one file", file=sys.stderr)
+            return 2
+        Path(arguments[1]).write_text(markdown(), encoding="utf-8")
+        return 0
+    rows()
+    unknown = [name for name in arguments if name not in TABLE]
     if unknown:
         print(f"no such primitive: {', '.join(unknown)}", file=sys.stderr)
         return 2
-    print("\n".join(map(describe, names)) if names else table())
+    print("\n".join(map(describe, arguments)) if arguments else table())
     return 0
 
 

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Sample
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.arithmetic import compare, div, mul, square, sub
-from functorch_like.primitives.bits import BITS
-from functorch_like.primitives.comparison import eq, select_n
-from functorch_like.primitives.complexes import circular, following, halves
-from functorch_like.primitives.formulas import Term
-from functorch_like.primitives.rows import KIND, add, binary, neg, nondifferentiable, same, samples_of, unary
+from functorch_like.primitives import angle_forms as A
+from functorch_like.primitives import complex_formulas as C
+from functorch_like.primitives import elementwise_forms as F
+from functorch_like.primitives import real_formulas as R
+from functorch_like.primitives.alternatives import Lowering
+from functorch_like.primitives.arithmetic import div, mul, square, sub
+from functorch_like.primitives.complex_formulas import by_parts
+from functorch_like.primitives.formulas import Term, in_single, operation
+from functorch_like.primitives.rows import KIND, add, binary, neg, nondifferentiable, same, unary
 from functorch_like.primitives.shapes import full_like
 
 # ------------------------------------------------------------------------------------------------------------ rounding
@@ -60,8 +62,12 @@ round = nondifferentiable(
 )
 
 
+def _nextafter_ref(x: np.ndarray, y: np.ndarray) -> Any:
+    return np.where(x == y, y, np.nextafter(x, y)).astype(x.dtype)  # in half precision NumPy gives x for 0 and -0
+
+
 # The step is so small that the tangent is that of x.
-nextafter = binary("nextafter", np.nextafter, "chlo.next_after", lambda g, x, y, z: g, None, takes="f")
+nextafter = binary("nextafter", _nextafter_ref, R.nextafter, lambda g, x, y, z: g, None, takes="f")
 
 
 # ---------------------------------------------------------------------------------------- exponentials and logarithms
@@ -79,7 +85,8 @@ one_minus_square = unary(
 
 def _logistic_ref(x: np.ndarray) -> Any:
     if KIND[x.dtype] == "c":
-        return 1 / (1 + np.exp(-x))
+        grown = np.exp(-x)
+        return np.where(np.isinf(grown), 0, 1 / (1 + grown)).astype(x.dtype)  # NumPy finds NaN for 1 / (inf + i inf)
     small = np.exp(-np.abs(x))
     return np.where(x < 0, small / (1 + small), 1 / (1 + small)).astype(x.dtype)
 
@@ -88,50 +95,96 @@ def _exp2_lower(e: Any, x: Any) -> Any:
     return e.op("stablehlo.power", [e.full(2, e.outs[0]), x], e.outs)
 
 
-def _log1p_lower(e: Any, x: Any) -> Any:
-    (out,) = e.outs
-    return Term(e, x, out).log1p().v if out.dtype == dtypes.float64 else e.op("stablehlo.log_plus_one", [x], [out])
+def _double(formula: Any, op: str) -> Any:
+    """Lowers to a formula in double precision, else to an operation."""
+
+    def lower(e: Any, x: Any) -> Any:
+        (out,) = e.outs
+        return formula(Term(e, x, out)).v if out.dtype == dtypes.float64 else e.op(op, [x], [out])
+
+    return lower
 
 
-exp = unary("exp", np.exp, "exponential", lambda g, x, y: mul(g, y))
+exp = unary("exp", np.exp, by_parts(C.exp, "stablehlo.exponential"), lambda g, x, y: mul(g, y))
 exp2 = unary("exp2", np.exp2, _exp2_lower, lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y)), takes="f")
-expm1 = unary("expm1", np.expm1, "exponential_minus_one", lambda g, x, y: mul(g, exp(x)))
-log = unary("log", np.log, "log", lambda g, x, y: div(g, x), domain=(0.2, 3.0))
-log1p = unary("log1p", np.log1p, _log1p_lower, lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0))
-logistic = unary("logistic", _logistic_ref, "logistic", lambda g, x, y: mul(g, mul(y, sub(full_like(y, 1), y))))
+
+
+def _expm1_ref(x: np.ndarray) -> Any:
+    out = np.expm1(x)  # of complex infinities NumPy says less than of their exponentials
+    return out if KIND[x.dtype] != "c" else np.where(np.isfinite(x), out, np.exp(x) - 1).astype(x.dtype)
+
+
+expm1 = unary("expm1", _expm1_ref, by_parts(C.expm1, in_single(R.expm1)), lambda g, x, y: mul(g, exp(x)))
+log = unary("log", np.log, by_parts(C.log, "stablehlo.log"), lambda g, x, y: div(g, x), domain=(0.2, 3.0))
+
+
+def _log1p_ref(x: Any) -> Any:
+    if KIND[x.dtype] != "c":
+        return np.log1p(x)
+    close = np.log1p(2 * x.real + (x.real * x.real + x.imag * x.imag)) / 2  # NumPy takes the logarithm of 1 + x
+    out: Any = np.asarray(np.log1p(x))
+    out.real = np.where(np.maximum(np.abs(x.real), np.abs(x.imag)) < 0.5, close, out.real)
+    return out
+
+
+log1p = unary(
+    "log1p", _log1p_ref, by_parts(C.log1p, _double(Term.log1p, "stablehlo.log_plus_one")),
+    lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0),
+)  # fmt: skip
+logistic = unary(
+    "logistic", _logistic_ref, by_parts(C.logistic, in_single(R.logistic)),
+    lambda g, x, y: mul(g, mul(y, sub(full_like(y, 1), y))),
+)  # fmt: skip
 
 # ------------------------------------------------------------------------------------------------------- trigonometric
-sin = unary("sin", np.sin, circular("stablehlo.sine", True, True), lambda g, x, y: mul(g, cos(x)))
-cos = unary("cos", np.cos, circular("stablehlo.cosine", True, False), lambda g, x, y: mul(g, neg(sin(x))))
-tan = unary("tan", np.tan, "tan", lambda g, x, y: mul(g, add(full_like(y, 1), square(y))), domain=(-1.2, 1.2))
+_SIN, _COS, _TAN = (
+    Lowering(name, standard := by_parts(formula, f"stablehlo.{op}"), F.guarded(name, standard, form, A.moderate))
+    for name, op, formula, form in (
+        ("sin", "sine", C.sin, A.sin), ("cos", "cosine", C.cos, A.cos), ("tan", "tan", C.tan, A.tan),
+    )
+)  # fmt: skip
+sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)))
+cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))))
+tan = unary(
+    "tan",
+    np.tan,
+    _TAN,
+    lambda g, x, y: mul(g, add(full_like(y, 1), square(y))),
+    domain=(-1.2, 1.2),
+)
 asin = unary(
     "asin",
     np.arcsin,
-    following("chlo.asin", "imag"),
+    Lowering("asin", by_parts(C.asin, "chlo.asin"), A.ASIN),
     lambda g, x, y: mul(g, rsqrt(one_minus_square(x))),
     domain=(-0.9, 0.9),
 )
 acos = unary(
     "acos",
     np.arccos,
-    following("chlo.acos", "imag", opposite=True),
+    Lowering("acos", by_parts(C.acos, "chlo.acos"), A.ACOS),
     lambda g, x, y: mul(g, neg(rsqrt(one_minus_square(x)))),
     domain=(-0.9, 0.9),
 )
-atan = unary("atan", np.arctan, following("chlo.atan", "real"), lambda g, x, y: div(g, add(full_like(x, 1), square(x))))
-sinh = unary("sinh", np.sinh, circular("chlo.sinh", False, True), lambda g, x, y: mul(g, cosh(x)))
-cosh = unary("cosh", np.cosh, circular("chlo.cosh", False, False), lambda g, x, y: mul(g, sinh(x)))
-tanh = unary("tanh", np.tanh, "tanh", lambda g, x, y: mul(g, one_minus_square(y)))
+atan = unary(
+    "atan", np.arctan, Lowering("atan", by_parts(C.atan, "chlo.atan"), A.ATAN),
+    lambda g, x, y: div(g, add(full_like(x, 1), square(x))),
+)  # fmt: skip
+sinh = unary("sinh", np.sinh, by_parts(C.sinh, in_single(R.sinh)), lambda g, x, y: mul(g, cosh(x)))
+cosh = unary("cosh", np.cosh, by_parts(C.cosh, in_single(R.cosh)), lambda g, x, y: mul(g, sinh(x)))
+tanh = unary(
+    "tanh", np.tanh, by_parts(C.tanh, _double(R.tanh, "stablehlo.tanh")), lambda g, x, y: mul(g, one_minus_square(y))
+)
 asinh = unary(
-    "asinh", np.arcsinh, following("chlo.asinh", "real"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
+    "asinh", np.arcsinh, by_parts(C.asinh, "chlo.asinh"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
 )
 acosh = unary(
-    "acosh", np.arccosh, following("chlo.acosh", "imag"), lambda g, x, y: mul(g, _acosh_slope(x)), domain=(1.2, 4.0)
+    "acosh", np.arccosh, by_parts(C.acosh, "chlo.acosh"), lambda g, x, y: mul(g, _acosh_slope(x)), domain=(1.2, 4.0)
 )
 atanh = unary(
     "atanh",
     np.arctanh,
-    following("chlo.atanh", "imag"),
+    by_parts(C.atanh, _double(R.atanh, "chlo.atanh")),
     lambda g, x, y: div(g, one_minus_square(x)),
     domain=(-0.9, 0.9),
 )
@@ -147,79 +200,25 @@ def _turn(part: Any, x: Any, y: Any) -> Any:
 
 
 atan2 = binary(
-    "atan2", np.arctan2, "atan2",
+    "atan2", np.arctan2, Lowering("atan2", operation("stablehlo.atan2"), A.ATAN2),
     lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
     takes="f", domain=(0.3, 2.0),
 )  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------- roots and powers
-sqrt = unary("sqrt", np.sqrt, following("stablehlo.sqrt", "imag"), lambda g, x, y: div(g, add(y, y)), domain=(0.2, 3.0))
+sqrt = unary("sqrt", np.sqrt, by_parts(C.sqrt, "stablehlo.sqrt"), lambda g, x, y: div(g, add(y, y)), domain=(0.2, 3.0))
+
+
+def _rsqrt_ref(x: np.ndarray) -> Any:
+    root = np.sqrt(x)
+    return np.where(np.isinf(root), 0, 1 / root).astype(x.dtype)  # NumPy finds NaN for 1 / (inf + i inf)
+
+
 rsqrt = unary(
-    "rsqrt", lambda x: (1 / np.sqrt(x)).astype(x.dtype), "rsqrt",
+    "rsqrt", _rsqrt_ref, Lowering("rsqrt", by_parts(C.rsqrt, "stablehlo.rsqrt"), F.RSQRT),
     lambda g, x, y: mul(g, div(mul(full_like(y, -0.5), y), x)), domain=(0.2, 3.0),
 )  # fmt: skip
 cbrt = unary(
-    "cbrt", np.cbrt, "cbrt", lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0)
-)
-
-
-def _pow_left(g: Any, x: Any, y: Any, z: Any) -> Any:
-    # y x**(y-1); where y is 0 the result is constant, whatever x is.
-    zero, one = full_like(y, 0), full_like(y, 1)
-    still = eq(y, zero)
-    return mul(g, select_n(still, mul(y, pow(x, select_n(still, sub(y, one), one))), zero))
-
-
-def _pow_right(g: Any, x: Any, y: Any, z: Any) -> Any:
-    # log(x) x**y; where x is 0 so is the result, for all y > 0.
-    return mul(g, mul(log(select_n(eq(x, full_like(x, 0)), x, full_like(x, 1))), z))
-
-
-def _pow_ref(x: np.ndarray, y: np.ndarray) -> Any:
-    if KIND[x.dtype] not in "iu":
-        return np.power(x, y)
-    # The power of a whole number that would be a fraction is rounded towards zero; 0 to a negative power is 0 too.
-    whole = np.power(x, np.where(y < 0, 0, y).astype(x.dtype))
-    unit = np.where(x == 1, 1, np.where((x < 0) & (x + 1 == 0), 1 - 2 * (y & 1), 0)).astype(x.dtype)
-    return np.where(y < 0, unit, whole)
-
-
-def _whole_pow(e: Any, x: Any, y: Any, out: Any, signed: bool) -> Any:
-    # XLA reads no more than six bits of an exponent: x**y is the product of (x**64**j)**(digit j of y to base 64).
-    binary = lambda op, a, b: e.op(f"stablehlo.{op}", [a, b], [out])
-    product, base, low = None, x, e.full(63, out)
-    for shift in range(0, BITS[out.dtype] - signed, 6):
-        digit = (
-            binary("and", binary("shift_right_logical", y, e.full(shift, out)), low) if shift else binary("and", y, low)
-        )
-        factor = binary("power", base, digit)
-        product = factor if product is None else binary("multiply", product, factor)
-        base = binary("multiply", binary("power", base, low), base)
-    if not signed:
-        return product
-    return e.op("stablehlo.select", [compare(e, "LT", y, e.full(0, out), out), binary("power", x, y), product], [out])
-
-
-def _pow_lower(e: Any, x: Any, y: Any) -> Any:
-    (out,) = e.outs
-    kind = KIND[out.dtype]
-    if kind in "iu":
-        return _whole_pow(e, x, y, out, signed=kind == "i")
-    z = e.op("stablehlo.power", [x, y], [out])
-    if kind != "c":
-        return z
-    # XLA finds NaN for a power of 0; it is 0 where the exponent's real part is positive, and 1 where it is 0.
-    re, _, part = halves(e, y, out)
-    empty = compare(e, "EQ", x, e.full(0, out), out)
-    positive = compare(e, "GT", re, e.full(0, part), part)
-    vanishes = e.op("stablehlo.and", [empty, positive], [part.update(dtype=dtypes.bool_, weak_type=False)])
-    return e.op("stablehlo.select", [vanishes, e.full(0, out), z], [out])
-
-
-def _pow_samples() -> list[Sample]:
-    base = np.array([0, 1, -1, 2, 3, -3, 7, 2, -1], np.int32)
-    power = np.array([-1, -5, -3, -1, 5, 64, 1000003, 40, 100], np.int32)
-    return [*samples_of(2, "fciu", (0.3, 2.5), ({},), True), Sample((base, power)), Sample((base, np.abs(power)))]
-
-
-pow = binary("pow", _pow_ref, _pow_lower, _pow_left, _pow_right, samples=_pow_samples)
+    "cbrt", np.cbrt, Lowering("cbrt", operation("stablehlo.cbrt"), F.CBRT),
+    lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0),
+)  # fmt: skip

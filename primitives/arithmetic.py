@@ -9,7 +9,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives import complex_formulas
+from functorch_like.primitives import elementwise_forms as F
+from functorch_like.primitives.alternatives import Lowering
+from functorch_like.primitives.complex_formulas import by_parts
 from functorch_like.primitives.complexes import complex, conj, imag, real
+from functorch_like.primitives.formulas import operation
 from functorch_like.primitives.rows import (
     KIND,
     add,
@@ -86,20 +91,47 @@ def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 div = elementwise(
-    "div", _div_ref, "divide", count=2, takes="fciu", jvp=_div_jvp, domain=(0.5, 3.0),
+    "div", _div_ref, Lowering("div", operation("stablehlo.divide"), F.WHOLE_DIV), count=2, takes="fciu",
+    jvp=_div_jvp, domain=(0.5, 3.0),
     transpose=lambda ct, args: [None if isinstance(args[1], Lin) else div(ct, args[1]), None],
 )  # fmt: skip
+_remainder = operation("stablehlo.remainder")
+_REM = Lowering("rem", _remainder, F.guarded("rem", _remainder, F.rem, F.few), F.WHOLE_REM)
 rem = binary(
-    "rem", _rem_ref, "remainder", lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
+    "rem", _rem_ref, _REM, lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
     domain=(0.5, 4.0),
 )  # fmt: skip
 
 
 # -------------------------------------------------------------------------------------------------------- sign and abs
+def _sign_ref(x: np.ndarray) -> Any:
+    # ml_dtypes gives -0 for -0, and NumPy 0.
+    return np.sign(x) if KIND[x.dtype] != "f" else np.where(x == 0, 0, np.sign(x)).astype(x.dtype)
+
+
 def _sign_lower(e: Any, x: Any) -> Any:
-    if KIND[e.outs[0].dtype] == "u":  # StableHLO has it for signed numbers only
-        return e.op("stablehlo.minimum", [x, e.full(1, e.outs[0])], e.outs)
-    return e.op("stablehlo.sign", [x], e.outs)
+    (out,) = e.outs
+    kind = KIND[out.dtype]
+    if kind == "u":  # StableHLO has it for signed numbers only
+        return e.op("stablehlo.minimum", [x, e.full(1, out)], [out])
+    if kind == "c":
+        return _complex_sign(e, x)
+    y = e.op("stablehlo.sign", [x], [out])
+    if kind == "i":
+        return y
+    zero = e.full(0, out)  # of -0.0 too
+    return e.op("stablehlo.select", [compare(e, "EQ", x, zero, out), zero, y], [out])
+
+
+_complex_sign = by_parts(complex_formulas.sign, "")
+
+
+def _abs_lower(e: Any, x: Any) -> Any:
+    (given,) = e.ins
+    kind = KIND[given.dtype]
+    if kind == "c":
+        return complex_formulas.size(*complex_formulas.halves(e, x, given)).v
+    return x if kind == "u" else e.op("stablehlo.abs", [x], e.outs)
 
 
 def _sign_tangent(g: Any, x: Any, y: Any) -> Any:
@@ -114,10 +146,9 @@ def _abs_tangent(g: Any, x: Any, y: Any) -> Any:
     return real(mul(g, conj(sign(x)))) if KIND[aval_of(x).dtype] == "c" else mul(g, sign(x))
 
 
-sign = unary("sign", np.sign, _sign_lower, _sign_tangent, takes="fciu")
+sign = unary("sign", _sign_ref, _sign_lower, _sign_tangent, takes="fciu")
 abs = unary(
-    "abs", np.abs, lambda e, x: x if KIND[e.outs[0].dtype] == "u" else e.op("stablehlo.abs", [x], e.outs), _abs_tangent,
-    takes="fciu", gives=dtypes.real_part,
+    "abs", np.abs, _abs_lower, _abs_tangent, takes="fciu", gives=dtypes.real_part,
 )  # fmt: skip
 
 
@@ -159,7 +190,11 @@ def _power_tangent(g: Any, x: Any, z: Any, *, y: int) -> Any:
 
 
 def _power_ref(x: np.ndarray, *, y: int) -> Any:
-    return np.ones_like(x) if y == 0 else np.power(x, y, dtype=x.dtype) if y > 0 else 1 / np.power(x, -y, dtype=x.dtype)
+    if KIND[x.dtype] in "fc":
+        size = np.power(x, y if y >= 0 else -y, dtype=x.dtype)
+        return size if y >= 0 else 1 / size
+    whole = [pow(int(v), y, 2 ** (8 * x.dtype.itemsize)) for v in x.ravel()]  # what is left of it, by the bits
+    return np.array(whole, np.uint64).reshape(x.shape).astype(x.dtype)
 
 
 def _power_samples() -> list[Sample]:
@@ -199,11 +234,23 @@ def _share_lower(e: Any, x: Any, y: Any) -> Any:
 share = nondifferentiable(
     "share", lambda x, y: np.where(x > y, 1, np.where(x == y, 0.5, 0)).astype(x.dtype), _share_lower, count=2, takes="f"
 )
+
+
+def _extreme(plain: Any, sign: int) -> Any:
+    """NumPy's, which leaves open what comes of 0 and -0, with -0 below 0 as in IEEE 754-2019."""
+
+    def ref(x: np.ndarray, y: np.ndarray) -> Any:
+        out = plain(x, y)
+        return out if KIND[x.dtype] != "f" else np.where((x == 0) & (y == 0), sign * (sign * x + sign * y), out)
+
+    return lambda x, y: np.asarray(ref(x, y)).astype(x.dtype)
+
+
 max = binary(
-    "max", np.maximum, "maximum", lambda g, x, y, z: mul(g, share(x, y)), lambda g, x, y, z: mul(g, share(y, x)),
-    takes="fiub",
+    "max", _extreme(np.maximum, 1), "maximum", lambda g, x, y, z: mul(g, share(x, y)),
+    lambda g, x, y, z: mul(g, share(y, x)), takes="fiub",
 )  # fmt: skip
 min = binary(
-    "min", np.minimum, "minimum", lambda g, x, y, z: mul(g, share(y, x)), lambda g, x, y, z: mul(g, share(x, y)),
-    takes="fiub",
+    "min", _extreme(np.minimum, -1), "minimum", lambda g, x, y, z: mul(g, share(y, x)),
+    lambda g, x, y, z: mul(g, share(x, y)), takes="fiub",
 )  # fmt: skip

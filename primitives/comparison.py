@@ -1,4 +1,4 @@
-"""Floor 4. Comparisons, and choosing by them: eq ne lt le gt ge, is_finite, select_n, clamp."""
+"""Floor 4. Comparisons, and choosing by them: eq ne lt le gt ge, eq_to le_to lt_to, is_finite, select_n, clamp."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.arithmetic import add, compare
-from functorch_like.primitives.bits import and_
-from functorch_like.primitives.rows import align, check_kind, nondifferentiable, quiet, samples_of
+from functorch_like.primitives.bits import and_, signed
+from functorch_like.primitives.rows import KIND, align, check_kind, nondifferentiable, quiet, samples_of
 from functorch_like.primitives.shapes import broadcast_in_dim, move, widen, zeros
 
 
@@ -29,6 +29,31 @@ lt = _comparison("lt", np.less, "fiub")
 le = _comparison("le", np.less_equal, "fiub")
 gt = _comparison("gt", np.greater, "fiub")
 ge = _comparison("ge", np.greater_equal, "fiub")
+
+
+def _total(name: str, ref: Any) -> Primitive:
+    """A comparison in the total order of IEEE 754: -NaN < -inf < ... < -0 < 0 < ... < inf < NaN, by bits."""
+
+    def key(x: np.ndarray) -> np.ndarray:
+        if KIND[x.dtype] != "f":
+            return x
+        raw = signed(x)
+        return np.where(raw < 0, raw ^ np.iinfo(raw.dtype).max, raw)
+
+    def lower(e: Any, x: Any, y: Any) -> Any:
+        aval = e.ins[0]
+        if KIND[aval.dtype] != "f":
+            return compare(e, name.upper(), x, y, aval)
+        return e.compare(name.upper(), x, y, aval.update(dtype=dtypes.bool_, weak_type=False), "TOTALORDER")
+
+    return nondifferentiable(
+        f"{name}_to", lambda x, y: ref(key(x), key(y)), lower, count=2, takes="fiub", gives=lambda dtype: dtypes.bool_
+    )
+
+
+eq_to = _total("eq", np.equal)
+le_to = _total("le", np.less_equal)
+lt_to = _total("lt", np.less)
 is_finite = nondifferentiable(
     "is_finite", np.isfinite, lambda e, x: e.op("stablehlo.is_finite", [x], e.outs), takes="f",
     gives=lambda dtype: dtypes.bool_,

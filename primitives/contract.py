@@ -14,31 +14,13 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Lin, Primitive, Sample, aval_of
-from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-
-#: What `precision=` takes; a pair gives one for each operand. None leaves it to the settings in force.
-PRECISIONS = (None, "default", "high", "highest")
-
-
-def free_dims(ndim: int, contracted: Sequence[int], batch: Sequence[int]) -> list[int]:
-    """The dimensions that are neither contracted nor batch, in order."""
-    return [d for d in range(ndim) if d not in contracted and d not in batch]
-
-
-def check_precision(precision: Any) -> None:
-    """Raise unless it is one of PRECISIONS, or a pair of them."""
-    for p in precision if isinstance(precision, tuple) else (precision,):
-        if p not in PRECISIONS:
-            raise ArgumentError(f"precision={precision!r} is unknown", fix="use 'default', 'high', 'highest' or None")
-
-
-def precision_config(e: Any, precision: Any) -> Any:
-    """The attribute that tells XLA how exact each operand's products must be."""
-    pair = precision if isinstance(precision, tuple) else (precision, precision)
-    return e.attr("[" + ", ".join(f"#stablehlo<precision {(p or 'default').upper()}>" for p in pair) + "]")
+from functorch_like.primitives.alternatives import Lowering
+from functorch_like.primitives.dot_forms import UNROLLED, dot_sample, free_dims, through_float32
+from functorch_like.primitives.products import Product, check_precision, emit_dot
 
 
 def _shape(
@@ -52,7 +34,7 @@ def _shape(
     (lc, rc), (lb, rb) = dimension_numbers
     if lhs.dtype != rhs.dtype:
         raise DtypeError(f"{lhs!r} and {rhs!r} have different dtypes", fix="convert one of them with astype")
-    check_precision(precision)
+    check_precision(precision, lhs.dtype)
     for side, aval, contracted, batch in (("left", lhs, lc, lb), ("right", rhs, rc, rb)):
         used = (*contracted, *batch)
         if len(set(used)) != len(used) or not all(0 <= d < aval.ndim for d in used):
@@ -99,25 +81,21 @@ def _ref(
     return product.reshape(sizes(lhs, lb) + sizes(lhs, lf) + sizes(rhs, rf)).astype(out)
 
 
-def _lower(
-    e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+def _lower(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+    return _emit(e, lhs, rhs, e.outs[0], **params)
+
+
+def _emit(
+    e: Any, lhs: Any, rhs: Any, wide: ShapedArray, *, dimension_numbers: Any, precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = e.ins
     (out,) = e.outs
-    wide = out
     if left.dtype == dtypes.bool_:  # any product true: a count that is not zero
         left, right, wide = (a.update(dtype=dtypes.float32) for a in (left, right, out))
         lhs, rhs = e.convert(lhs, left), e.convert(rhs, right)
-    elif e.platform == "cpu" and out.dtype in (dtypes.bfloat16, dtypes.float16):
-        wide = out.update(dtype=dtypes.float32)  # LOWERINGS "dots": a bf16 result misses the fast bf16 kernels
-    show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
-    numbers = e.attr(
-        f"#stablehlo.dot<lhs_batching_dimensions = {show(lb)}, rhs_batching_dimensions = {show(rb)}, "
-        f"lhs_contracting_dimensions = {show(lc)}, rhs_contracting_dimensions = {show(rc)}>"
-    )
-    attrs = {"dot_dimension_numbers": numbers, "precision_config": precision_config(e, precision)}
-    y = e.op("stablehlo.dot_general", [lhs, rhs], [wide], attrs=attrs)
+    y = emit_dot(e, lhs, rhs, left, right, wide, (lc, rc), (lb, rb), precision)
     if wide is out:
         return y
     if out.dtype == dtypes.bool_:
@@ -155,10 +133,15 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     mf, of = free_dims(aval.ndim, mc, mb), free_dims(known.ndim, oc, ob)
     # ct has batch, left free, right free; those of `other` are the last if my operand is the left one.
     at = len(mb) + (len(mf) if first else 0)
-    numbers = ((tuple(range(at, at + len(of))), tuple(of)), (tuple(range(len(mb))), tuple(ob)))
-    got = dot_general(ct, other, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
-    # It has my batch dimensions, my free ones, and my contracted ones in the order they have in `other`.
-    order = [*mb, *mf, *(m for _, m in sorted(zip(oc, mc, strict=True)))]
+    sides = (tuple(range(at, at + len(of))), tuple(range(len(mb)))), (tuple(of), tuple(ob))
+    operands, contracted = (ct, other), [m for _, m in sorted(zip(oc, mc, strict=True))]
+    order = [*mb, *mf, *contracted]  # of the dimensions of the product: the contracted ones as they are in `other`
+    turned = [*mb, *contracted, *mf]
+    if order != sorted(order) and turned == sorted(turned):  # the other way round it needs no transposition
+        operands, sides, order = (other, ct), sides[::-1], turned
+        precision = precision[::-1] if isinstance(precision, tuple) else precision
+    numbers = tuple(zip(*sides, strict=True))
+    got = dot_general(*operands, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     if order != sorted(order):
         got = S.transpose(got, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
     return got if aval.dtype == given.dtype else S.convert_element_type(got, new_dtype=aval.dtype)
@@ -181,15 +164,7 @@ def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params:
 
 
 def _samples() -> list[Sample]:
-    def one(
-        left: Any, right: Any, contract: Any, batch: Any = ((), ()), dtype: str = "float32", **params: Any
-    ) -> Sample:
-        params = {"precision": None, "preferred_element_type": None, **params}
-        return Sample(
-            (ShapedArray(left, dtype), ShapedArray(right, dtype)),
-            {"dimension_numbers": (contract, batch), **params},
-        )
-
+    one = dot_sample
     return [
         one((3, 4), (4, 2), ((1,), (0,))),
         one((), (), ((), ())),
@@ -210,11 +185,11 @@ def _samples() -> list[Sample]:
     ]
 
 
-dot_general = Primitive(
+dot_general = Product(
     "dot_general",
     shape=_shape,
     ref=_ref,
-    lower=_lower,
+    lower=Lowering("dot_general", _lower, through_float32(_emit), UNROLLED),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,

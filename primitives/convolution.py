@@ -19,12 +19,16 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.backends.precision import of_convolutions
+from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.contract import check_precision, precision_config
-from functorch_like.primitives.convolution_cpu import Conv, lower_cpu
+from functorch_like.primitives.alternatives import Lowering
+from functorch_like.primitives.convolution_list import FORMS, conv_sample
+from functorch_like.primitives.convolution_lowering import plain
+from functorch_like.primitives.folding import roomy
+from functorch_like.primitives.products import Product, check_precision
 from functorch_like.primitives.windowing import dilated, window_count
 
 
@@ -42,9 +46,12 @@ def _shape(
     preferred_element_type: Any = None,
 ) -> ShapedArray:  # fmt: skip
     ls, rs, os = dimension_numbers
-    check_precision(precision)
+    check_precision(precision, lhs.dtype, algorithms=False)
     if lhs.dtype != rhs.dtype or lhs.dtype == dtypes.bool_:
-        raise DtypeError(f"cannot convolve {lhs!r} with {rhs!r}", fix="convert both to one numeric dtype with astype")
+        raise DtypeError(
+            f"a convolution takes two operands of one dtype, any but bool, not {lhs!r} and {rhs!r}",
+            fix="convert both to one numeric dtype with astype",
+        )
     every = list(range(lhs.ndim))
     if lhs.ndim < 2 or lhs.ndim != rhs.ndim or any(sorted(spec) != every for spec in (ls, rs, os)):
         raise ShapeError(
@@ -98,7 +105,7 @@ def _ref(
 ) -> Any:  # fmt: skip
     ls, rs, os = dimension_numbers
     out = np.dtype(preferred_element_type or lhs.dtype)
-    wide = np.float32 if lhs.dtype.itemsize < 4 and dtypes.is_float(lhs.dtype) else np.promote_types(lhs.dtype, out)
+    wide = np.promote_types(roomy(lhs[:0]).dtype, roomy(np.zeros(0, out)).dtype)
     x, w = lhs.transpose(ls).astype(wide), rhs.transpose(rs).astype(wide)
     n, groups = x.ndim - 2, max(feature_group_count, batch_group_count)
     if batch_group_count > 1:  # groups of the batch become groups of features
@@ -126,42 +133,6 @@ def _ref(
         y += np.einsum("ngc...,goc->ngo...", part, kernel)
     y = y.reshape(x.shape[0], w.shape[0], *counts)
     return y.transpose(np.argsort(os)).astype(out) if n >= 0 else y
-
-
-def _lower(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
-    (left, right), (out,) = e.ins, e.outs
-    params = {"feature_group_count": 1, "batch_group_count": 1} | params
-    if not out.size or not left.size or not right.size:
-        return e.full(0, out)
-    faster = lower_cpu(Conv(e, lhs, rhs, left, right, out, params), _plain) if e.platform == "cpu" else None
-    return _plain(e, lhs, rhs, out, params) if faster is None else faster
-
-
-def _plain(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, Any]) -> Any:
-    """StableHLO's own convolution."""
-
-    def spec(dims: Sequence[int], first: str, second: str) -> str:
-        names = [""] * len(dims)
-        for d, name in zip(dims, (first, second, *map(str, range(len(dims) - 2))), strict=True):
-            names[d] = name
-        return f"[{', '.join(names)}]"
-
-    ls, rs, os = params["dimension_numbers"]
-    n = len(ls) - 2
-    attrs = {
-        "window_strides": e.i64s(params["window_strides"]),
-        "padding": e.dense_i64(np.reshape(np.array(params["padding"], np.int64), (n, 2))),
-        "lhs_dilation": e.i64s(params["lhs_dilation"]),
-        "rhs_dilation": e.i64s(params["rhs_dilation"]),
-        "window_reversal": e.bools([False] * n),
-        "dimension_numbers": e.attr(
-            f"#stablehlo.conv<{spec(ls, 'b', 'f')}x{spec(rs, 'o', 'i')}->{spec(os, 'b', 'f')}>"
-        ),
-        "feature_group_count": e.i64(params["feature_group_count"]),
-        "batch_group_count": e.i64(params["batch_group_count"]),
-        "precision_config": precision_config(e, params.get("precision")),
-    }
-    return e.op("stablehlo.convolution", [lhs, rhs], [out], attrs=attrs)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -203,7 +174,6 @@ def _transpose(
         [left.shape[d] for d in ls[2:]], [right.shape[d] for d in rs[2:]], [given.shape[d] for d in os[2:]],
         window_strides, padding, lhs_dilation, rhs_dilation, strict=True,
     ))  # fmt: skip
-    pair = precision if isinstance(precision, tuple) else (precision, precision)
     if first:
         # lhs[i] = sum over k of ct[(i*d + lo - k*r) / s] rhs[k]: ct is dilated by s, the kernel runs backwards.
         groups = max(feature_group_count, batch_group_count)
@@ -217,7 +187,7 @@ def _transpose(
         back = conv_general_dilated(
             ct, kernel, window_strides=lhs_dilation, padding=tuple(pads), lhs_dilation=window_strides,
             rhs_dilation=rhs_dilation, dimension_numbers=(os, (rs[1], rs[0], *rs[2:]), ls),
-            feature_group_count=groups, batch_group_count=1, precision=(pair[0], pair[1]), preferred_element_type=None,
+            feature_group_count=groups, batch_group_count=1, precision=precision, preferred_element_type=None,
         )  # fmt: skip
         if batch_group_count > 1:  # features (b, c), batch n  ->  c, (b, n)
             back = merge(split(back, ls[1], batch_group_count), ls[1], ls[0])
@@ -230,10 +200,15 @@ def _transpose(
         known, ct, window_strides=rhs_dilation, padding=tuple(pads), lhs_dilation=lhs_dilation,
         rhs_dilation=window_strides,
         dimension_numbers=((ls[1], ls[0], *ls[2:]), (os[1], os[0], *os[2:]), (rs[1], rs[0], *rs[2:])),
-        feature_group_count=batch_group_count, batch_group_count=feature_group_count, precision=pair,
+        feature_group_count=batch_group_count, batch_group_count=feature_group_count, precision=precision,
         preferred_element_type=None,
     )  # fmt: skip
     return [None, _as(back, right)]
+
+
+def without_axis(aval: ShapedArray, at: int) -> ShapedArray:
+    """The aval of one element along an axis."""
+    return aval.update(shape=(*aval.shape[:at], *aval.shape[at + 1 :]))
 
 
 def _as(x: Any, aval: ShapedArray) -> Any:
@@ -247,6 +222,11 @@ def _batch(
 ) -> Any:  # fmt: skip
     (lhs, rhs), (ld, rd), (ls, rs, os) = args, dims, dimension_numbers
     grouped = feature_group_count > 1 or batch_group_count > 1
+    if not axis.size:  # groups cannot be multiplied by nothing
+        alone = [aval_of(x) if d is None else without_axis(aval_of(x), d) for x, d in zip(args, dims, strict=True)]
+        groups = {"feature_group_count": feature_group_count, "batch_group_count": batch_group_count}
+        out = _shape(*alone, dimension_numbers=dimension_numbers, **groups, **params)
+        return S.full((0, *out.shape), 0, out.dtype), 0
     if ld is not None and rd is not None:  # one more level of groups, the outermost
         at = ls[0] if batch_group_count > 1 else ls[1]
         lhs, rhs, out, major = merge(lhs, ld, at), merge(rhs, rd, rs[0]), os[1], True
@@ -270,16 +250,7 @@ def _batch(
 
 # ------------------------------------------------------------------------------------------------------------ samples
 def _samples() -> list[Sample]:
-    def one(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> Sample:
-        n = len(left) - 2
-        plain = tuple(range(n + 2))
-        base = {
-            "window_strides": (1,) * n, "padding": ((0, 0),) * n, "lhs_dilation": (1,) * n, "rhs_dilation": (1,) * n,
-            "dimension_numbers": numbers or (plain, plain, plain), "feature_group_count": 1, "batch_group_count": 1,
-            "precision": None, "preferred_element_type": None,
-        }  # fmt: skip
-        return Sample((ShapedArray(left, dtype), ShapedArray(right, dtype)), base | params)
-
+    one = conv_sample
     last = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))  # features last, and the kernel as (h, w, in, out)
     return [
         one((2, 3, 5), (4, 3, 2)),
@@ -307,13 +278,14 @@ def _samples() -> list[Sample]:
     ]
 
 
-conv_general_dilated = Primitive(
+conv_general_dilated = Product(
     "conv_general_dilated",
     shape=_shape,
     ref=_ref,
-    lower=_lower,
+    lower=Lowering("conv_general_dilated", plain, *FORMS),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
+    settings=of_convolutions,
 )

@@ -13,8 +13,10 @@ from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.folding import highest, lowest
+from functorch_like.primitives.alternatives import Alternative, Lowering
+from functorch_like.primitives.folding import highest, lowest, roomy
 from functorch_like.primitives.indexing import along
+from functorch_like.primitives.rows import words_for
 from functorch_like.primitives.windowing import emit_tap, window_attrs, window_params
 
 #: Elements of a block, and how many elements are folded without blocks.
@@ -94,23 +96,24 @@ def running(
         if not 0 <= axis < x.ndim:
             raise ShapeError(f"{x!r} has no axis {axis}", fix=f"use an axis below {x.ndim}")
         if not takes(x.dtype):
-            raise DtypeError(f"{name} does not take {x!r}", fix="convert it with astype")
+            raise DtypeError(f"{name} takes {words_for(takes)} operands, not {x!r}", fix="convert it with astype")
         return x
 
     def ref(x: Any, *, axis: int, reverse: bool = False) -> Any:
-        wide = x.astype(np.float32) if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype) else x
+        wide = roomy(x)
         turn = (lambda v: np.flip(v, axis)) if reverse else (lambda v: v)
         return turn(ufunc.accumulate(turn(wide), axis, dtype=wide.dtype)).astype(x.dtype)
 
-    def lower(e: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
-        (out,) = e.outs
-        if not out.size:
-            return x
-        small = out.dtype in (dtypes.bfloat16, dtypes.float16)  # kept in f32 while it runs
-        wide = out.update(dtype=dtypes.float32) if small else out
-        fold = Fold(e, kind, identity(wide.dtype), axis, reverse)
-        y = (fold.blocked if e.platform == "cpu" else fold.plain)(e.convert(x, wide), wide)
-        return e.convert(y, out)
+    def lowered(form: Callable[..., Any]) -> Callable[..., Any]:
+        def lower(e: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
+            (out,) = e.outs
+            if not out.size:
+                return x
+            small = out.dtype in (dtypes.bfloat16, dtypes.float16)  # kept in f32 while it runs
+            wide = out.update(dtype=dtypes.float32) if small else out
+            return e.convert(form(Fold(e, kind, identity(wide.dtype), axis, reverse), e.convert(x, wide), wide), out)
+
+        return lower
 
     def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
         (at,) = dims
@@ -133,8 +136,31 @@ def running(
             *(Sample((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
-    row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch, samples=samples)
+    blocks = Alternative(
+        "blocks", f"more than {FEW} elements",
+        lambda ins, outs, *, axis, **_: outs[0].size > 0 and outs[0].shape[axis] > FEW,
+        lowered(Fold.blocked), lambda: _edges(dtype_names[0]),
+    )  # fmt: skip
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=Lowering(name, lowered(Fold.plain), blocks), jvp=jvp, transpose=transpose,
+        batch=batch, samples=samples,
+    )  # fmt: skip
     return row
+
+
+def _edges(dtype: str) -> list[tuple[Sample, bool]]:
+    sizes = [(FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)]
+    inside = np.zeros(FEW + 8, dtype)
+    inside[[3, 20, 37]] = np.inf, -1, np.nan
+    params = {"axis": 0, "reverse": False}
+    return [
+        *(
+            (Sample((ShapedArray((2, n), dtype),), {"axis": 1, "reverse": r}, (-1, 1)), b)
+            for n, b in sizes
+            for r in (False, True)
+        ),
+        (Sample((inside,), params), True),
+    ]
 
 
 _number = lambda dtype: dtype != dtypes.bool_

@@ -18,7 +18,7 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import matrix_algebra as M
 from functorch_like.primitives import reductions as R
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.matrices import I32, Stack, nan, no_jvp, routine, row, square
+from functorch_like.primitives.matrices import I32, Stack, nan, no_gpu, no_jvp, routine, row, square
 from functorch_like.primitives.systems import solve
 
 
@@ -40,9 +40,16 @@ def _eigh_ref(x: Any, *, lower: bool, compute_v: bool) -> Any:
 
 
 def _eigh_lower(k: Stack, x: Any, *, lower: bool, compute_v: bool) -> Any:
+    return _hermitian(k, x, compute_v, {"mode": "V" if compute_v else "N", "uplo": "L" if lower else "U"})
+
+
+def _eigh_lower_gpu(k: Stack, x: Any, *, lower: bool, compute_v: bool) -> Any:
+    return _hermitian(k, x, compute_v, {"algorithm": 0, "lower": lower})  # 0: by Jacobi if small, else by QR
+
+
+def _hermitian(k: Stack, x: Any, compute_v: bool, attrs: dict[str, Any]) -> Any:
     outs = [k.ins[0], k.outs[-1], k.aval((), I32)]
-    attrs = {"mode": "V" if compute_v else "N", "uplo": "L" if lower else "U"}
-    v, w, info = k.call("syevd", [x], k.ins, outs, attrs=attrs, alias=(0, 0))
+    v, w, info = k.call("syevd", [x], k.ins, outs, attrs=attrs, aliases=[(0, 0)])
     return k.or_nan(info, [v, w] if compute_v else [w], k.outs)
 
 
@@ -65,6 +72,7 @@ def _spread(x: Any) -> Any:
 #: Vectors in the columns, and values from the smallest to the largest. Only one triangle of the matrix is read.
 eigh = row(
     "eigh", (2,), shape=_eigh_shape, ref=_eigh_ref, lower=_eigh_lower, jvp=_eigh_jvp,
+    gpu=_eigh_lower_gpu,
     samples=lambda: [
         Sample((ShapedArray(s, d),), {"lower": low, "compute_v": v}, smooth=d[0] != "c" or not v, prepare=_spread)
         for s, d, low, v in [
@@ -105,17 +113,24 @@ def _eig_ref(x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvect
 
 
 def _eig_lower(k: Stack, x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
+    wanted = compute_left_eigenvectors, compute_right_eigenvectors
+    letters = ["V" if w else "N" for w in wanted]
+    return _general(k, x, *wanted, {"compute_left": letters[0], "compute_right": letters[1]})
+
+
+def _eig_lower_gpu(k: Stack, x: Any, *, compute_left_eigenvectors: bool, compute_right_eigenvectors: bool) -> Any:
+    wanted = compute_left_eigenvectors, compute_right_eigenvectors
+    return _general(k, x, *wanted, {"left": wanted[0], "right": wanted[1]})
+
+
+def _general(k: Stack, x: Any, left_wanted: bool, right_wanted: bool, attrs: dict[str, Any]) -> Any:
     w = k.outs[0]
     vectors = w.update(shape=k.ins[0].shape)
-    letter = {True: "V", False: "N"}
-    attrs = {
-        "compute_left": letter[compute_left_eigenvectors], "compute_right": letter[compute_right_eigenvectors],
-    }  # fmt: skip
     real = k.ins[0].dtype.kind != "c"
     values = [w.update(dtype=dtypes.real_part(w.dtype))] * 2 if real else [w]
     *parts, left, right, info = k.call("geev", [x], k.ins, [*values, vectors, vectors, k.aval((), I32)], attrs=attrs)
     made = k.e.op("stablehlo.complex", parts, [w]) if real else parts[0]
-    outs = [made, *[left] * compute_left_eigenvectors, *[right] * compute_right_eigenvectors]
+    outs = [made, *[left] * left_wanted, *[right] * right_wanted]
     return k.or_nan(info, outs, k.outs)
 
 
@@ -157,7 +172,7 @@ def _normalized(v: Any, dv: Any) -> Any:
 
 #: Values, and left and right vectors where asked for, of length 1 and with the largest entry real.
 eig = row(
-    "eig", (2,), shape=_eig_shape, ref=_eig_ref, lower=_eig_lower, jvp=_eig_jvp,
+    "eig", (2,), shape=_eig_shape, ref=_eig_ref, lower=_eig_lower, jvp=_eig_jvp, gpu=_eig_lower_gpu,
     samples=lambda: [
         Sample(
             (ShapedArray(s, d),), {"compute_left_eigenvectors": left, "compute_right_eigenvectors": right},
@@ -189,14 +204,14 @@ def _schur_lower(k: Stack, x: Any, *, compute_schur_vectors: bool) -> Any:
     count = 1 if values.dtype.kind == "c" else 2
     outs = [*[k.ins[0]] * 2, *[values] * count, *[k.aval((), I32)] * 2]
     attrs = {"mode": "V" if compute_schur_vectors else "N", "sort": "N"}
-    t, z, *_, info = k.call("gees", [x], k.ins, outs, attrs=attrs, alias=(0, 0))
+    t, z, *_, info = k.call("gees", [x], k.ins, outs, attrs=attrs, aliases=[(0, 0)])
     return k.or_nan(info, [t, z][: len(k.outs)], k.outs)
 
 
 #: T and Z of A = Z T Z^H; T is triangular, but for blocks of two where real matrices have complex eigenvalues.
 schur = row(
     "schur", (2,), shape=_schur_shape, ref=_schur_ref, lower=_schur_lower,
-    jvp=no_jvp("schur", "differentiate eig or eigh instead"),
+    jvp=no_jvp("schur", "differentiate eig or eigh instead"), gpu=no_gpu("schur"),
     samples=lambda: [
         Sample((ShapedArray(s, d),), {"compute_schur_vectors": v})
         for s, d, v in [

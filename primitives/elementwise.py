@@ -6,16 +6,19 @@ from __future__ import annotations
 
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p, logistic,
-    nextafter, one_minus_square, pow, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+    nextafter, one_minus_square, round, rsqrt, sin, sinh, sqrt, tan, tanh,
 )
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,
 )
 from functorch_like.primitives.bits import (
-    and_, bitcast_convert_type, clz, not_, or_, population_count, reduce_precision, shift_left, shift_right_arithmetic,
-    shift_right_logical, xor,
+    and_, bitcast_convert_type, clz, mulhi, not_, or_, population_count, reduce_precision, shift_left,
+    shift_right_arithmetic, shift_right_logical, xor,
 )
-from functorch_like.primitives.comparison import clamp, eq, ge, gt, is_finite, le, lt, ne, select_n
+from functorch_like.primitives.comparison import (
+    clamp, eq, eq_to, ge, gt, is_finite, le, le_to, lt, lt_to, ne, select_n,
+)
 from functorch_like.primitives.complexes import complex, conj, imag, real
+from functorch_like.primitives.powers import pow
 from functorch_like.primitives.rows import add, neg
 from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma

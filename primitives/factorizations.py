@@ -14,6 +14,7 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import matrix_algebra as M
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.matrices import I32, Stack, nan, routine, row, square
+from functorch_like.primitives.small_matrices import WRITTEN_OUT
 from functorch_like.primitives.triangular import triangular_solve
 
 
@@ -30,8 +31,13 @@ def _cholesky_ref(x: Any) -> Any:
 
 def _cholesky_lower(k: Stack, x: Any) -> Any:
     outs = [k.outs[0], k.aval((), I32)]
-    factor, info = k.call("potrf", [x], k.ins, outs, attrs={"uplo": "L"}, alias=(0, 0))
+    factor, info = k.call("potrf", [x], k.ins, outs, attrs={"uplo": "L"}, aliases=[(0, 0)])
     return k.or_nan(info, [k.inline(M.tril, factor)], k.outs)[0]
+
+
+def _cholesky_lower_gpu(k: Stack, x: Any) -> Any:
+    """XLA calls cuSOLVER by itself, and puts NaN where that fails."""
+    return k.inline(M.tril, k.e.op("stablehlo.cholesky", [x], k.outs, {"lower": k.e.flag(True)}))
 
 
 def _cholesky_jvp(primals: Any, tangents: Any) -> Any:
@@ -50,7 +56,8 @@ def _positive(x: Any) -> Any:
 #: Of Hermitian positive definite matrices, of which only the lower triangle is read. NaN where it is not definite.
 cholesky = row(
     "cholesky", (2,), shape=lambda x, *, dtype: [((square("cholesky", x),) * 2, dtype)],
-    ref=_cholesky_ref, lower=_cholesky_lower, jvp=_cholesky_jvp, multiple=False,
+    ref=_cholesky_ref, lower=_cholesky_lower, jvp=_cholesky_jvp, multiple=False, gpu=_cholesky_lower_gpu,
+    alternatives=[WRITTEN_OUT],
     samples=lambda: [
         *(
             Sample((ShapedArray(s, d),), prepare=_positive)
@@ -84,7 +91,7 @@ def _lu_ref(x: Any) -> Any:
 
 
 def _lu_lower(k: Stack, x: Any) -> Any:
-    factors, pivots, info = k.call("getrf", [x], k.ins, [*k.outs[:2], k.aval((), I32)], alias=(0, 0))
+    factors, pivots, info = k.call("getrf", [x], k.ins, [*k.outs[:2], k.aval((), I32)], aliases=[(0, 0)])
     (factors,) = k.or_nan(info, [factors], k.outs[:1], fails="LT")  # a positive code says that it is singular
     one = k.e.full(1, k.outs[1])
     pivots = k.e.op("stablehlo.subtract", [pivots, one], [k.outs[1]])

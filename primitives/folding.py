@@ -27,6 +27,13 @@ def spread(y: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
     return S.broadcast_in_dim(y, shape=tuple(shape), broadcast_dimensions=kept)
 
 
+def roomy(x: Any) -> Any:
+    """A NumPy array in a dtype that NumPy computes with: single precision for less, bytes for halves of bytes."""
+    if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype):
+        return x.astype(np.float32)
+    return x.astype({"int4": np.int8, "uint4": np.uint8}.get(x.dtype.name, x.dtype))
+
+
 def lowest(dtype: Any) -> Any:
     """The identity of maximum: -inf, the smallest integer, False."""
     return _extreme(np.dtype(dtype), "min")

@@ -70,7 +70,7 @@ def _element(x: Any, k: int) -> Any:
 
 _NO_DERIVATIVE = No(
     "the derivative of foreign code is not known; "
-    "take it for a constant with lax.stop_gradient, or write the function with primitives"
+    "give it one by wrapping the call in custom_jvp or custom_vjp, or take it for a constant with lax.stop_gradient"
 )
 
 #: `results` are the avals of the results; `attributes` pairs of names and MLIR text.

@@ -156,6 +156,24 @@ def widened(formula: Callable[..., Term]) -> Callable[..., Any]:
     return lower
 
 
+def operation(op: str) -> Callable[..., Any]:
+    """A lowering to one operation."""
+    return lambda e, *operands: e.op(op, operands, e.outs)
+
+
+def in_single(formula: Callable[..., Term]) -> Callable[..., Any]:
+    """A lowering that computes half precision in float32, and the others as they are."""
+
+    def lower(e: Any, *operands: Any) -> Any:
+        (out,) = e.outs
+        wide = out if out.dtype.itemsize >= 4 else out.update(dtype=dtypes.float32)
+        if wide is out:
+            return formula(*(Term(e, x, out) for x in operands)).v
+        return e.convert(formula(*(Term(e, e.convert(x, wide), wide) for x in operands)).v, out)
+
+    return lower
+
+
 def iterate(
     state: Sequence[Term],
     given: Sequence[Term],

@@ -53,10 +53,16 @@ def lgamma_near_two(a: Term) -> Term:
 
 
 def lgamma1p(a: Term) -> Term:
-    """log gamma(1 + a) for a > -1/2, with its zeros at 0 and 1."""
-    near, next_ = abs(a) <= 0.5, abs(a - 1) <= 0.5
-    small = lgamma_near_two(where(next_, a - 1, where(near, a, 0)))
-    return choose((a + 1).apply("chlo.lgamma"), (next_, small), (near, small - where(near, a, 0).log1p()))
+    """log gamma(1 + a) for a > -1/2, with its zeros at 0 and 1. XLA's loses three digits around a = 2."""
+    near = abs(a - 1) <= 1.5
+    return where(near, lgamma1p_near(where(near, a, 0)), (a + 1).apply("chlo.lgamma"))
+
+
+def lgamma1p_near(a: Term) -> Term:
+    """log gamma(1 + a) for -1/2 <= a <= 5/2, by gamma(1 + a) = a gamma(a)."""
+    below, above = a <= 0.5, a > 1.5
+    small = lgamma_near_two(choose(a - 1, (below, a), (above, a - 2)))
+    return small + where(below, -where(below, a, 0).log1p(), where(above, a, 1).log())
 
 
 def log1p_less(u: Term) -> Term:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.formulas import widened
 from functorch_like.primitives.incomplete_gamma import difference
 from functorch_like.primitives.rows import binary
 from functorch_like.primitives.shapes import full_like
@@ -16,6 +17,8 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6)
 
 def _ref(x: float, q: float) -> float:
     """By Euler and Maclaurin, DLMF 25.11.5, for x > 1 and q > 0."""
+    if math.isnan(x) or math.isnan(q):
+        return math.nan
     if x == 1:
         return math.inf
     if not (x > 1 and q > 0):
@@ -36,6 +39,6 @@ def _by_q(g: Any, x: Any, q: Any, z: Any) -> Any:
 
 #: Its derivative by x is a difference quotient of fourth order.
 zeta = binary(
-    "zeta", each(_ref), "chlo.zeta", lambda g, x, q, z: E.mul(g, difference(lambda v: zeta(v, q), x)), _by_q,
-    takes="f", domain=(1.5, 4.0),
+    "zeta", each(_ref), widened(lambda x, q: x.apply("chlo.zeta", q)),
+    lambda g, x, q, z: E.mul(g, difference(lambda v: zeta(v, q), x)), _by_q, takes="f", domain=(1.5, 4.0),
 )  # fmt: skip

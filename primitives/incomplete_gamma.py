@@ -48,16 +48,17 @@ def _sum(a: float, x: float) -> tuple[float, float]:
 def _grad(a: float, x: float) -> float:
     if not (a > 0 and x >= 0):
         return math.nan
-    if x == 0:
-        return 0.0
+    return math.exp(a * math.log(x) - x - math.lgamma(a + 1)) * _relative_grad(a, x) if x > 0 else 0.0
+
+
+def _relative_grad(a: float, x: float) -> float:
     total, change = _sum(a, x)
-    factor = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
-    return factor * (total * (math.log(x) - digamma_of(a + 1)) + change)
+    return total * (math.log(x) - digamma_of(a + 1)) + change
 
 
 def _random(a: float, x: float) -> float:
-    density = math.exp((a - 1) * math.log(x) - x - math.lgamma(a)) if x > 0 else 1.0
-    return -_grad(a, x) / density
+    """-P_a / p: the density p and what stands before the series of P_a have the quotient x / a."""
+    return -_relative_grad(a, x) * x / a if a > 0 and x > 0 else -_grad(a, x)
 
 
 # -------------------------------------------------------------------------------------------------------- derivatives

@@ -117,7 +117,7 @@ def _fraction(a: Term, x: Term, active: Term) -> tuple[Term, Term]:
         new_c = b + top / c
         new_dc = (k - top * dc / c) / c - 1
         factor, change = new_c * new_d, new_dc / new_c + new_dd / new_d
-        done = (abs(factor - 1) <= _EPS) & (abs(change) <= abs(g) * _EPS)
+        done = (abs(factor - 1) <= 4 * _EPS) & (abs(change) <= (abs(g) + abs(dc / c)) * 4 * _EPS)  # of three roundings
         return (h * factor, g + change, new_c, new_dc, new_d, new_dd), done
 
     first = 1 / where(active, x + 1 - a, 1)

@@ -49,8 +49,12 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse:
     return out, mean
 
 
+def _takes(dtype: Any) -> bool:
+    return dtypes.is_float(dtype) and dtype not in dtypes.FLOAT8  # some of which have no infinity to start from
+
+
 cumlogsumexp = running(
-    "cumlogsumexp", _both, np.logaddexp, lowest, dtypes.is_float, _jvp,
+    "cumlogsumexp", _both, np.logaddexp, lowest, _takes, _jvp,
     No("a logarithm of sums is not linear in its elements; differentiate it with its jvp rule"),
     "float32", "float64", "bfloat16", "float16",
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
 all operands. The rows take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the results
-are NaN. On CPUs they call LAPACK; elsewhere they do not lower yet.
+are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they say so.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ import numpy as np
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import lapack
+from functorch_like.backends.xla import cusolver, lapack
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
-from functorch_like.errors import DtypeError, ShapeError, UnsupportedError
+from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.alternatives import Alternative, Lowering
 
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 I32 = dtypes.int32
@@ -37,6 +38,8 @@ def row(
     batch: Callable[..., Any] | None = None,
     multiple: bool = True,
     takes: Sequence[Any] = FLOATS,
+    gpu: Callable[..., Any] | No | None = None,
+    alternatives: Sequence[Alternative] = (),
 ) -> Primitive:
     """A row whose operands are stacks of matrices (rank 2) or vectors (rank 1).
 
@@ -45,10 +48,12 @@ def row(
         ranks: of each operand, without the leading dimensions.
         shape: `(*shapes, dtype, **params) -> [(shape, dtype), ...]` of the results, for one matrix.
         ref: `(*operands, **params) -> results` for one matrix that is not empty.
-        lower: `(stack, *operands, **params) -> results` with a `Stack`; nothing is empty, the platform is the CPU.
+        lower: `(stack, *operands, **params) -> results` with a `Stack`; nothing is empty.
         jvp, samples, transpose, multiple: as `core.Primitive` wants them.
         batch: by default the mapped axis becomes the first one of all operands.
         takes: dtypes.
+        gpu: as `lower`, for GPUs, if that is another; or why there is none.
+        alternatives: to `lower` on CPUs.
     """
 
     def whole(*avals: ShapedArray, **params: Any) -> Any:
@@ -73,12 +78,8 @@ def row(
         if not all(a.size for a in e.ins):
             made = loop(*[np.zeros(a.shape, a.dtype) for a in e.ins], **params)
             return [e.constant(x) for x in made] if multiple else e.constant(made)
-        if e.platform != "cpu":
-            raise UnsupportedError(
-                f"{name} runs on CPUs alone so far, not on {e.platform}",
-                fix="move the operands to the CPU with device_put, or set FT_PLATFORM=cpu",
-            )
-        return lower(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
+        form = lower if e.platform == "cpu" or gpu is None else gpu
+        return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
 
     def mapped(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
         moved = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
@@ -89,7 +90,7 @@ def row(
         name,
         shape=whole,
         ref=loop,
-        lower=lowered,
+        lower=Lowering(name, lowered, *alternatives) if alternatives else lowered,
         jvp=jvp,
         transpose=transpose or No(f"{name} is not linear in its operands; a jvp rule must not apply it to a tangent"),
         batch=batch or mapped,
@@ -145,6 +146,11 @@ def square(name: str, shape: tuple[int, ...]) -> int:
     return shape[0]
 
 
+def no_gpu(name: str) -> No:
+    """A lowering for GPUs that is not there."""
+    return No(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
+
+
 def no_jvp(name: str, instead: str) -> No:
     """A jvp cell that is empty."""
     return No(f"{name} is a step on the way to another factorization, and has no derivative of its own; {instead}")
@@ -164,8 +170,9 @@ class Stack:
         return ShapedArray((*self.counts, *shape), dtype or self.ins[0].dtype)
 
     def call(self, routine: str, operands: Sequence[Any], ins: Any, outs: Any, **more: Any) -> list[Any]:
-        """Call LAPACK."""
-        return lapack.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
+        """Call LAPACK, or what does the same on GPUs."""
+        library = lapack if self.e.platform == "cpu" else cusolver
+        return library.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
 
     def or_nan(self, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], fails: str = "NE") -> list[Any]:
         """Values, but NaN for the matrices of which LAPACK's code compares so with 0."""
@@ -177,11 +184,14 @@ class Stack:
         wide = self.e.broadcast_in_dim(bad, aval.update(dtype=dtypes.bool_), range(self.lead))
         return self.e.op("stablehlo.select", [wide, self.e.full(nan(aval.dtype), aval), x], [aval])
 
-    def inline(self, fun: Callable[..., Any], *operands: Any) -> Any:
-        """Lower what a function of values does, row by row; it takes the operands, and returns one value or several."""
+    def inline(self, fun: Callable[..., Any], *operands: Any, ins: Sequence[ShapedArray] | None = None) -> Any:
+        """Lower what a function of values does, row by row; it returns one value or several.
+
+        Without `ins`, the operands have the avals of the row's own.
+        """
         trace = _Inline(self.e)
         with core.running(trace):
-            out = fun(*[_Emitted(trace, x, a) for x, a in zip(operands, self.ins, strict=True)])
+            out = fun(*[_Emitted(trace, x, a) for x, a in zip(operands, ins or self.ins, strict=True)])
         many = isinstance(out, (tuple, list))
         values = [trace.value(x) for x in (out if many else [out])]
         return values if many else values[0]

@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import matrix_algebra as M
 from functorch_like.primitives.factorizations import solved
-from functorch_like.primitives.matrices import I32, Stack, no_jvp, routine, row, square
+from functorch_like.primitives.matrices import I32, Stack, no_gpu, no_jvp, routine, row, square
 
 
 # --------------------------------------------------------------------------------------- geqrf, householder_product
@@ -24,7 +24,7 @@ def _geqrf_ref(x: Any) -> Any:
 #: R in the upper triangle, the Householder vectors below it and their factors apart, as LAPACK stores them.
 geqrf = row(
     "geqrf", (2,), ref=_geqrf_ref, shape=lambda x, *, dtype: [(x, dtype), ((min(x),), dtype)],
-    lower=lambda k, x: k.call("geqrf", [x], k.ins, k.outs, alias=(0, 0)),
+    lower=lambda k, x: k.call("geqrf", [x], k.ins, k.outs, aliases=[(0, 0)]),
     jvp=no_jvp("geqrf", "differentiate qr instead"),
     samples=lambda: [
         Sample((ShapedArray(s, d),))
@@ -52,7 +52,7 @@ def _product_sample(shape: Any, count: int, dtype: str) -> Sample:
 householder_product = row(
     "householder_product", (2, 1), shape=_product_shape, multiple=False,
     ref=lambda a, taus: routine(a, "orgqr")(a, taus)[0],
-    lower=lambda k, a, taus: k.call("orgqr", [a, taus], k.ins, k.outs, alias=(0, 0))[0],
+    lower=lambda k, a, taus: k.call("orgqr", [a, taus], k.ins, k.outs, aliases=[(0, 0)])[0],
     jvp=no_jvp("householder_product", "differentiate qr instead"),
     samples=lambda: [
         _product_sample((3, 2), 2, "float32"), _product_sample((2, 3, 3), 2, "float64"),
@@ -62,37 +62,65 @@ householder_product = row(
 )  # fmt: skip
 
 
+# --------------------------------------------------------------------------------------------------------------- geqp3
+def _geqp3_ref(x: Any) -> Any:
+    packed, pivots, taus, *_ = routine(x, "geqp3")(x)
+    return packed, (pivots - 1).astype(np.int32), taus
+
+
+def _geqp3_lower(k: Stack, x: Any) -> Any:
+    free = k.e.full(0, k.outs[1])  # no column has to come first
+    ins = [k.ins[0], k.outs[1]]
+    packed, pivots, taus = k.call("geqp3", [x, free], ins, k.outs, aliases=[(0, 0), (1, 1)])
+    return [packed, k.e.op("stablehlo.subtract", [pivots, k.e.full(1, k.outs[1])], [k.outs[1]]), taus]
+
+
+#: As geqrf, of the matrix with its columns in an order that makes the diagonal of R fall; and that order.
+geqp3 = row(
+    "geqp3", (2,), ref=_geqp3_ref, lower=_geqp3_lower, jvp=no_jvp("geqp3", "differentiate qr instead"),
+    shape=lambda x, *, dtype: [(x, dtype), ((x[1],), I32), ((min(x),), dtype)],
+    samples=lambda: [
+        Sample((ShapedArray(s, d),))
+        for s, d in [
+            ((3, 2), "float32"), ((2, 2, 3), "float64"), ((2, 2), "complex64"), ((3, 3), "complex128"),
+            ((0, 2), "float32"),
+        ]
+    ],
+)  # fmt: skip
+
+
 # ------------------------------------------------------------------------------------------------------------------ qr
-def _qr_shape(x: Any, *, dtype: Any, full_matrices: bool) -> Any:
+def _qr_shape(x: Any, *, dtype: Any, full_matrices: bool, pivoting: bool = False) -> Any:
     m, n = x
     k = m if full_matrices else min(m, n)
-    return [((m, k), dtype), ((k, n), dtype)]
+    return [((m, k), dtype), ((k, n), dtype), *([((n,), I32)] if pivoting else [])]
 
 
-def _qr_ref(x: Any, *, full_matrices: bool) -> Any:
+def _qr_ref(x: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
     m, n = x.shape
     k = m if full_matrices else min(m, n)
-    packed, taus = _geqrf_ref(x)
+    packed, *order, taus = _geqp3_ref(x) if pivoting else _geqrf_ref(x)
     whole = np.zeros((m, k), x.dtype)
     whole[:, : min(k, n)] = packed[:, :k]
-    return routine(x, "orgqr")(whole, taus)[0], np.triu(packed[:k])
+    return routine(x, "orgqr")(whole, taus)[0], np.triu(packed[:k]), *order
 
 
-def _qr_lower(k: Stack, x: Any, *, full_matrices: bool) -> Any:
+def _qr_lower(k: Stack, x: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
     def factor(x: Any) -> Any:
         m, n = aval_of(x).shape[-2:]
         size = m if full_matrices else min(m, n)
-        packed, taus = geqrf(x)
+        packed, *order, taus = geqp3(x) if pivoting else geqrf(x)
         whole = M.padded(M.block(packed, (0, m), (0, min(size, n))), m, size)
-        return householder_product(whole, taus), M.triu(M.block(packed, (0, size), (0, n)))
+        return householder_product(whole, taus), M.triu(M.block(packed, (0, size), (0, n))), *order
 
     return k.inline(factor, x)
 
 
-def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool) -> Any:
+def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
     """With C = Q^H dA R^-1 and W its part that keeps Q orthogonal: dQ = (dA R^-1 - Q C) + Q W, dR = Q^H dA - W R.
 
-    A wide matrix has the Q of its first columns. The diagonal of R is real, as LAPACK makes it.
+    A wide matrix has the Q of its first columns. The diagonal of R is real, as LAPACK makes it. Pivoted columns stay in
+    the order that they have.
     """
     (x,), (dx,) = primals, tangents
     m, n = aval_of(x).shape[-2:]
@@ -102,7 +130,9 @@ def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool) -> Any:
             "have no derivative",
             fix="use mode='reduced' (full_matrices=False)",
         )
-    q, r = qr(x, full_matrices=full_matrices)
+    q, r, *order = qr(x, full_matrices=full_matrices, pivoting=pivoting)
+    if pivoting:
+        dx = M.transposed(M.permuted(M.transposed(dx), order[0]))
     k = min(m, n)
     c = solved(M.block(r, (0, k), (0, k)), M.block(dx, (0, m), (0, k)), left=False, lower=False)
     projected = M.mm(M.adjoint(q), c)
@@ -111,18 +141,22 @@ def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool) -> Any:
     middle = M.only(M.on_diagonal(projected), projected)
     turn = E.add(turn, E.sub(middle, M.to(M.real(middle), aval_of(q).dtype)))
     dq = E.add(E.sub(c, M.mm(q, projected)), M.mm(q, turn))
-    return [q, r], [dq, M.triu(E.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r)))]
+    return [q, r, *order], [dq, M.triu(E.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r))), *([None] * len(order))]
 
 
 qr = row(
     "qr", (2,), shape=_qr_shape, ref=_qr_ref, lower=_qr_lower, jvp=_qr_jvp,
     samples=lambda: [
-        Sample((ShapedArray(s, d),), {"full_matrices": full}, prepare=lambda x: x + 2 * np.eye(*x.shape[-2:]))
-        for s, d, full in [
+        Sample(
+            (ShapedArray(s, d),), {"full_matrices": full} | dict.fromkeys(["pivoting"] * bool(how), True),
+            prepare=lambda x: x + 2 * np.eye(*x.shape[-2:]),
+        )
+        for s, d, full, *how in [
             ((3, 2), "float32", False), ((2, 3, 2), "float64", False), ((2, 2, 3), "float32", True),
             ((2, 3), "complex128", False), ((3, 3), "complex64", True), ((4, 2), "complex64", False),
             ((0, 2), "float32", True), ((3, 0), "float32", False), ((0, 2, 2), "float32", False),
-            ((1, 1), "float32", False),
+            ((1, 1), "float32", False), ((3, 2), "float32", False, "pivots"), ((2, 2, 3), "complex64", True, "pivots"),
+            ((3, 4), "float64", False, "pivots"),
         ]
     ],
 )  # fmt: skip
@@ -136,7 +170,7 @@ def _hessenberg_ref(x: Any) -> Any:
 def _hessenberg_lower(k: Stack, x: Any) -> Any:
     n = k.ins[0].shape[-1]
     attrs = {"low": 1, "high": n}
-    packed, taus, info = k.call("gehrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, alias=(0, 0))
+    packed, taus, info = k.call("gehrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, aliases=[(0, 0)])
     return k.or_nan(info, [packed, taus], k.outs)
 
 
@@ -160,7 +194,7 @@ def _square_samples(**params: Any) -> list[Sample]:
 #: Upper Hessenberg form, with the Householder vectors below its first subdiagonal, and their factors.
 hessenberg = row(
     "hessenberg", (2,), ref=_hessenberg_ref, lower=_hessenberg_lower, samples=_square_samples,
-    shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)],
+    shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)], gpu=no_gpu("hessenberg"),
     jvp=no_jvp("hessenberg", "differentiate eig or eigh instead"),
 )  # fmt: skip
 
@@ -175,14 +209,18 @@ def _tridiagonal_ref(x: Any, *, lower: bool) -> Any:
 
 
 def _tridiagonal_lower(k: Stack, x: Any, *, lower: bool) -> Any:
-    attrs = {"uplo": "L" if lower else "U"}
-    *outs, info = k.call("sytrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, alias=(0, 0))
+    return _reduced(k, x, {"uplo": "L" if lower else "U"})
+
+
+def _reduced(k: Stack, x: Any, attrs: dict[str, Any]) -> Any:
+    *outs, info = k.call("sytrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, aliases=[(0, 0)])
     return k.or_nan(info, outs, k.outs)
 
 
 #: The tridiagonal form of a Hermitian matrix: Householder vectors, diagonal, off-diagonal, factors.
 tridiagonal = row(
     "tridiagonal", (2,), shape=_tridiagonal_shape, ref=_tridiagonal_ref, lower=_tridiagonal_lower,
+    gpu=lambda k, x, *, lower: _reduced(k, x, {"lower": lower}),
     jvp=no_jvp("tridiagonal", "differentiate eigh instead"),
     samples=lambda: _square_samples(lower=True) + _square_samples(lower=False)[:4],
 )  # fmt: skip

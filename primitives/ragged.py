@@ -13,18 +13,19 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.contract import check_precision, dot_general, precision_config
+from functorch_like.primitives.contract import dot_general
 from functorch_like.primitives.cumulative import cumsum
+from functorch_like.primitives.products import Product, check_precision, emit_dot
 
 
 def _shape(
     lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray, *, precision: Any = None, preferred_element_type: Any = None
 ) -> ShapedArray:
-    check_precision(precision)
+    check_precision(precision, lhs.dtype)
     if lhs.dtype != rhs.dtype or lhs.dtype == dtypes.bool_:
         raise DtypeError(f"{lhs!r} and {rhs!r} must be numbers of one dtype", fix="convert one of them with astype")
     if not dtypes.is_integer(sizes.dtype):
@@ -83,15 +84,10 @@ def _lower(e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, pre
     mask = e.broadcast_in_dim(op("and", inside, flags(grid)), flags(masked), range(b + 2))
     repeated = e.broadcast_in_dim(lhs, masked, [*range(b), b + 1, b + 2])
     rows = op("select", [mask, repeated, e.full(0, masked)], masked)
-    show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
-    numbers = e.attr(
-        f"#stablehlo.dot<lhs_batching_dimensions = {show(range(b))}, rhs_batching_dimensions = {show(range(b))}, "
-        f"lhs_contracting_dimensions = [{b}, {b + 2}], rhs_contracting_dimensions = [{b}, {b + 1}]>"
-    )
     small = e.platform == "cpu" and out.dtype in (dtypes.bfloat16, dtypes.float16)
     wide = out.update(dtype=dtypes.float32) if small else out
-    config = precision_config(e, precision)
-    return e.convert(op("dot_general", [rows, rhs], wide, dot_dimension_numbers=numbers, precision_config=config), out)
+    contract, batch = ((b, b + 2), (b, b + 1)), (range(b), range(b))
+    return e.convert(emit_dot(e, rows, rhs, masked, right, wide, contract, batch, precision), out)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -156,7 +152,7 @@ def _samples() -> list[Sample]:
     ]
 
 
-ragged_dot = Primitive(
+ragged_dot = Product(
     "ragged_dot",
     shape=_shape,
     ref=_ref,

@@ -1,4 +1,5 @@
-"""Floor 6. Random bits: the Threefry-2x32 block cipher, twenty rounds, which turns counters into bits under a key.
+"""Floor 6. Random bits: the Threefry-2x32 block cipher, twenty rounds, which turns counters into bits under a key;
+and `draw`, which a key passes through before bits are made of it.
 
 J. K. Salmon, M. A. Moraes, R. O. Dror and D. E. Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 """
@@ -12,8 +13,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample
-from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import structure as S
 from functorch_like.primitives.rows import align
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -93,4 +95,61 @@ threefry2x32 = Primitive(
         for shape in ((), (5,), (2, 3, 4), (0, 2))
     ],
     multiple=True,
+)
+
+
+# ------------------------------------------------------------------------------------------------- folding, drawing
+#: The first counter word of the domain that folding counts in: bits count from 0 up.
+FOLD = 0xC0000000
+
+
+def fold(keys: Any, high: Any, low: Any) -> Any:
+    """Keys that depend on keys uint32[*k, 2] and on the two words uint32[*n] of integers: uint32[*n, *k, 2].
+
+    First into keys of the domain, then by the integers' 64 bits: so no two integers can meet.
+    """
+    outer, inner = aval_of(low).shape, aval_of(keys).shape[:-1]
+    rank = len(inner)
+    whole, leading = (*outer, *inner), tuple(range(len(outer)))
+    half = lambda i: S.reshape(
+        S.slice(keys, start_indices=(*[0] * rank, i), limit_indices=(*inner, i + 1), strides=None), shape=inner
+    )
+    words = threefry2x32(half(0), half(1), S.full(inner, FOLD, dtypes.uint32), S.full(inner, 0, dtypes.uint32))
+    over = tuple(range(len(outer), len(whole)))
+    words = threefry2x32(
+        *(S.broadcast_in_dim(w, shape=whole, broadcast_dimensions=over) for w in words),
+        *(S.broadcast_in_dim(w, shape=whole, broadcast_dimensions=leading) for w in (high, low)),
+    )
+    return S.concatenate(*(S.reshape(w, shape=(*whole, 1)) for w in words), dimension=len(whole))
+
+
+def _draw_shape(key: ShapedArray) -> ShapedArray:
+    return key
+
+
+def _draw_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+    """One key for all elements comes here only where the axis says what that is to mean."""
+    (key,), (at,) = args, dims
+    if at is not None:
+        return draw(key), at
+    if axis.randomness == "error":
+        raise ArgumentError(
+            f"random numbers are drawn from one key for all {axis.size} elements, and randomness='error' forbids it",
+            fix="pass one key for each element, random.split(key, n) with in_axes=0; or allow it: "
+            "randomness='different' folds the element's number into the key, 'same' gives all the same numbers",
+        )
+    low = S.iota(dtype=dtypes.uint32, shape=(axis.size,), dimension=0)
+    return draw(fold(key, S.zeros(aval_of(low)), low)), 0
+
+
+#: The identity of a key that bits are about to be drawn from: where a key shared along a mapped axis takes a meaning.
+draw = Primitive(
+    "draw",
+    shape=_draw_shape,
+    ref=lambda key: np.array(key),
+    lower=lambda e, key: key,
+    jvp=lambda primals, tangents: (draw(*primals), None),
+    transpose=No("keys are integers and have no derivative; differentiate with respect to what the numbers scale"),
+    batch=_draw_batch,
+    samples=lambda: [Sample((ShapedArray((2,), np.uint32),), domain=(0, 2**32 - 1), smooth=False)],
 )

@@ -15,6 +15,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.folding import roomy
 from functorch_like.primitives.indexing import along
 
 
@@ -35,15 +36,22 @@ def _ref(x: Any, *, k: int) -> tuple[Any, Any]:
     places = np.broadcast_to(np.arange(x.shape[-1]), x.shape)
     if dtypes.is_float(x.dtype):
         wide = x.astype(np.float64) if x.dtype.itemsize < 8 else x
-        keys = (places, np.signbit(wide), -np.where(np.isnan(wide), 0, wide), ~np.isnan(wide))
+        number = np.where(np.isnan(wide), 0, wide)
+        keys = (places, np.signbit(number), -number, ~np.isnan(wide))
     else:
-        keys = (places, ~x)
+        keys = (places, ~roomy(x))
     order = np.lexsort(keys, axis=-1)[..., :k]
     return np.take_along_axis(x, order, -1), order.astype(np.int32)
 
 
 def _lower(e: Any, x: Any, *, k: int) -> list[Any]:
     (aval,) = e.ins
+    if aval.dtype.name in ("int4", "uint4"):  # for which XLA has no kernel
+        wide = np.dtype(np.int8 if dtypes.is_signed(aval.dtype) else np.uint8)
+        values, places = e.outs
+        outs = [values.update(dtype=wide), places]
+        found, at = e.op("chlo.top_k", [e.convert(x, aval.update(dtype=wide))], outs, attrs={"k": e.i64(k)})
+        return [e.convert(found, values), at]
     if dtypes.is_float(aval.dtype):  # a NaN with a sign would come last
         nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
         x = e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
@@ -68,7 +76,7 @@ def _samples() -> list[Sample]:
     nans = np.array([1, np.nan, np.inf, -np.nan, -np.inf, 0.5, -0.0, 0.0, -0.0], np.float32)
     made = [((5,), "float32", 2), ((5,), "float32", 5), ((2, 3), "float32", 1), ((2, 3, 4), "float32", 3)]
     made += [((0, 3), "float32", 2), ((3,), "float32", 0), ((2, 0), "float32", 0), ((4,), "float64", 2)]
-    made += [((6,), d, 3) for d in ("bfloat16", "float16", "int32", "uint8", "int64", "bool")]
+    made += [((6,), d, 3) for d in ("bfloat16", "float16", "int32", "uint8", "int64", "bool", "int4")]
     return [
         *(Sample((ShapedArray(s, d),), {"k": k}) for s, d, k in made),
         *(Sample((x,), {"k": x.shape[-1] - 1}, smooth=False) for x in (ties, nans, nans.astype(np.float64))),

@@ -98,40 +98,27 @@ reduce_min = reduction(
     sampled("float32", "int32", "uint8", "bool", "bfloat16"),
 )
 
-# ---------------------------------------------------------------------------------------------- logical and bitwise
-_discrete = lambda dtype: dtypes.is_integer(dtype) or dtype == dtypes.bool_
-_no_jvp = No("integers and booleans have no derivative; stop_gradient says so where a float is involved")
 
-reduce_and = reduction(
-    "reduce_and",
-    "and",
-    lambda x, axes, ones: np.bitwise_and.reduce(x, axes, initial=ones),
-    lambda dtype: np.array(True) if dtype == dtypes.bool_ else np.bitwise_not(np.zeros((), dtype)),
-    _discrete,
-    "integers and booleans",
-    _no_jvp,
-    sampled("bool", "int32", "uint8", smooth=False),
-)
-reduce_or = reduction(
-    "reduce_or",
-    "or",
-    lambda x, axes, zero: np.bitwise_or.reduce(x, axes, initial=zero),
-    lambda dtype: np.zeros((), dtype),
-    _discrete,
-    "integers and booleans",
-    _no_jvp,
-    sampled("bool", "int32", "uint8", smooth=False),
-)
-reduce_xor = reduction(
-    "reduce_xor",
-    "xor",
-    lambda x, axes, zero: np.bitwise_xor.reduce(x, axes, initial=zero),
-    lambda dtype: np.zeros((), dtype),
-    _discrete,
-    "integers and booleans",
-    _no_jvp,
-    sampled("bool", "int32", "uint8", smooth=False),
-)
+# ---------------------------------------------------------------------------------------------- logical and bitwise
+def _bitwise(name: str, kind: str, ufunc: np.ufunc, identity: Callable[[Any], Any]) -> Primitive:
+    """A fold of bits; of booleans, a logical one."""
+    return reduction(
+        name,
+        kind,
+        lambda x, axes, start: ufunc.reduce(x, axes, initial=start),
+        identity,
+        lambda dtype: dtypes.is_integer(dtype) or dtype == dtypes.bool_,
+        "integers and booleans",
+        No("integers and booleans have no derivative; stop_gradient says so where a float is involved"),
+        sampled("bool", "int32", "uint8", smooth=False),
+    )
+
+
+_zero = lambda dtype: np.zeros((), dtype)
+_ones = lambda dtype: np.array(True) if dtype == dtypes.bool_ else np.bitwise_not(_zero(dtype))
+reduce_and = _bitwise("reduce_and", "and", np.bitwise_and, _ones)
+reduce_or = _bitwise("reduce_or", "or", np.bitwise_or, _zero)
+reduce_xor = _bitwise("reduce_xor", "xor", np.bitwise_xor, _zero)
 
 
 # ------------------------------------------------------------------------------------------------- where extremes are
@@ -148,6 +135,11 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
             raise DtypeError(f"index_dtype={np.dtype(index_dtype).name} is no integer", fix="use int32 or int64")
         if x.shape[axes[0]] == 0:
             raise ShapeError(f"dimension {axes[0]} of {x!r} is empty and has no extreme", fix="test the size first")
+        if x.shape[axes[0]] - 1 > int(dtypes.iinfo(index_dtype).max):
+            raise DtypeError(
+                f"index_dtype={np.dtype(index_dtype).name} cannot hold positions in dimension {axes[0]} of {x!r}",
+                fix="use int32 or int64",
+            )
         return ShapedArray(without(x.shape, axes), index_dtype)
 
     def ref(x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:

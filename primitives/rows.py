@@ -28,6 +28,12 @@ KIND = {
 _WORDS = {"f": "floating point", "c": "complex", "i": "signed integer", "u": "unsigned integer", "b": "bool"}
 
 
+def words_for(accepts: Callable[[Any], bool]) -> str:
+    """The kinds of dtypes that are taken, in words."""
+    one = {"f": dtypes.float32, "c": dtypes.complex64, "i": dtypes.int32, "u": np.dtype("uint32"), "b": dtypes.bool_}
+    return ", ".join(_WORDS[k] for k, dtype in one.items() if accepts(dtype))
+
+
 def same(name: str, takes: str, gives: Callable[[Any], Any] | None = None) -> Callable[..., ShapedArray]:
     """The shape rule of operands with one shape and dtype; `gives` maps it to the dtype of the result."""
 

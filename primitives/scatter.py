@@ -15,8 +15,10 @@ from functorch_like import dtypes
 from functorch_like.core import Lin, No, Primitive, aval_of
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.indexing import read_back, scatter_add
+from functorch_like.primitives.cumulative import shifted
+from functorch_like.primitives.indexing import along, read_back, scatter_add
 from functorch_like.primitives.scattering import scatter_row
+from functorch_like.primitives.sorting import sort
 
 
 def _zeros(x: Any) -> Any:
@@ -73,11 +75,7 @@ scatter = scatter_row(
 
 # ------------------------------------------------------------------------------------------------------ scatter_mul
 def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    """For each update, the product of the operand and of all other updates that go to the same place.
-
-    Where the updates have zeros, these are counted instead of multiplied, so that nothing divides by zero. (Second
-    derivatives with respect to two updates of one place are exact unless one of them is zero.)
-    """
+    """For each update, the product of the operand and of all other updates that go to the same place."""
     operand, indices, updates = primals
     base, _, news = tangents
     out = scatter_mul(operand, indices, updates, **params)
@@ -85,16 +83,44 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     if base is not None:
         tangent = E.mul(base, scatter_mul(S.full_like(operand, 1), indices, updates, **params))
     if news is not None:
-        zero = E.eq(updates, S.full_like(updates, 0))
-        filled = E.select_n(zero, updates, S.full_like(updates, 1))
-        read = lambda x: read_back(x, indices, aval_of(updates), params)
-        product = read(scatter_mul(operand, indices, filled, **params))
-        zeros = read(scatter_add(_zeros(operand), indices, _cast(zero, operand), **params))
-        others = E.sub(zeros, _cast(zero, operand))  # zeros among the other updates of this place
-        rest = E.select_n(E.eq(others, _zeros(others)), _zeros(product), E.div(product, filled))
+        rest = read_back(operand, indices, aval_of(updates), params)
+        if not params.get("unique_indices", False) and aval_of(updates).size > 1:
+            rest = E.mul(rest, _others(operand, indices, updates, params))
         change = scatter_add(_zeros(operand), indices, E.mul(news, rest), **params)
         tangent = change if tangent is None else E.add(tangent, change)
     return out, tangent
+
+
+def _others(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> Any:
+    """For each update, the product of the others that go to the same place.
+
+    Updates are sorted by place, multiplied up from both ends of each place, and sorted back: nothing is divided, so
+    that zeros do no harm, in derivatives of any order.
+    """
+    into, written = aval_of(operand), aval_of(updates)
+    places = S.reshape(S.iota(dtype=dtypes.int64, shape=(into.size,), dimension=0), shape=into.shape)
+    reached = E.add(places, S.full_like(places, 1))  # of what is dropped 0 is read
+    place = S.reshape(read_back(reached, indices, written, params), shape=(written.size,))
+    flat = S.reshape(updates, shape=(written.size,))
+    dropped = E.eq(place, S.full_like(place, 0))
+    flat = E.select_n(dropped, flat, S.full_like(flat, 1))
+    number = S.iota(dtype=dtypes.int64, shape=(written.size,), dimension=0)
+    place, order = sort(place, number, dimension=0, is_stable=True, num_keys=1)
+    in_order = along(flat, order, 0)
+    both = E.mul(_before(place, in_order, False), _before(place, in_order, True))
+    _, back = sort(order, number, dimension=0, is_stable=True, num_keys=1)
+    return S.reshape(along(both, back, 0), shape=written.shape)
+
+
+def _before(place: Any, x: Any, reverse: bool) -> Any:
+    """For each element, the product of those before it (after it) at the same place; places are sorted."""
+    n, one = aval_of(x).shape[0], S.full_like(x, 1)
+    same = lambda by: E.eq(shifted(place, by, -1, 0, reverse), place)
+    total, by = E.select_n(same(1), one, shifted(x, 1, 1, 0, reverse)), 1
+    while by < n:
+        total = E.mul(total, E.select_n(same(by), one, shifted(total, by, 1, 0, reverse)))
+        by *= 2
+    return total
 
 
 def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:

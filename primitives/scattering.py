@@ -1,7 +1,8 @@
-"""Floor 6. The maker of scatters: rows that write windows of updates into an operand, at places that are data."""
+"""Floor 6. Scatters, which write windows of updates into an operand at places that are data: their rules and maker."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,118 @@ from functorch_like.primitives.indices import (
     plain_indices,
     starts_of,
 )
+from functorch_like.primitives.rows import words_for
+
+
+def scatter_shape(
+    name: str, accepts: Callable[[Any], bool], operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, *,
+    dimension_numbers: ScatterDimensionNumbers, mode: str = "fill", indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> ShapedArray:  # fmt: skip
+    """The operand's shape, if everything fits."""
+    n = dimension_numbers
+    if mode not in (*MODES, "drop"):
+        raise ArgumentError(
+            f"mode={mode!r} is unknown", fix="use 'drop', 'fill' (the same), 'clip' or 'promise_in_bounds'"
+        )
+    if operand.dtype != updates.dtype:
+        raise DtypeError(f"{name} cannot write {updates!r} into {operand!r}", fix="convert the updates with astype")
+    if not accepts(operand.dtype):
+        raise DtypeError(f"{name} takes {words_for(accepts)} operands, not {operand!r}", fix="convert it with astype")
+    window = list(n.update_window_dims)
+    if len(window) + len(n.inserted_window_dims) + len(n.operand_batching_dims) != operand.ndim or any(
+        not 0 <= d < updates.ndim for d in window
+    ):
+        raise ShapeError(
+            f"update_window_dims={n.update_window_dims} of {updates!r}, with inserted and batching dimensions "
+            f"{(*n.inserted_window_dims, *n.operand_batching_dims)}, do not cover the dimensions of {operand!r}",
+            fix="each dimension of the operand is a window dimension, inserted or batching",
+        )
+    check_window(
+        name, operand, indices, n.scatter_dims_to_operand_dims, n.sizes(operand, updates), n.inserted_window_dims,
+        n.operand_batching_dims, n.scatter_indices_batching_dims,
+    )  # fmt: skip
+    rest = tuple(s for d, s in enumerate(updates.shape) if d not in window)
+    if rest != indices.shape[:-1]:
+        raise ShapeError(
+            f"the dimensions of updates {updates!r} outside windows have sizes {rest}, but those of indices "
+            f"{indices!r} have {indices.shape[:-1]}",
+            fix="give one window of updates for each index vector",
+        )
+    return operand.update(weak_type=operand.weak_type and updates.weak_type)
+
+
+def scatter_ref(
+    fold: Callable[..., Any], operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: str = "fill",
+    **_: Any,
+) -> Any:  # fmt: skip
+    """One window after the other, by `fold(old, update) -> new`."""
+    n = dimension_numbers
+    sizes = n.sizes(*(ShapedArray(x.shape, x.dtype) for x in (operand, updates)))
+    batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
+    view, out = updates.transpose((*batch, *n.update_window_dims)), np.array(operand)
+    top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
+    for at, start in starts_of(indices, n[2], n[3], n[4], operand.ndim):
+        if mode == "clip":
+            start = [min(max(i, 0), t) for i, t in zip(start, top, strict=True)]
+        if all(0 <= i <= t for i, t in zip(start, top, strict=True)):
+            where = tuple(slice(i, i + s) for i, s in zip(start, sizes, strict=True))
+            out[where] = fold(out[where], view[at].reshape(sizes))
+    return out
+
+
+def scatter_lower(
+    body: Callable[..., Any], e: Any, operand: Any, indices: Any, updates: Any, *,
+    dimension_numbers: ScatterDimensionNumbers, mode: str = "fill", indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:  # fmt: skip
+    """`body(emitter, old, update, aval) -> new` emits what happens to one element."""
+    n = dimension_numbers
+    (given, at, written), (out,) = e.ins, e.outs
+    if not out.size:
+        return operand
+    indices, at = plain_indices(e, indices, at)
+    if mode == "clip" and n.scatter_dims_to_operand_dims:
+        top = last_starts(given.shape, n.sizes(given, written), n.scatter_dims_to_operand_dims, at.dtype)
+        top = e.broadcast_in_dim(e.constant(top), at, [at.ndim - 1])
+        indices = e.op("stablehlo.clamp", [e.full(0, at), indices, top], [at])
+    text = ", ".join(f"{name} = [{', '.join(map(str, dims))}]" for name, dims in n._asdict().items())
+    text = text.replace("operand_batching_dims", "input_batching_dims")
+    scalar = ShapedArray((), out.dtype)
+    attrs = {
+        "scatter_dimension_numbers": e.attr(f"#stablehlo.scatter<{text}, index_vector_dim = {at.ndim - 1}>"),
+        "indices_are_sorted": e.flag(indices_are_sorted),
+        "unique_indices": e.flag(unique_indices),
+    }
+    region = ([scalar, scalar], lambda inner, old, new: [body(inner, old, new, scalar)])
+    return e.op("stablehlo.scatter", [operand, indices, updates], [out], attrs=attrs, regions=(region,))
+
+
+def scatter_batch(
+    row: Callable[..., Any], axis: Any, args: Sequence[Any], dims: Sequence[Any], *,
+    dimension_numbers: ScatterDimensionNumbers, **params: Any,
+) -> Any:  # fmt: skip
+    """The mapped axis becomes a batching dimension; or, where the indices are the same for all, a window dimension."""
+    (operand, indices, updates), (od, xd, ud) = args, dims
+    lead = lambda v, d: S.widen(v, axis.size) if d is None else S.move(v, d, 0)
+    up = lambda ds: tuple(d + 1 for d in ds)
+    operand, updates = lead(operand, od), lead(updates, ud)
+    n = dimension_numbers._replace(
+        inserted_window_dims=up(dimension_numbers.inserted_window_dims),
+        scatter_dims_to_operand_dims=up(dimension_numbers.scatter_dims_to_operand_dims),
+        operand_batching_dims=up(dimension_numbers.operand_batching_dims),
+        update_window_dims=up(dimension_numbers.update_window_dims),
+    )
+    if xd is None:
+        n = n._replace(update_window_dims=(0, *n.update_window_dims))
+    else:
+        indices = S.move(indices, xd, 0)
+        n = n._replace(
+            operand_batching_dims=(0, *n.operand_batching_dims),
+            scatter_indices_batching_dims=(0, *up(n.scatter_indices_batching_dims)),
+        )
+        params = params | {"indices_are_sorted": False}
+    return row(operand, indices, updates, dimension_numbers=n, **params), 0
 
 
 def scatter_row(
@@ -37,112 +150,17 @@ def scatter_row(
         dtype_names: of the samples.
         smooth: as in `Sample`.
     """
-
-    def shape(
-        operand: ShapedArray, indices: ShapedArray, updates: ShapedArray, *, dimension_numbers: ScatterDimensionNumbers,
-        mode: str = "fill", indices_are_sorted: bool = False, unique_indices: bool = False,
-    ) -> ShapedArray:  # fmt: skip
-        n = dimension_numbers
-        if mode not in (*MODES, "drop"):
-            raise ArgumentError(
-                f"mode={mode!r} is unknown", fix="use 'drop', 'fill' (the same), 'clip' or 'promise_in_bounds'"
-            )
-        if operand.dtype != updates.dtype or not accepts(operand.dtype):
-            raise DtypeError(f"{name} cannot write {updates!r} into {operand!r}", fix="convert the updates with astype")
-        window = list(n.update_window_dims)
-        if len(window) + len(n.inserted_window_dims) + len(n.operand_batching_dims) != operand.ndim or any(
-            not 0 <= d < updates.ndim for d in window
-        ):
-            raise ShapeError(
-                f"update_window_dims={n.update_window_dims} of {updates!r}, with inserted and batching dimensions "
-                f"{(*n.inserted_window_dims, *n.operand_batching_dims)}, do not cover the dimensions of {operand!r}",
-                fix="each dimension of the operand is a window dimension, inserted or batching",
-            )
-        check_window(
-            name, operand, indices, n.scatter_dims_to_operand_dims, n.sizes(operand, updates), n.inserted_window_dims,
-            n.operand_batching_dims, n.scatter_indices_batching_dims,
-        )  # fmt: skip
-        rest = tuple(s for d, s in enumerate(updates.shape) if d not in window)
-        if rest != indices.shape[:-1]:
-            raise ShapeError(
-                f"the dimensions of updates {updates!r} outside windows have sizes {rest}, but those of indices "
-                f"{indices!r} have {indices.shape[:-1]}",
-                fix="give one window of updates for each index vector",
-            )
-        return operand.update(weak_type=operand.weak_type and updates.weak_type)
-
-    def ref(operand: Any, indices: Any, updates: Any, *, dimension_numbers: Any, mode: str = "fill", **_: Any) -> Any:
-        n = dimension_numbers
-        sizes = n.sizes(*(ShapedArray(x.shape, x.dtype) for x in (operand, updates)))
-        batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
-        view, out = updates.transpose((*batch, *n.update_window_dims)), np.array(operand)
-        top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
-        for at, start in starts_of(indices, n[2], n[3], n[4], operand.ndim):
-            if mode == "clip":
-                start = [min(max(i, 0), t) for i, t in zip(start, top, strict=True)]
-            if all(0 <= i <= t for i, t in zip(start, top, strict=True)):
-                where = tuple(slice(i, i + s) for i, s in zip(start, sizes, strict=True))
-                out[where] = fold(out[where], view[at].reshape(sizes))
-        return out
-
-    def lower(
-        e: Any, operand: Any, indices: Any, updates: Any, *, dimension_numbers: ScatterDimensionNumbers,
-        mode: str = "fill", indices_are_sorted: bool = False, unique_indices: bool = False,
-    ) -> Any:  # fmt: skip
-        n = dimension_numbers
-        (given, at, written), (out,) = e.ins, e.outs
-        if not out.size:
-            return operand
-        indices, at = plain_indices(e, indices, at)
-        if mode == "clip" and n.scatter_dims_to_operand_dims:
-            top = last_starts(given.shape, n.sizes(given, written), n.scatter_dims_to_operand_dims, at.dtype)
-            top = e.broadcast_in_dim(e.constant(top), at, [at.ndim - 1])
-            indices = e.op("stablehlo.clamp", [e.full(0, at), indices, top], [at])
-        text = ", ".join(f"{name} = [{', '.join(map(str, dims))}]" for name, dims in n._asdict().items())
-        text = text.replace("operand_batching_dims", "input_batching_dims")
-        scalar = ShapedArray((), out.dtype)
-        attrs = {
-            "scatter_dimension_numbers": e.attr(f"#stablehlo.scatter<{text}, index_vector_dim = {at.ndim - 1}>"),
-            "indices_are_sorted": e.flag(indices_are_sorted),
-            "unique_indices": e.flag(unique_indices),
-        }
-        body = lambda e, old, new: [e.op(f"stablehlo.{kind}", [old, new], [scalar]) if kind else new]
-        region = ([scalar, scalar], body)
-        return e.op("stablehlo.scatter", [operand, indices, updates], [out], attrs=attrs, regions=(region,))
-
-    def batch(
-        axis: Any,
-        args: Sequence[Any],
-        dims: Sequence[Any],
-        *,
-        dimension_numbers: ScatterDimensionNumbers,
-        **params: Any,
-    ) -> Any:
-        (operand, indices, updates), (od, xd, ud) = args, dims
-        lead = lambda v, d: S.widen(v, axis.size) if d is None else S.move(v, d, 0)
-        up = lambda ds: tuple(d + 1 for d in ds)
-        operand, updates = lead(operand, od), lead(updates, ud)
-        n = dimension_numbers._replace(
-            inserted_window_dims=up(dimension_numbers.inserted_window_dims),
-            scatter_dims_to_operand_dims=up(dimension_numbers.scatter_dims_to_operand_dims),
-            operand_batching_dims=up(dimension_numbers.operand_batching_dims),
-            update_window_dims=up(dimension_numbers.update_window_dims),
-        )
-        if xd is None:  # each window runs over the whole new dimension
-            n = n._replace(update_window_dims=(0, *n.update_window_dims))
-        else:
-            indices = S.move(indices, xd, 0)
-            n = n._replace(
-                operand_batching_dims=(0, *n.operand_batching_dims),
-                scatter_indices_batching_dims=(0, *up(n.scatter_indices_batching_dims)),
-            )
-            params = params | {"indices_are_sorted": False}
-        return row(operand, indices, updates, dimension_numbers=n, **params), 0
-
+    body = lambda e, old, new, aval: e.op(f"stablehlo.{kind}", [old, new], [aval]) if kind else new
     row = Primitive(
-        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch,
+        name,
+        shape=functools.partial(scatter_shape, name, accepts),
+        ref=functools.partial(scatter_ref, fold),
+        lower=functools.partial(scatter_lower, body),
+        jvp=jvp,
+        transpose=transpose,
+        batch=lambda axis, args, dims, **params: scatter_batch(row, axis, args, dims, **params),
         samples=lambda: scatter_samples(dtype_names, smooth),
-    )  # fmt: skip
+    )
     return row
 
 

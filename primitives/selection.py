@@ -8,7 +8,6 @@ reads zero.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,15 +15,17 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
+from functorch_like.backends import determinism
 from functorch_like.core import Axis, Lin, Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.primitives.folding import highest, lowest
+from functorch_like.primitives.alternatives import Lowering
 from functorch_like.primitives.rows import align
+from functorch_like.primitives.selection_forms import ORDER, WOVEN, edge_padded, keeps, undilated
+from functorch_like.primitives.selection_ordered import scatter_in_order
 from functorch_like.primitives.windowing import (
-    FEW,
     batched_params,
-    disjoint,
     emit_tap,
+    few,
     padded,
     taps,
     window_attrs,
@@ -33,27 +34,19 @@ from functorch_like.primitives.windowing import (
     windowed_shape,
 )
 
-_ORDER = {"ge": ("GE", lowest), "le": ("LE", highest)}
-
-
-def _all(x: ShapedArray, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a window row: these have no dilations."""
-    ones = (1,) * x.ndim
-    return {k: v for k, v in params.items() if k != "select"} | {"base_dilation": ones, "window_dilation": ones}
-
 
 def _counts(other: ShapedArray, operand: ShapedArray, params: dict[str, Any]) -> tuple[int, ...]:
     if other.dtype != operand.dtype or dtypes.is_complex(operand.dtype) or operand.dtype == dtypes.bool_:
         raise DtypeError(f"{other!r} and {operand!r} must have one real dtype", fix="convert them with astype")
-    if params["select"] not in _ORDER:
+    if params["select"] not in ORDER:
         raise ArgumentError(f"select={params['select']!r} is unknown", fix="use 'ge' for maxima and 'le' for minima")
-    return windowed_shape(operand, _all(operand, params))
+    return windowed_shape(operand, undilated(operand, params))
 
 
 # -------------------------------------------------------------------------------------------------------------- NumPy
 def _choices(operand: Any, params: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
     """For each window the number of the element chosen (-1: none), and the windows' elements as slices."""
-    params, greatest = _all(ShapedArray(operand.shape, operand.dtype), params), params["select"] == "ge"
+    params, greatest = undilated(ShapedArray(operand.shape, operand.dtype), params), params["select"] == "ge"
     counts = windowed_shape(ShapedArray(operand.shape, operand.dtype), params)
     line, real = padded(operand, 0, params), padded(np.ones(operand.shape, bool), False, params)
     chosen, best = np.full(counts, -1), np.zeros(counts, operand.dtype)
@@ -83,30 +76,17 @@ def _scatter_ref(source: Any, operand: Any, **params: Any) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------- lowering
-def _kind(aval: ShapedArray) -> str:
-    return "FLOAT" if dtypes.is_inexact(aval.dtype) else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
-
-
-def _keeps(e: Any, a: Any, b: Any, aval: ShapedArray, direction: str) -> Any:
-    """Whether a, which came first, stays the extreme beside b."""
-    flags = aval.update(dtype=dtypes.bool_)
-    kept = e.compare(direction, a, b, flags, _kind(aval))
-    if _kind(aval) != "FLOAT":
-        return kept
-    return e.op("stablehlo.or", [kept, e.compare("NE", a, a, flags, "FLOAT")], [flags])
-
-
 def _gather_lower(e: Any, tangents: Any, operand: Any, *, select: str, **params: Any) -> Any:
     (out,), x = e.outs, e.ins[1]
     if not out.size or not x.size:
         return e.full(0, out)
-    direction, identity = _ORDER[select]
-    params = _all(x, params)
+    direction, identity = ORDER[select]
+    params = undilated(x, params)
     scalar = ShapedArray((), x.dtype)
-    if math.prod(params["window_dimensions"]) > FEW:
+    if not few(params):
 
         def pick(inner: Any, a: Any, s: Any, b: Any, t: Any) -> list[Any]:
-            kept = _keeps(inner, a, b, scalar, direction)
+            kept = keeps(inner, a, b, scalar, direction)
             return [inner.op("stablehlo.select", [kept, *pair], [scalar]) for pair in ((a, b), (s, t))]
 
         inits = [e.constant(identity(x.dtype)), e.full(0, scalar)]
@@ -115,21 +95,15 @@ def _gather_lower(e: Any, tangents: Any, operand: Any, *, select: str, **params:
             1
         ]
     low, high = zip(*params["padding"], strict=True) if params["padding"] else ((), ())
-    attrs = {
-        "edge_padding_low": e.i64s(low),
-        "edge_padding_high": e.i64s(high),
-        "interior_padding": e.i64s([0] * x.ndim),
-    }
-    wide = x.update(shape=tuple(n + lo + hi for n, lo, hi in zip(x.shape, low, high, strict=True)))
-    fill = lambda v, number: e.op("stablehlo.pad", [v, e.constant(np.asarray(number, x.dtype))], [wide], attrs=attrs)
-    operand, tangents = fill(operand, identity(x.dtype)), fill(tangents, 0)
+    operand, _ = edge_padded(e, operand, x, identity(x.dtype), low, high)
+    tangents, _ = edge_padded(e, tangents, x, 0, low, high)
     best = result = None
     for tap in taps(out.shape, params):
         here, tangent = emit_tap(e, operand, tap, out), emit_tap(e, tangents, tap, out)
         if best is None:
             best, result = here, tangent
             continue
-        kept = _keeps(e, best, here, out, direction)
+        kept = keeps(e, best, here, out, direction)
         best = e.op("stablehlo.select", [kept, best, here], [out])
         result = e.op("stablehlo.select", [kept, result, tangent], [out])
     return result
@@ -139,59 +113,21 @@ def _scatter_lower(e: Any, source: Any, operand: Any, *, select: str, **params: 
     (given, x), (out,) = e.ins, e.outs
     if not given.size or not out.size:
         return e.full(0, out)
-    direction, _ = _ORDER[select]
-    if e.platform == "cpu" and disjoint(params) and math.prod(params["window_dimensions"]) <= FEW:
-        return _interleave(e, source, operand, direction, _all(x, params))
+    if e.platform != "cpu" and determinism.wanted():
+        return scatter_in_order(e, source, operand, select=select, **params)
+    direction, _ = ORDER[select]
     wide = dtypes.float32 if out.dtype in (dtypes.bfloat16, dtypes.float16) else out.dtype
     source, operand = e.convert(source, given.update(dtype=wide)), e.convert(operand, x.update(dtype=wide))
     scalar = ShapedArray((), wide)
     regions = (
-        ([scalar, scalar], lambda inner, a, b: [_keeps(inner, a, b, scalar, direction)]),
+        ([scalar, scalar], lambda inner, a, b: [keeps(inner, a, b, scalar, direction)]),
         ([scalar, scalar], lambda inner, a, b: [inner.op("stablehlo.add", [a, b], [scalar])]),
     )
     names = ("window_dimensions", "window_strides", "padding")
-    attrs = {k: v for k, v in window_attrs(e, _all(x, params)).items() if k in names}
+    attrs = {k: v for k, v in window_attrs(e, undilated(x, params)).items() if k in names}
     operands = [operand, source, e.full(0, scalar)]
     y = e.op("stablehlo.select_and_scatter", operands, [out.update(dtype=wide)], attrs=attrs, regions=regions)
     return e.convert(y, out)
-
-
-def _interleave(e: Any, source: Any, operand: Any, direction: str, params: dict[str, Any]) -> Any:
-    """Disjoint windows: each element's share is masked out of the source, and the shares are woven together."""
-    (out,), given = e.outs, e.ins[0]
-    flags, window = given.update(dtype=dtypes.bool_), params["window_dimensions"]
-    parts = [emit_tap(e, operand, tap, given) for tap in taps(given.shape, params)]
-    number, best = e.full(0, given.update(dtype=dtypes.int32)), parts[0]
-    for k, part in enumerate(parts[1:], 1):
-        kept = _keeps(e, best, part, given, direction)
-        best = e.op("stablehlo.select", [kept, best, part], [given])
-        here = e.full(k, given.update(dtype=dtypes.int32))
-        number = e.op("stablehlo.select", [kept, number, here], [given.update(dtype=dtypes.int32)])
-    shape = tuple(m for n in given.shape for m in (n, 1))
-    woven = []
-    for k in range(len(parts)):
-        mine = e.compare("EQ", number, e.full(k, given.update(dtype=dtypes.int32)), flags, "SIGNED")
-        share = e.op("stablehlo.select", [mine, source, e.full(0, given)], [given])
-        woven.append(e.op("stablehlo.reshape", [share], [given.update(shape=shape)]))
-    for d in reversed(range(given.ndim)):
-        w = window[d]
-        shape = (*shape[: 2 * d + 1], w, *shape[2 * d + 2 :])
-        aval, attrs = given.update(shape=shape), {"dimension": e.i64(2 * d + 1)}
-        if w > 1:
-            woven = [
-                e.op("stablehlo.concatenate", woven[i : i + w], [aval], attrs=attrs) for i in range(0, len(woven), w)
-            ]
-    covered = given.update(shape=tuple(n * w for n, w in zip(given.shape, window, strict=True)))
-    y = e.op("stablehlo.reshape", woven, [covered])
-    if covered is out:
-        return y
-    rest = [n - m for n, m in zip(out.shape, covered.shape, strict=True)]
-    attrs = {
-        "edge_padding_low": e.i64s([0] * out.ndim),
-        "edge_padding_high": e.i64s(rest),
-        "interior_padding": e.i64s([0] * out.ndim),
-    }
-    return e.op("stablehlo.pad", [y, e.full(0, ShapedArray((), out.dtype))], [out], attrs=attrs)
 
 
 # --------------------------------------------------------------------------------------------------------------- rows
@@ -237,8 +173,8 @@ def _batch(row: Any) -> Any:
 
 def _samples(gathers: bool) -> list[Sample]:
     made = []
-    undilated = lambda p: {*p["base_dilation"], *p["window_dilation"]} <= {1}
-    plain = [(s, p) for s, p in window_samples() if s and undilated(p)]
+    dense = lambda p: {*p["base_dilation"], *p["window_dilation"]} <= {1}
+    plain = [(s, p) for s, p in window_samples() if s and dense(p)]
     plain.append(((7, 7), window_params((6, 6), (1, 1))))
     for dtype, some in (("float32", plain), ("bfloat16", plain[:1]), ("int32", plain[:1])):
         for shape, params in some:
@@ -267,7 +203,7 @@ select_and_scatter_add = Primitive(
     "select_and_scatter_add",
     shape=_scatter_shape,
     ref=_scatter_ref,
-    lower=_scatter_lower,
+    lower=Lowering("select_and_scatter_add", _scatter_lower, WOVEN),
     jvp=_linear_jvp(lambda: select_and_scatter_add),
     transpose=_linear_transpose(lambda: select_and_gather_add),
     batch=_batch(lambda: select_and_scatter_add),

@@ -282,7 +282,8 @@ def widen(x: Any, size: int, dim: int = 0) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _scalar(number: Any, dtype: np.dtype[Any], kind: type, sign: float) -> np.ndarray:
+def _scalar(number: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray:
+    # `signs` tells 0.0 from -0.0, which are equal.
     made = np.array(number, dtype)
     made.flags.writeable = False
     return made
@@ -290,7 +291,8 @@ def _scalar(number: Any, dtype: np.dtype[Any], kind: type, sign: float) -> np.nd
 
 def full(shape: tuple[int, ...], number: Any, dtype: np.dtype[Any]) -> Any:
     """An array of one number; of rank 0 it is NumPy's own and costs nothing."""
-    scalar = _scalar(number, dtype, type(number), 0.0 if type(number) is complex else math.copysign(1.0, number))
+    signs = repr(number) if type(number) is complex else math.copysign(1.0, number)
+    scalar = _scalar(number, dtype, type(number), signs)
     return broadcast_in_dim(scalar, shape=shape, broadcast_dimensions=()) if shape else scalar
 
 

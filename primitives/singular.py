@@ -13,15 +13,22 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample, aval_of
-from functorch_like.errors import UnsupportedError
+from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import matrix_algebra as M
 from functorch_like.primitives import reductions as R
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.matrices import I32, Stack, nan, routine, row
 
+#: How: as the platform does best; by QR iterations; by Jacobi rotations, which is slower, and on GPUs alone.
+ALGORITHMS = ("default", "qr", "jacobi")
+#: On GPUs rotations are faster up to this size.
+SMALL = 1024
 
-def _svd_shape(x: Any, *, dtype: Any, full_matrices: bool, compute_uv: bool) -> Any:
+
+def _svd_shape(x: Any, *, dtype: Any, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
+    if algorithm not in ALGORITHMS:
+        raise ArgumentError(f"algorithm={algorithm!r} is unknown", fix=f"use one of {', '.join(ALGORITHMS)}")
     m, n = x
     k = min(m, n)
     outs = [((k,), dtypes.real_part(dtype))]
@@ -30,24 +37,52 @@ def _svd_shape(x: Any, *, dtype: Any, full_matrices: bool, compute_uv: bool) -> 
     return outs
 
 
-def _svd_ref(x: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd_ref(x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
     flags = {"compute_uv": int(compute_uv), "full_matrices": int(full_matrices)}
-    u, s, vt, info = routine(x, "gesdd")(x, **flags)
+    u, s, vt, info = routine(x, "gesdd" if algorithm == "default" else "gesvd")(x, **flags)
     outs = (s, u, vt) if compute_uv else (s,)
     return tuple(np.full_like(o, nan(o.dtype)) for o in outs) if info else outs
 
 
-def _svd_lower(k: Stack, x: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd_lower(k: Stack, x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
+    if algorithm == "jacobi":
+        raise UnsupportedError(
+            "jaxlib has no kernel for singular values by Jacobi rotations on CPUs",
+            fix="use algorithm='default' or 'qr'",
+        )
     m, n = k.ins[0].shape[-2:]
     size = min(m, n)
     vectors = k.outs[1:] if compute_uv else [k.aval((m, size)), k.aval((size, n))]
     attrs = {"mode": "N" if not compute_uv else "A" if full_matrices else "S"}
     outs = [k.ins[0], k.outs[0], *vectors, k.aval((), I32)]
-    _, s, u, vt, info = k.call("gesdd", [x], k.ins, outs, attrs=attrs, alias=(0, 0))
+    routine = "gesdd" if algorithm == "default" else "gesvd"
+    _, s, u, vt, info = k.call(routine, [x], k.ins, outs, attrs=attrs, aliases=[(0, 0)])
     return k.or_nan(info, [s, u, vt][: len(k.outs)], k.outs)
 
 
-def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool) -> Any:
+def _svd_lower_gpu(k: Stack, x: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
+    m, n = k.ins[0].shape[-2:]
+    size, info = min(m, n), k.aval((), I32)
+    attrs = {"full_matrices": full_matrices, "compute_uv": compute_uv}
+    if algorithm == "jacobi" or (algorithm == "default" and max(m, n) <= SMALL):
+        left, right = k.aval((m, m if full_matrices else size)), k.aval((n, n if full_matrices else size))
+        outs = [k.ins[0], k.outs[0], left, right, info]
+        _, s, u, v, code = k.call("gesvdj", [x], k.ins, outs, attrs=attrs, aliases=[(0, 0)])
+        vt = k.inline(M.adjoint, v, ins=[right])
+    else:  # the kernel wants no fewer rows than columns
+        wide = m < n
+        m, n = max(m, n), size
+        x = k.inline(M.adjoint, x) if wide else x
+        left, right = k.aval((m, m if full_matrices else n)), k.aval((n, n))
+        given = k.aval((m, n))
+        outs, attrs = [given, k.outs[0], left, right, info], attrs | {"transposed": False}
+        _, s, u, vt, code = k.call("gesvd", [x], [given], outs, attrs=attrs, aliases=[(0, 0)])
+        if wide:
+            u, vt = k.inline(M.adjoint, vt, ins=[right]), k.inline(M.adjoint, u, ins=[left])
+    return k.or_nan(code, [s, u, vt][: len(k.outs)], k.outs)
+
+
+def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bool, algorithm: str = "default") -> Any:
     """With P = U^H dA V: ds = diag P; U and V turn by what the rest of P says, and out of their own spaces."""
     (x,), (dx,) = primals, tangents
     m, n = aval_of(x).shape[-2:]
@@ -57,7 +92,7 @@ def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bo
             "derivative",
             fix="use full_matrices=False",
         )
-    s, u, vt = svd(x, full_matrices=False, compute_uv=True)
+    s, u, vt = svd(x, full_matrices=False, compute_uv=True, algorithm=algorithm)
     uh, v = M.adjoint(u), M.adjoint(vt)
     p = M.mm(uh, dx, v)
     ds = M.real(M.diagonal(p))
@@ -90,17 +125,21 @@ def _apart(x: Any) -> Any:
 #: Singular values from the largest to the smallest, the left vectors in columns and the right ones in rows.
 svd = row(
     "svd", (2,), shape=_svd_shape, ref=_svd_ref, lower=_svd_lower, jvp=_svd_jvp,
+    gpu=_svd_lower_gpu,
     samples=lambda: [
         Sample(
-            (ShapedArray(s, d),), {"full_matrices": full, "compute_uv": uv}, smooth=not (d[0] == "c" and uv),
-            prepare=_apart,
+            (ShapedArray(s, d),),
+            {"full_matrices": full, "compute_uv": uv} | dict(zip(["algorithm"], how, strict=False)),
+            smooth=not (d[0] == "c" and uv), prepare=_apart,
         )
-        for s, d, full, uv in [
+        for s, d, full, uv, *how in [
             ((3, 2), "float32", False, True), ((2, 2, 3), "float64", False, True), ((3, 3), "float32", True, True),
             ((2, 3, 2), "float32", False, False), ((3, 2), "complex64", False, True),
             ((2, 3), "complex128", False, False),
             ((2, 2, 2), "complex64", True, True), ((0, 2), "float32", True, False), ((3, 0), "float32", False, True),
             ((0, 2, 2), "float32", False, True), ((1, 1), "float32", False, True),
+            ((3, 2), "float32", False, True, "qr"), ((2, 2, 2), "complex64", True, True, "qr"),
+            ((2, 3), "float64", False, False, "qr"),
         ]
     ],
 )  # fmt: skip

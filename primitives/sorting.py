@@ -1,8 +1,8 @@
 """Floor 6. sort: several operands, reordered together along one dimension by the first `num_keys` of them.
 
 The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part.
-A stable sort keeps equal elements in their order. (One exception: a single floating operand is sorted as integers on
-CPUs, four times faster; -0 then comes before +0, and NaNs lose their sign and payload.)
+A stable sort keeps equal elements in their order. (One exception: of a single floating operand nobody can tell equal
+elements apart but zeros, and -0 comes before +0: so it can be sorted as integers, four times faster on CPUs.)
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.alternatives import Lowering
 from functorch_like.primitives.indexing import along
 from functorch_like.primitives.rows import align
+from functorch_like.primitives.sorting_forms import FORMS, one_nan, one_zero, sort_sample
 
 
 def _shape(
@@ -50,23 +52,22 @@ def _parts(x: Any) -> list[Any]:
 
 def _ref(*operands: Any, dimension: int, is_stable: bool = True, num_keys: int = 1) -> tuple[Any, ...]:
     keys = [part for x in operands[:num_keys] for part in _parts(x)]
+    if len(operands) == 1 and dtypes.is_float(operands[0].dtype):
+        keys.append(~np.signbit(operands[0]))
     order = np.lexsort(keys[::-1], axis=dimension)
     return tuple(np.take_along_axis(x, order, dimension) for x in operands)
 
 
 # ---------------------------------------------------------------------------------------------------------- lowering
 def _lower(e: Any, *operands: Any, dimension: int, is_stable: bool = True, num_keys: int = 1) -> list[Any]:
-    key = e.ins[0]
-    if e.platform == "cpu" and num_keys == 1 and key.size:
-        if len(operands) == 1 and dtypes.is_float(key.dtype) and key.dtype.itemsize > 1:
-            return [_sort_floats(e, operands[0], key, dimension)]
-        if len(operands) > 1 and _packs(key.dtype):
-            return _sort_packed(e, operands, dimension)
     scalars = [ShapedArray((), x.dtype) for x in e.ins]
     flag = ShapedArray((), dtypes.bool_)
 
     def before(inner: Any, *pairs: Any) -> list[Any]:
         a, b = pairs[0 : 2 * num_keys : 2], pairs[1 : 2 * num_keys : 2]
+        if len(scalars) == 1 and dtypes.is_float(scalars[0].dtype):
+            x, y = (one_nan(inner, v, scalars[0]) for v in pairs)
+            return [inner.compare("LT", x, y, flag, "TOTALORDER")]
         left, right = ([p for x, s in zip(side, scalars, strict=False) for p in _keys(inner, x, s)] for side in (a, b))
         less = None
         for (x, s), (y, _) in reversed(list(zip(left, right, strict=True))):
@@ -91,79 +92,8 @@ def _keys(e: Any, x: Any, aval: ShapedArray) -> list[tuple[Any, ShapedArray]]:
         parts = [e.op(f"stablehlo.{part}", [x], [real]) for part in ("real", "imag")]
         return [key for part in parts for key in _keys(e, part, real)]
     if dtypes.is_float(aval.dtype):
-        return [(_one_zero(e, _one_nan(e, x, aval), aval), aval)]
+        return [(one_zero(e, one_nan(e, x, aval), aval), aval)]
     return [(x, aval)]
-
-
-def _one_nan(e: Any, x: Any, aval: ShapedArray) -> Any:
-    nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
-    return e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
-
-
-def _one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
-    zero = e.full(np.zeros((), aval.dtype), aval)
-    return e.op(
-        "stablehlo.select", [e.compare("EQ", x, zero, aval.update(dtype=dtypes.bool_), "FLOAT"), zero, x], [aval]
-    )
-
-
-def _flip(e: Any, i: Any, aval: ShapedArray) -> Any:
-    """Between the bits of a float and the integer that orders as it does: negative ones reversed. Its own inverse."""
-    negative = e.compare("LT", i, e.full(0, aval), aval.update(dtype=dtypes.bool_), "SIGNED")
-    flipped = e.op("stablehlo.xor", [i, e.full(dtypes.iinfo(aval.dtype).max, aval)], [aval])
-    return e.op("stablehlo.select", [negative, flipped, i], [aval])
-
-
-def _as_integer(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
-    """f32 or f64 as integers of the same order."""
-    bits = aval.update(dtype=dtypes.int64 if aval.dtype == dtypes.float64 else dtypes.int32)
-    return _flip(e, e.op("stablehlo.bitcast_convert", [x], [bits]), bits), bits
-
-
-def _sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
-    """One operand by one comparison of signed integers: XLA:CPU runs it natively (LOWERINGS "sort family")."""
-    scalar, flag = ShapedArray((), aval.dtype), ShapedArray((), dtypes.bool_)
-    region = ([scalar, scalar], lambda inner, a, b: [inner.compare("LT", a, b, flag, "SIGNED")])
-    attrs = {"dimension": e.i64(dimension), "is_stable": e.flag(False)}
-    return e.op("stablehlo.sort", [x], [aval], attrs=attrs, regions=(region,))
-
-
-def _sort_floats(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
-    wide = aval if aval.dtype.itemsize >= 4 else aval.update(dtype=dtypes.float32)
-    x = x if wide is aval else e.convert(x, wide)
-    key, bits = _as_integer(e, _one_nan(e, x, wide), wide)
-    y = e.op("stablehlo.bitcast_convert", [_flip(e, _sort_integers(e, key, bits, dimension), bits)], [wide])
-    return y if wide is aval else e.convert(y, aval)
-
-
-def _packs(dtype: Any) -> bool:
-    """Whether a key of this dtype fits the upper half of 64 bits."""
-    if dtypes.is_float(dtype):
-        return dtype.itemsize in (2, 4)
-    return dtype == dtypes.bool_ or (dtypes.is_integer(dtype) and dtype.itemsize <= 4)
-
-
-def _sort_packed(e: Any, operands: Sequence[Any], dimension: int) -> list[Any]:
-    """Key and position in one integer, sorted natively; then all operands are gathered by position. Stable."""
-    key, x = e.ins[0], operands[0]
-    if dtypes.is_float(key.dtype):
-        wide = key.update(dtype=dtypes.float32)
-        x = x if wide is key else e.convert(x, wide)
-        x, key = _as_integer(e, _one_zero(e, _one_nan(e, x, wide), wide), wide)
-    long, index = key.update(dtype=dtypes.int64), key.update(dtype=dtypes.int32)
-    places = e.op("stablehlo.iota", [], [long], attrs={"iota_dimension": e.i64(dimension)})
-    high = e.op("stablehlo.shift_left", [e.convert(x, long), e.full(32, long)], [long])
-    packed = _sort_integers(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
-    order = e.convert(e.op("stablehlo.and", [packed, e.full(2**32 - 1, long)], [long]), index)
-    column = index.update(shape=(*index.shape, 1))
-    order = e.op("stablehlo.reshape", [order], [column])
-    others = [d for d in range(index.ndim) if d != dimension]
-    numbers = e.attr(
-        f"#stablehlo.gather<offset_dims = [], collapsed_slice_dims = [{dimension}], operand_batching_dims = {others}, "
-        f"start_indices_batching_dims = {others}, start_index_map = [{dimension}], index_vector_dim = {index.ndim}>"
-    )
-    attrs = {"dimension_numbers": numbers, "slice_sizes": e.i64s([1] * index.ndim), "indices_are_sorted": e.flag(False)}
-    return [e.op("stablehlo.gather", [v, order], [a], attrs=attrs) for v, a in zip(operands, e.outs, strict=True)]
 
 
 # ------------------------------------------------------------------------------------------------ derivative, batching
@@ -181,10 +111,7 @@ def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: i
 
 
 def _samples() -> list[Sample]:
-    def one(*operands: Any, dimension: int = 0, num_keys: int = 1, smooth: bool = True) -> Sample:
-        avals = [a if isinstance(a, np.ndarray) else ShapedArray(*a) for a in operands]
-        return Sample(tuple(avals), {"dimension": dimension, "is_stable": True, "num_keys": num_keys}, smooth=smooth)
-
+    one = sort_sample
     ties = np.array([[1, 0, 1, 0, 1], [2, 2, 1, 1, 0]], np.int32)
     nans = np.array([np.nan, 1, np.inf, -np.nan, -np.inf, 0.5], np.float32)
     return [
@@ -209,7 +136,7 @@ sort = Primitive(
     "sort",
     shape=_shape,
     ref=_ref,
-    lower=_lower,
+    lower=Lowering("sort", _lower, *FORMS),
     jvp=_jvp,
     transpose=No("sort is not linear in its keys; differentiate it with its jvp rule"),
     batch=_batch,

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.primitives import special_formulas as formulas
 from functorch_like.primitives.analysis import exp
 from functorch_like.primitives.arithmetic import mul, neg, square
-from functorch_like.primitives.formulas import Term, choose, where
-from functorch_like.primitives.gamma_formulas import lgamma1p
+from functorch_like.primitives.formulas import Term, in_single, where, widened
+from functorch_like.primitives.gamma_formulas import lgamma1p_near
 from functorch_like.primitives.rows import unary
 from functorch_like.primitives.shapes import full_like
 
@@ -98,65 +99,52 @@ erf = unary(
     lambda g, x, y: mul(g, mul(full_like(x, 2 / _ROOT_PI), exp(neg(square(x))))),
     takes="f",
 )
+
+
+def _by(formula: Callable[[Term], Term], other: str, *only: Any) -> Any:
+    """Lowers to a formula in some dtypes (single and double precision by default), else to an operation."""
+    kept = only or (dtypes.float32, dtypes.float64)
+
+    def lower(e: Any, x: Any) -> Any:
+        (out,) = e.outs
+        return formula(Term(e, x, out)).v if out.dtype in kept else e.op(other, [x], [out])
+
+    return lower
+
+
 erfc = unary(
-    "erfc", each(math.erfc), "chlo.erfc",
+    "erfc", each(math.erfc), _by(formulas.erfc, "chlo.erfc"),
     lambda g, x, y: mul(g, mul(full_like(x, -2 / _ROOT_PI), exp(neg(square(x))))), takes="f",
 )  # fmt: skip
 
 
-def _erf_inv_lower(e: Any, x: Any) -> Any:
-    """In double precision XLA's is good to 12 digits; a step of Halley's method on erf or erfc gives the rest."""
-    (out,) = e.outs
-    found = e.op("chlo.erf_inv", [x], [out])
-    if out.dtype != dtypes.float64:
-        return found
-    y, start = Term(e, x, out), Term(e, found, out)
-    inside = abs(y) < 1
-    guess = where(inside, start, 0)
-    size = abs(guess)
-    below = size.apply("chlo.erf") - abs(y)
-    error = where(abs(y) < 0.5, below, (1 - abs(y)) - size.apply("chlo.erfc"))
-    slope = (-size * size).exp() * (2 / _ROOT_PI)
-    better = size - error / (slope + size * error)
-    return choose(start, (inside & (abs(y) > 0), where(y < 0, -better, better))).v
+def _erf_inv_formula(x: Term) -> Term:
+    return (formulas.erf_inv_refined if x.aval.dtype == dtypes.float64 else formulas.erf_inv_single)(x)
 
 
 erf_inv = unary(
-    "erf_inv", each(_erf_inv), _erf_inv_lower, lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))),
-    takes="f", domain=(-0.9, 0.9),
+    "erf_inv", each(_erf_inv), _by(_erf_inv_formula, "chlo.erf_inv"),
+    lambda g, x, y: mul(g, mul(full_like(x, _ROOT_PI / 2), exp(square(y)))), takes="f", domain=(-0.9, 0.9),
 )  # fmt: skip
 
 
-def _lgamma_lower(e: Any, x: Any) -> Any:
-    """Around its zeros at 1 and 2 by a Taylor series, which keeps its digits there; up to 3.5 by recurrence."""
-    (out,) = e.outs
-    if out.dtype not in (dtypes.float32, dtypes.float64):
-        return e.op("chlo.lgamma", [x], [out])
-    term = Term(e, x, out)
-    near, next_ = (term >= 0.5) & (term <= 3.5), term > 2.5
-    less = where(near, term - 1, 0)
-    value = lgamma1p(where(next_, less - 1, less)) + where(near & next_, less, 1).log()
-    return where(near, value, term.apply("chlo.lgamma")).v
+def _lgamma_formula(x: Term) -> Term:
+    near = (x >= 0.5) & (x <= 3.5)
+    return where(near, lgamma1p_near(where(near, x - 1, 0)), x.apply("chlo.lgamma"))
 
 
-lgamma = unary("lgamma", each(_lgamma), _lgamma_lower, lambda g, x, y: mul(g, digamma(x)), takes="f", domain=(0.3, 4.0))
-
-
-def _digamma_lower(e: Any, x: Any) -> Any:
-    """At 0 the infinity of the side it is reached from."""
-    (out,) = e.outs
-    zero = e.compare("EQ", x, e.full(0, out), out.update(dtype=dtypes.bool_, weak_type=False), "FLOAT")
-    pole = e.op("stablehlo.divide", [e.full(-1, out), x], [out])
-    return e.op("stablehlo.select", [zero, pole, e.op("chlo.digamma", [x], [out])], [out])
-
-
+lgamma = unary(
+    "lgamma", each(_lgamma), in_single(_lgamma_formula), lambda g, x, y: mul(g, digamma(x)), takes="f",
+    domain=(0.3, 4.0),
+)  # fmt: skip
 digamma = unary(
-    "digamma", each(digamma_of), _digamma_lower, lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f", domain=(0.3, 4.0)
-)
+    "digamma", each(digamma_of), in_single(formulas.digamma), lambda g, x, y: mul(g, polygamma(x, m=1)), takes="f",
+    domain=(0.3, 4.0),
+)  # fmt: skip
 
 
 def _polygamma_lower(e: Any, x: Any, *, m: int) -> Any:
-    return e.op("chlo.polygamma", [e.full(m, e.outs[0]), x], e.outs)
+    return in_single(formulas.digamma)(e, x) if m == 0 else widened(formulas.polygamma)(e, x, m=m)
 
 
 #: The m-th derivative of digamma.

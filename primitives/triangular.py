@@ -51,7 +51,22 @@ def _lower(
         "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
         "diag": "U" if unit_diagonal else "N",
     }
-    return k.call("trsm", [a, b], k.ins, k.outs, attrs=attrs, alias=(1, 0))[0]
+    return k.call("trsm", [a, b], k.ins, k.outs, attrs=attrs, aliases=[(1, 0)])[0]
+
+
+def _lower_gpu(
+    k: Stack, a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    if conjugate_a and not transpose_a:
+        a = k.inline(lambda a, b: M.conj(a), a, b)
+    how = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+    attrs = {
+        "left_side": k.e.flag(left_side),
+        "lower": k.e.flag(lower),
+        "unit_diagonal": k.e.flag(unit_diagonal),
+        "transpose_a": k.e.attr(f"#stablehlo<transpose {how}>"),
+    }
+    return k.e.op("stablehlo.triangular_solve", [a, b], k.outs, attrs)
 
 
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
@@ -126,7 +141,7 @@ def _heavy(x: Any) -> Any:
 
 triangular_solve = row(
     "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
-    samples=_samples, multiple=False,
+    samples=_samples, multiple=False, gpu=_lower_gpu,
 )  # fmt: skip
 
 
@@ -148,8 +163,29 @@ def _tri_ref(dl: Any, d: Any, du: Any, b: Any) -> Any:
 
 
 def _tri_lower(k: Stack, dl: Any, d: Any, du: Any, b: Any) -> Any:
-    *_, x, info = k.call("gtsv", [dl, d, du, b], k.ins, [*k.ins, k.aval((), I32)], alias=(3, 3))
+    *_, x, info = k.call("gtsv", [dl, d, du, b], k.ins, [*k.ins, k.aval((), I32)], aliases=[(3, 3)])
     return k.or_nan(info, [x], k.outs)[0]
+
+
+def _tri_lower_gpu(k: Stack, *operands: Any) -> Any:
+    """The kernel wants zeros outside of the matrix, and three rows at least: more are added that say 1 x = 0."""
+    n, columns = k.ins[3].shape[-2:]
+    size = max(n, 3)
+
+    def prepared(dl: Any, d: Any, du: Any, b: Any) -> Any:
+        dl, du = _shifted(_shifted(dl, 1, -1), -1, -1), _shifted(_shifted(du, -1, -1), 1, -1)
+        more = lambda x, fill: _longer(x, size - n, fill)
+        return more(dl, 0), more(d, 1), more(du, 0), M.padded(b, size, columns)
+
+    avals = [*[k.aval((size,))] * 3, k.aval((size, columns))]
+    (x,) = k.call("gtsv", k.inline(prepared, *operands), avals, avals[3:], aliases=[(3, 0)])
+    return k.inline(lambda x: M.block(x, (0, n), (0, columns)), x, ins=avals[3:])
+
+
+def _longer(x: Any, by: int, fill: int) -> Any:
+    """Vectors with entries added at the end."""
+    config = ((0, 0, 0),) * (aval_of(x).ndim - 1) + ((0, by, 0),)
+    return S.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)
 
 
 def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
@@ -209,5 +245,5 @@ def _tri_samples() -> list[Sample]:
 #: dl[0] and du[-1], which are outside of the matrix, are not read.
 tridiagonal_solve = row(
     "tridiagonal_solve", (1, 1, 1, 2), shape=_tri_shape, ref=_tri_ref, lower=_tri_lower, jvp=_tri_jvp,
-    transpose=_tri_transpose, samples=_tri_samples, multiple=False,
+    transpose=_tri_transpose, samples=_tri_samples, multiple=False, gpu=_tri_lower_gpu,
 )  # fmt: skip

@@ -6,6 +6,7 @@ window_dilation puts holes into the window.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -65,6 +66,11 @@ def disjoint(params: dict[str, Any]) -> bool:
     )
 
 
+def few(params: dict[str, Any]) -> bool:
+    """Whether a window has so few elements that it may be taken apart."""
+    return math.prod(params["window_dimensions"]) <= FEW
+
+
 def emit_tap(e: Any, x: Any, tap: Sequence[slice], out: ShapedArray) -> Any:
     """A strided slice."""
     attrs = {
@@ -120,4 +126,16 @@ def window_samples() -> list[tuple[Any, dict[str, Any]]]:
         ((4, 5), window_params((2, 2), (1, 2), None, None, (1, 2))),
         ((0, 3), window_params((1, 2), (1, 1))),
         ((2,), window_params((3,), (1,))),
+    ]
+
+
+def window_edges() -> list[tuple[Any, dict[str, Any], bool]]:
+    """Shapes and parameters of windows that are just disjoint and few enough to be taken apart, or just not."""
+    return [
+        ((2 * FEW + 1,), window_params((FEW,), (FEW,)), True),
+        ((2 * FEW + 3,), window_params((FEW + 1,), (FEW + 1,)), False),
+        ((7, 8), window_params((2, 4), (2, 4)), True),
+        ((7, 8), window_params((2, 4), (2, 3)), False),
+        ((7, 8), window_params((2, 4), (2, 4), ((0, 1), (0, 0))), False),
+        ((1, 8), window_params((2, 4), (2, 4)), False),
     ]

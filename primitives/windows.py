@@ -7,7 +7,6 @@ elements of a window tie for the extreme, the first has the derivative.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +18,9 @@ from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.alternatives import Alternative, Lowering
 from functorch_like.primitives.folding import highest, lowest
+from functorch_like.primitives.rows import words_for
 from functorch_like.primitives.selection import select_and_gather_add
 from functorch_like.primitives.windowing import (
     FEW,
@@ -28,9 +29,11 @@ from functorch_like.primitives.windowing import (
     dilated,
     disjoint,
     emit_tap,
+    few,
     padded,
     taps,
     window_attrs,
+    window_edges,
     window_params,
     window_samples,
     windowed_shape,
@@ -45,7 +48,7 @@ def _window_row(
 
     def shape(x: ShapedArray, **params: Any) -> ShapedArray:
         if not takes(x.dtype):
-            raise DtypeError(f"{name} does not take {x!r}", fix="convert it with astype")
+            raise DtypeError(f"{name} takes {words_for(takes)} operands, not {x!r}", fix="convert it with astype")
         return x.update(shape=windowed_shape(x, params))
 
     def ref(x: Any, **params: Any) -> Any:
@@ -58,24 +61,31 @@ def _window_row(
                 out = fold(out, line[tap])
         return np.asarray(out).astype(x.dtype)
 
-    def lower(e: Any, x: Any, **params: Any) -> Any:
+    def widened(e: Any, x: Any) -> tuple[Any, ShapedArray]:
         (given,), (out,) = e.ins, e.outs
         small = kind == "add" and out.dtype in (dtypes.bfloat16, dtypes.float16)  # sums of those are kept in f32
         wide = out.update(dtype=dtypes.float32) if small else out
+        return e.convert(x, given.update(dtype=wide.dtype)), wide
+
+    def lower(e: Any, x: Any, **params: Any) -> Any:
+        x, wide = widened(e, x)
         scalar = ShapedArray((), wide.dtype)
-        x = e.convert(x, given.update(dtype=wide.dtype))
-        window = params["window_dimensions"]
-        if e.platform == "cpu" and disjoint(params) and out.size and math.prod(window) <= FEW:
-            # Fold strided slices (LOWERINGS "pooling": ten times faster).
-            parts = [emit_tap(e, x, tap, wide) for tap in taps(out.shape, params)]
-            return e.convert(functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [wide]), parts), out)
         region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
         init = e.constant(identity(wide.dtype))
         y = e.op("stablehlo.reduce_window", [x, init], [wide], attrs=window_attrs(e, params), regions=(region,))
-        return e.convert(y, out)
+        return e.convert(y, e.outs[0])
+
+    def fold_slices(e: Any, x: Any, **params: Any) -> Any:
+        x, wide = widened(e, x)
+        parts = [emit_tap(e, x, tap, wide) for tap in taps(wide.shape, params)]
+        y = functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [wide]), parts)
+        return e.convert(y, e.outs[0])
 
     def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         return row(args[0], **batched_params(params, dims[0])), dims[0]
+
+    def edges() -> list[tuple[Sample, bool]]:
+        return [(Sample((ShapedArray(s, dtype_names[0]),), p), taken) for s, p, taken in window_edges()]
 
     def samples() -> list[Sample]:
         f32, *others = dtype_names
@@ -84,7 +94,15 @@ def _window_row(
             *(Sample((ShapedArray((5,), d),), window_params((2,), (1,), ((1, 0),))) for d in others),
         ]
 
-    row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=transpose, batch=batch, samples=samples)
+    # LOWERINGS "pooling": ten times faster.
+    sliced = Alternative(
+        "fold strided slices", f"windows side by side, of at most {FEW} elements",
+        lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), fold_slices, edges,
+    )  # fmt: skip
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=Lowering(name, lower, sliced), jvp=jvp, transpose=transpose, batch=batch,
+        samples=samples,
+    )  # fmt: skip
     return row
 
 
@@ -98,6 +116,8 @@ def _sum_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     aval = args[0].aval
     if not aval_of(ct).size or not aval.size:
         return [S.zeros(aval)]
+    if disjoint(params):
+        return [_repeated(ct, aval, params["window_dimensions"])]
     config = []
     for n, o, w, s, (lo, _), b, h in zip(
         aval.shape, aval_of(ct).shape, *(params[name] for name in NAMES), strict=True
@@ -108,6 +128,16 @@ def _sum_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     ones = (1,) * aval.ndim
     back = window_params(params["window_dimensions"], params["base_dilation"], None, ones, params["window_dilation"])
     return [reduce_window_sum(spread, **back)]
+
+
+def _repeated(ct: Any, aval: ShapedArray, window: Sequence[int]) -> Any:
+    """Windows side by side: each element of ct fills a window. (LOWERINGS "pooling": six times faster.)"""
+    shape = aval_of(ct).shape
+    apart = tuple(m for n, w in zip(shape, window, strict=True) for m in (n, w))
+    filled = S.broadcast_in_dim(ct, shape=apart, broadcast_dimensions=tuple(range(0, 2 * aval.ndim, 2)))
+    filled = S.reshape(filled, shape=tuple(n * w for n, w in zip(shape, window, strict=True)))
+    rest = tuple((0, n - m, 0) for n, m in zip(aval.shape, aval_of(filled).shape, strict=True))
+    return S.pad(filled, S.full((), 0, aval.dtype), padding_config=rest)
 
 
 reduce_window_sum = _window_row(

@@ -20,9 +20,16 @@ from functorch_like.backends.xla.arrays import (
     set_tracer_class,
     to_numpy,
 )
-from functorch_like.backends.xla.client import default_backend, default_device, devices, find_device, local_devices
-from functorch_like.backends.xla.compile_options import options
-from functorch_like.backends.xla.configuration import Setting, config, settings
+from functorch_like.backends.xla.client import (
+    default_backend,
+    default_device,
+    devices,
+    find_device,
+    local_devices,
+    started,
+)
+from functorch_like.backends.xla.compile_options import on_compile
+from functorch_like.backends.xla.configuration import Setting, config, setting_names, settings
 from functorch_like.backends.xla.dispatch import PjitFunction, function, on_error
 from functorch_like.backends.xla.executable import Executable, compile
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
@@ -46,10 +53,15 @@ from functorch_like.backends.xla.pytree import (
 from functorch_like.backends.xla.traceback import frames, here, innermost
 
 if TYPE_CHECKING:
-    from functorch_like.backends.xla.emit import Emitter, build
-    from functorch_like.backends.xla.mlir import module_text, verify
+    from functorch_like.backends.xla.emit import TOKEN, Emitter, build
+    from functorch_like.backends.xla.installation import about
+    from functorch_like.backends.xla.mlir import module_text, parse_module, verify
+
+#: Declared in backends/fast_math.py.
+fast_math: tuple[str, ...]
 
 __all__ = [
+    "TOKEN",
     "Array",
     "ArrayImpl",
     "DictKey",
@@ -62,6 +74,7 @@ __all__ = [
     "PyTreeDef",
     "SequenceKey",
     "Setting",
+    "about",
     "attach",
     "block_until_ready",
     "build",
@@ -87,15 +100,18 @@ __all__ = [
     "leaf_structure",
     "local_devices",
     "module_text",
+    "on_compile",
     "on_error",
-    "options",
+    "parse_module",
     "reduce_array",
     "register_dataclass_node",
     "register_node",
     "registry",
     "release",
     "set_tracer_class",
+    "setting_names",
     "settings",
+    "started",
     "structure",
     "to_numpy",
     "unflatten",
@@ -105,9 +121,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """The emitter's names, at first use: they bring MLIR with them."""
-    if name in ("Emitter", "build"):
+    if name in ("Emitter", "TOKEN", "build"):
         from functorch_like.backends.xla import emit as module
-    elif name in ("module_text", "verify"):
+    elif name == "about":
+        from functorch_like.backends.xla import installation as module
+    elif name in ("module_text", "parse_module", "verify"):
         from functorch_like.backends.xla import mlir as module
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

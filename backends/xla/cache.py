@@ -1,9 +1,6 @@
 """Compiled programs kept on disk: compiling one small kernel takes 25 ms, loading it half a millisecond.
 
-Environment variables, read at the first compilation:
-    FT_CACHE            "0" turns the cache off.
-    FT_CACHE_DIR        where; by default functorch_like/ in $XDG_CACHE_HOME or ~/.cache.
-    FT_CACHE_MAX_BYTES  how much; 2 GiB by default. The programs not used for longest go first.
+Whether, where and how much is kept is set in `functorch_like.backends.cache`.
 
 TRAP: jaxlib checks nothing about what it loads. Machine code of another version or for another processor loads and
 runs, and whoever can write the file runs code in our name. Hence a key that names version and processor, a checksum,
@@ -15,49 +12,62 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import platform
+import re
 import stat
 import tempfile
 import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import counters, sharding
+from functorch_like.backends.xla import counters, cusolver, lapack, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 1\n"
+_UNFINISHED = ".new-"
+_NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
 _DIGEST = hashlib.sha256().digest_size
-_DEFAULT_BYTES = 2 << 30
-# Looking over the directory costs; once in so many writes is enough, and the limit may be passed by as many programs.
-_WRITES_BETWEEN_SWEEPS = 64
-_writes = 0
+DEFAULT_BYTES = 2 << 30
+# Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
+# one in 64 does, and the limit may be passed by about as many programs.
+_SWEEPING = ("00", "40", "80", "c0")
+
+
+_asked: Callable[[], tuple[bool, str, int]] = lambda: (True, "", DEFAULT_BYTES)
+
+
+def on_settings(ask: Callable[[], tuple[bool, str, int]]) -> None:
+    """What tells whether programs are kept, where ("" is the default place), and how many bytes of them."""
+    global _asked
+    _asked = ask
+
+
+def directory() -> Path | None:
+    """Where programs are kept; None if the cache is off, or there is no directory that is ours alone."""
+    enabled, named, _ = _asked()
+    return _usable(named) if enabled else None
 
 
 @functools.cache
-def directory() -> Path | None:
-    """Where programs are kept; None if the cache is off, or there is no directory that is ours alone."""
-    if os.environ.get("FT_CACHE", "1") == "0":
-        return None
+def _usable(named: str) -> Path | None:
     try:
-        path = _chosen()
+        path = Path(named) if named else default_directory()
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         trouble = _trouble(path)
     except (OSError, RuntimeError) as error:
         trouble = str(error)
     if trouble:
         warnings.warn(
-            f"compiled programs are not kept on disk, so each process compiles anew: {trouble}. Set FT_CACHE_DIR to a "
-            "directory of yours with mode 0700, or FT_CACHE=0 to do without",
+            f"compiled programs are not kept on disk, so each process compiles anew: {trouble}. Set FT_CACHE_DIR (or "
+            "backends.cache.directory) to a directory of yours with mode 0700, or FT_CACHE=0 to do without",
             stacklevel=2,
         )
         return None
     return path
 
 
-def _chosen() -> Path:
-    named = os.environ.get("FT_CACHE_DIR")
-    if named:
-        return Path(named)
+def default_directory() -> Path:
+    """functorch_like/ in $XDG_CACHE_HOME or ~/.cache."""
     base = os.environ.get("XDG_CACHE_HOME")
     # The standard says to ignore a relative XDG_CACHE_HOME.
     return (Path(base) if base and os.path.isabs(base) else Path.home() / ".cache") / "functorch_like"
@@ -75,82 +85,95 @@ def _trouble(path: Path) -> str:
     return ""
 
 
-@functools.cache
-def _processor() -> bytes:
-    """What machine code depends on. `cpu_feature_guard` of jaxlib names only its own minimum."""
-    wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
-    lines = []
-    try:
-        with open("/proc/cpuinfo") as file:
-            for line in file:
-                if not line.strip():
-                    break  # the first processor stands for all
-                if line.partition(":")[0].strip() in wanted:
-                    lines.append(line)
-    except OSError:
-        lines.append(platform.processor())
-    return "".join([platform.machine(), platform.system(), *lines]).encode()
-
-
-def key(module: Any, options: Any, device: Any) -> str | None:
+def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     """The name a program is kept under; None if it is not kept.
 
-    It covers the module without the user's lines (or editing a comment above would recompile), all options
-    (XLA_FLAGS among them: jaxlib reads them into every CompileOptions), jaxlib, and the processor.
+    `program` is a module, or a fingerprint of it in bytes. The name covers it without the user's lines (or editing a
+    comment above would recompile), all options (XLA_FLAGS among them: jaxlib reads them into every CompileOptions),
+    jaxlib, and the processor. `about` tells what else is kept of a program.
     """
     if device.platform != "cpu" or directory() is None:
         return None
-    from functorch_like.backends.xla import mlir
+    if not isinstance(program, bytes):
+        from functorch_like.backends.xla import mlir
 
+        program = mlir.anonymous_bytecode(program)
     digest = hashlib.sha256(_MAGIC)
     for part in (
         FULL_VERSION.encode(),
-        _processor(),
+        processor.identity(),
         options.SerializeAsString(),
         str(len(device.client.devices())).encode(),
-        mlir.anonymous_bytecode(module),
+        program,
+        about.encode(),
     ):
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
 
 
-def load(name: str, device: Any, options: Any) -> Any:
-    """The program kept under a key, or None. A damaged file is removed."""
-    folder = directory()
-    if folder is None:
+def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] = ()) -> Any:
+    """The program kept under a key, or None; its callbacks call `host_calls` now. A damaged file is removed."""
+    folder, body = directory(), _read(name)
+    if folder is None or name is None or body is None:
         return None
-    path = folder / name
+    if b"lapack_" in body:  # the name of a routine that it calls; nobody lowered it in this process, perhaps
+        lapack.ensure()
+    if b"cuhybrid_" in body:
+        cusolver.ensure_hybrid()
     try:
-        content = path.read_bytes()
+        rebound = [list(host_calls)] if host_calls else []
+        found = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)
+    except (JaxRuntimeError, ValueError):
+        _remove(folder / name)  # ours, whole, and still refused: compile again
+        return None
+    _touch(folder / name)
+    return found
+
+
+def recall(name: str | None) -> str | None:
+    """The text kept under a key, or None."""
+    body = _read(name)
+    return None if body is None else body.decode(errors="replace")
+
+
+def _read(name: str | None) -> bytes | None:
+    folder = directory()
+    if folder is None or name is None:
+        return None
+    try:
+        content = (folder / name).read_bytes()
     except OSError:
         return None
     header = len(_MAGIC) + _DIGEST
     body = content[header:]
     if content[:header] == _MAGIC + hashlib.sha256(body).digest():
-        try:
-            found = device.client.deserialize_executable(body, sharding.device_list(device), options)
-        except (JaxRuntimeError, ValueError):
-            pass  # ours, whole, and still refused: compile again
-        else:
-            _touch(path)
-            return found
-    _remove(path)
+        return body
+    _remove(folder / name)
     return None
 
 
 def store(name: str, executable: Any) -> None:
     """Keep a program. Failing to is no error: a full disk must not stop a computation."""
-    global _writes
-    folder = directory()
-    if folder is None:
-        return
     try:
         body = executable.serialize()
     except (JaxRuntimeError, ValueError):
         return  # not every program can be
+    counters.cache_writes += _write(name, body)
+
+
+def remember(name: str | None, text: str) -> None:
+    """Keep a short text beside the programs."""
+    if name is not None:
+        _write(name, text.encode())
+
+
+def _write(name: str, body: bytes) -> bool:
+    folder = directory()
+    if folder is None:
+        return False
     try:
-        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(body).digest() + body)
@@ -159,32 +182,72 @@ def store(name: str, executable: Any) -> None:
             _remove(Path(temporary))
             raise
     except OSError:
-        return
-    counters.cache_writes += 1
-    if _writes % _WRITES_BETWEEN_SWEEPS == 0:
+        return False
+    if name.startswith(_SWEEPING):
         sweep(folder)
-    _writes += 1
+    return True
 
 
-def sweep(folder: Path) -> None:
-    """Remove the programs not used for longest, until nine tenths of the limit are left."""
-    text = os.environ.get("FT_CACHE_MAX_BYTES", "")
-    limit = int(text) if text.isdecimal() else _DEFAULT_BYTES
-    found = []
+def alias(name: str | None, other: str | None) -> None:
+    """Keep the program of one key under another key, too. It is one file with two names."""
+    folder = directory()
+    if folder is None or name is None or other is None:
+        return
+    try:
+        os.link(folder / name, folder / other)
+    except OSError:
+        return  # another process did, or the file system knows no links
+
+
+class File(NamedTuple):
+    """A file of the cache; its bytes are shared among the names it has."""
+
+    used: float
+    size: float
+    path: Path
+    inode: int
+
+
+def files(folder: Path) -> list[File]:
+    """What lies in a directory of the cache."""
+    found: list[File] = []
     for entry in os.scandir(folder):
         try:
             seen = entry.stat()
         except OSError:
             continue  # another process was faster
-        found.append((seen.st_mtime, seen.st_size, entry.path))
-    total = sum(size for _, size, _ in found)
+        found.append(File(seen.st_mtime, seen.st_size / seen.st_nlink, Path(entry.path), seen.st_ino))
+    return found
+
+
+def sweep(folder: Path) -> None:
+    """Remove the programs not used for longest, until nine tenths of the limit are left."""
+    limit = _asked()[2]
+    found = files(folder)
+    total = sum(file.size for file in found)
     if total <= limit:
         return
-    for _, size, path in sorted(found):
+    for file in sorted(found):
         if total <= limit * 0.9:
             return
-        _remove(Path(path))
-        total -= size
+        _remove(file.path)
+        total -= file.size
+
+
+def clear() -> int:
+    """Remove all programs; how many there were."""
+    folder = directory()
+    if folder is None:
+        return 0
+    ours = [file for file in files(folder) if _NAME.fullmatch(file.path.name)]
+    for file in ours:
+        _remove(file.path)
+    return programs(ours)
+
+
+def programs(found: Sequence[File]) -> int:
+    """How many programs files are: one may have several names."""
+    return len({file.inode for file in found if not file.path.name.startswith(_UNFINISHED)})
 
 
 def _touch(path: Path) -> None:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from functorch_like.backends.xla import configuration, cuda, stubs
@@ -43,13 +45,44 @@ def _start() -> dict[str, Any]:
             if gpu is not None:
                 made["gpu"] = gpu
         if wanted in ("", "cpu"):
-            made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices())
+            with _sized():
+                made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices())
         for client in made.values():
             stubs.prime(client.local_devices()[0])
             break  # C++ keeps the answers once per process
         _default = next(iter(made.values())).local_devices()[0]
         _clients = made
     return _clients
+
+
+_asked_threads: Callable[[], int] = lambda: 0
+
+
+def on_threads(ask: Callable[[], int]) -> None:
+    """What tells how many threads the CPU's client computes with; 0 is as many as the process may use."""
+    global _asked_threads
+    _asked_threads = ask
+
+
+def started() -> bool:
+    """Whether a device was used, so that what clients are made with is settled."""
+    return bool(_clients)
+
+
+@contextmanager
+def _sized() -> Iterator[None]:
+    """Within the block XLA makes pools of so many threads: it looks at a variable that is meant for containers."""
+    before, wanted = os.environ.get("NPROC"), _asked_threads()
+    if not wanted:
+        yield
+        return
+    os.environ["NPROC"] = str(wanted)
+    try:
+        yield
+    finally:
+        del os.environ["NPROC"]
+        if before is not None:
+            os.environ["NPROC"] = before
 
 
 def _cpu_devices() -> int | None:
@@ -92,6 +125,18 @@ def default_device() -> Any:
     if _default is None:
         _start()
     return _default
+
+
+def live_modules() -> Iterator[Any]:
+    """The optimised HLO modules of all programs that are loaded."""
+    for started in _start().values():
+        for program in started.live_executables():
+            yield from program.hlo_modules()
+
+
+def live_arrays() -> list[Any]:
+    """All arrays that have memory on a device."""
+    return [array for started in _start().values() for array in started.live_arrays()]
 
 
 def find_device(spec: Any = None) -> Any:

@@ -2,20 +2,49 @@
 
 from __future__ import annotations
 
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from functorch_like.backends.xla import option_sets
 from functorch_like.backends.xla.jaxlib_api import xc
+from functorch_like.errors import ArgumentError
 
 # XLA's own default would change what infinities and NaN mean if it ever turned this on.
 _EVERYWHERE: dict[str, Any] = {"xla_cpu_enable_fast_math": False}
-# Which operations XLA:CPU may hand to its library of kernels. Its default includes single convolutions, which are
-# slower there by a factor of two; without DOT, batched products and scans are.
-_CPU: dict[str, Any] = {
-    "xla_cpu_experimental_ynn_fusion_type": "LIBRARY_FUSION_TYPE_REDUCE,LIBRARY_FUSION_TYPE_DOT",
-}
+# XLA's own default includes single convolutions, which are slower in YNNPACK by a factor of two.
+_CPU = option_sets.PLAIN
+#: Options that people set, besides those that jaxlib has attributes for; to suggest the name of.
+_OFTEN = (
+    *option_sets.ONEDNN,
+    *option_sets.WIDE,
+    *option_sets.GRAPHS,
+    "xla_allow_excess_precision",
+    "xla_cpu_max_isa",
+    "xla_cpu_multi_thread_eigen",
+    "xla_cpu_opt_preset",
+    "xla_cpu_parallel_codegen_split_count",
+    "xla_cpu_strict_dot_conv_math",
+    "xla_cpu_use_xnnpack",
+    "xla_dump_to",
+    "xla_gpu_autotune_level",
+    "xla_gpu_deterministic_ops",
+    "xla_gpu_enable_latency_hiding_scheduler",
+    "xla_gpu_enable_triton_gemm",
+    "xla_gpu_exclude_nondeterministic_ops",
+    "xla_llvm_disable_expensive_passes",
+)
 _refused: set[str] = set()
+_from_settings: Callable[[str], Iterable[tuple[str, Any]]] = lambda platform: ()
+
+
+def on_compile(chosen: Callable[[str], Iterable[tuple[str, Any]]]) -> None:
+    """Ask this, with the platform, which options settings stand for, whenever a program is compiled."""
+    global _from_settings
+    _from_settings = chosen
 
 
 def defaults(platform: str) -> dict[str, Any]:
@@ -37,12 +66,58 @@ def refuse(message: str) -> bool:
     return False
 
 
-def options(device: Any, overrides: dict[str, Any] | None = None) -> Any:
+def check(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The user's options in canonical form.
+
+    Raises:
+        ArgumentError: for what cannot be an option. Whether XLA knows it is seen when something is compiled.
+    """
+    for name, value in options.items():
+        if not isinstance(name, str) or not name.startswith("xla_"):
+            raise ArgumentError(f"{name!r} is no option of XLA{_near(name)}", fix="their names begin with xla_")
+        if not isinstance(value, (bool, int, float, str)):
+            raise ArgumentError(
+                f"the option {name} is given {value!r:.60} of type {type(value).__name__}",
+                fix="options are bools, ints, floats or strings",
+            )
+    return tuple(sorted(options.items()))
+
+
+def check_known(message: str) -> None:
+    """Raise ArgumentError if the text of a compile error says that an option, or its value, is none of XLA's."""
+    unknown = re.search(r"No such compile option: '(\w+)'", message)
+    if unknown:
+        raise ArgumentError(
+            f"this jaxlib's XLA has no option {unknown[1]!r}{_near(unknown[1])}",
+            fix="leave it out, or correct its name",
+        )
+    wrong = re.search(r"While setting option (\w+), '(.*?)' is not a valid (\w+) value", message)
+    if wrong:
+        raise ArgumentError(
+            f"the option {wrong[1]} is given {wrong[2]!r}, which is no {wrong[3]}", fix=f"give it a {wrong[3]}"
+        )
+
+
+def _near(name: Any) -> str:
+    """ "; did you mean 'x'?", where an option that we know of has a name like it."""
+    typed = dir(type(xc.CompileOptions().executable_build_options.debug_options))
+    found = difflib.get_close_matches(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN], 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def chosen(
+    platform: str, overrides: dict[str, Any] | None = None, fitting: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The options by name: ours, then those that fit the program, then those of settings, then the user's."""
+    return {**defaults(platform), **(fitting or {}), **dict(_from_settings(platform)), **(overrides or {})}
+
+
+def options(device: Any, overrides: dict[str, Any] | None = None, fitting: dict[str, Any] | None = None) -> Any:
     """jaxlib's CompileOptions for a program on one device."""
     made = xc.CompileOptions()
     made.num_replicas = made.num_partitions = 1
     build = made.executable_build_options
     build.num_replicas = build.num_partitions = 1
     made.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]], np.int32))
-    made.env_option_overrides = list({**defaults(device.platform), **(overrides or {})}.items())
+    made.env_option_overrides = list(chosen(device.platform, overrides, fitting).items())
     return made

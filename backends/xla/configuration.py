@@ -15,6 +15,9 @@ _config = _jax.config
 _jax_jit = _jax.jax_jit
 
 
+_traced: list[str] = []
+
+
 class Setting:
     """One value, global and per thread. Values must be hashable and compare by ==."""
 
@@ -49,7 +52,10 @@ def config(name: str, default: Any, *, in_jit_key: bool = True, in_trace_key: bo
     `in_jit_key` makes C++ look again when it changes; `in_trace_key` (the same unless said) makes it part of
     `settings`.
     """
-    return Setting(name, default, in_jit_key, in_jit_key if in_trace_key is None else in_trace_key)
+    in_trace_key = in_jit_key if in_trace_key is None else in_trace_key
+    if in_trace_key:
+        _traced.append(name)
+    return Setting(name, default, in_jit_key, in_trace_key)
 
 
 # C++ refuses to run a compiled function until it was told these three.
@@ -62,6 +68,11 @@ forked = config("forked", False)
 _jax_jit.set_disable_jit_state(_disable_jit._config)
 _jax_jit.set_enable_x64_state(_enable_x64._config)
 _jax_jit.set_post_hook_state(_post_hook._config)
+
+
+def setting_names() -> list[str]:
+    """The names of what `settings` gives, in its order."""
+    return list(_traced)
 
 
 def settings() -> tuple[Any, ...]:

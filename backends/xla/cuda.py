@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,15 @@ _LIBRARIES: dict[str, tuple[str, ...]] = {
     "cudnn": ("libcudnn.so.9",),
 }
 _KERNELS = ("_solver", "_hybrid", "_linalg", "_prng", "_sparse", "_rnn", "_triton")
+
+
+_asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, None)
+
+
+def on_memory(ask: Callable[[], tuple[bool | None, float | None]]) -> None:
+    """What tells whether the client takes its memory at once, and which share of it; None leaves that to XLA."""
+    global _asked_memory
+    _asked_memory = ask
 
 
 def find_plugin() -> Path | None:
@@ -114,7 +124,13 @@ def _load(plugin: Path) -> Any:
         _register_kernels(api, plugin_support)
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
-    return xc.make_c_api_client("cuda", xc.generate_pjrt_gpu_plugin_options(), None)
+    preallocate, fraction = _asked_memory()
+    options = dict(xc.generate_pjrt_gpu_plugin_options())
+    if preallocate is not None:
+        options["preallocate"] = preallocate
+    if fraction is not None:
+        options["memory_fraction"] = fraction
+    return xc.make_c_api_client("cuda", options, None)
 
 
 def _register_kernels(api: Any, plugin_support: Any) -> None:

@@ -18,6 +18,8 @@ from jaxlib.mlir import ir
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import counters, mlir
 from functorch_like.backends.xla.attributes import Attributes
+from functorch_like.backends.xla.effects import TOKEN as TOKEN
+from functorch_like.backends.xla.effects import Effects
 
 Value = Any
 Body = Callable[..., Sequence[Value]]
@@ -27,18 +29,35 @@ _create = ir.Operation.create
 _types = mlir.types
 
 
-class Emitter(Attributes):
+class Emitter(Attributes, Effects):
     """Writes operations into the current block of one module.
 
     Attributes:
         platform: what the module is for, "cpu" or "gpu".
         ins, outs: free for the caller; lowering keeps the avals of the current equation here.
+        token: a value of aval `TOKEN` that the next ordered effect must depend on, and replace by one of its results.
+            What is emitted into a region starts with the token outside of it, which no region can change: a row
+            with ordered effects in a region or a function carries the token in and out of it.
+        host_calls: the Python functions that the module calls.
     """
 
-    __slots__ = ("_constants", "_functions", "_ip", "_location", "_module", "_symbols", "ins", "outs", "platform")
+    __slots__ = (
+        "_constants",
+        "_functions",
+        "_ip",
+        "_location",
+        "_module",
+        "_symbols",
+        "_token",
+        "host_calls",
+        "ins",
+        "outs",
+        "platform",
+    )
 
-    def __init__(self, module: ir.Module, platform: str) -> None:
+    def __init__(self, module: ir.Module, platform: str, host_calls: list[Any] | None = None) -> None:
         self.platform = platform
+        self.host_calls: list[Any] = [] if host_calls is None else host_calls
         self.ins: Any = ()
         self.outs: Any = ()
         self._module = module
@@ -47,6 +66,15 @@ class Emitter(Attributes):
         self._constants: dict[Any, Value] = {}  # of the current block: an outer one's are not visible in every region
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = set()
+        self._token: Value | None = None
+
+    @property
+    def token(self) -> Value:
+        return self.constant(np.False_) if self._token is None else self._token
+
+    @token.setter
+    def token(self, value: Value) -> None:
+        self._token = value
 
     # ----------------------------------------------------------------------------------------------------- operations
     def op(
@@ -71,13 +99,13 @@ class Emitter(Attributes):
         """The one block of a region, and what it returns."""
         arg_types = [_types[aval] for aval in arg_avals]
         block = region.blocks.append(*arg_types, arg_locs=[self._location] * len(arg_types))
-        saved = self._ip, self._constants, self._location, self.ins, self.outs
+        saved = self._ip, self._constants, self._location, self._token, self.ins, self.outs
         self._ip, self._constants = ir.InsertionPoint(block), {}
         try:
             outs = list(body(self, *block.arguments))
             _create(terminator, [], outs, None, None, 0, self._location, self._ip)
         finally:
-            self._ip, self._constants, self._location, self.ins, self.outs = saved
+            self._ip, self._constants, self._location, self._token, self.ins, self.outs = saved
         return outs
 
     def type(self, aval: ShapedArray) -> Any:
@@ -106,6 +134,13 @@ class Emitter(Attributes):
             return self._empty(aval)
         attrs = {"value": mlir.dense(value)}
         return _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self._location, self._ip).result
+
+    def known(self, x: Value) -> int | None:
+        """The integer that a value of rank 0 is, if it is a constant."""
+        owner = x.owner
+        if isinstance(owner, ir.Block) or owner.operation.name != "stablehlo.constant":
+            return None
+        return int(ir.DenseIntElementsAttr(owner.attributes["value"])[0])
 
     def full(self, scalar: Any, aval: ShapedArray) -> Value:
         """An array of this aval with `scalar` everywhere."""
@@ -198,6 +233,7 @@ def build(
     donated: Collection[int] = (),
     aliases: Mapping[int, int] | None = None,
     platform: str = "cpu",
+    host_calls: list[Any] | None = None,
 ) -> ir.Module:
     """A module whose `main` takes `in_avals` and returns what `body(emitter, *arguments)` does.
 
@@ -208,6 +244,7 @@ def build(
         donated: positions of arguments whose memory XLA may give to any result that fits.
         aliases: positions of arguments whose memory goes to the result of that position.
         platform: what `Emitter.platform` will say.
+        host_calls: receives the Python functions that the module calls, for `compile`.
     """
     aliases = aliases or {}
     with mlir.lock, mlir.context, mlir.unknown:
@@ -217,7 +254,7 @@ def build(
         arguments = None
         if donated or aliases:
             arguments = ir.ArrayAttr.get([_argument(i, donated, aliases) for i in range(len(in_avals))])
-        emitter = Emitter(module, platform)
+        emitter = Emitter(module, platform, host_calls)
         emitter._define("main", in_avals, body, "public", arguments)
         return module
 

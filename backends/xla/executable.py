@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from collections import namedtuple
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import arrays, cache, client, compile_options, counters, sharding
+from functorch_like.backends.xla import arrays, cache, callbacks, client, compile_options, counters, events, sharding
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
 from functorch_like.errors import ArgumentError, CompileError, DeviceError
 
@@ -32,14 +34,22 @@ class Executable:
         device: where it runs.
         name: of the module.
         in_avals, out_avals: of its arguments and results.
+        calls_python: whether it has callbacks. A call of it then returns when they are done, and never leaves Python,
+            where their exceptions are caught.
     """
 
-    __slots__ = ("_handlers", "_inner", "_sharding", "device", "in_avals", "name", "out_avals")
+    __slots__ = ("_handlers", "_inner", "_sharding", "calls_python", "device", "in_avals", "name", "out_avals")
 
     def __init__(
-        self, inner: Any, device: Any, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str
+        self,
+        inner: Any,
+        device: Any,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        name: str,
+        calls_python: bool = False,
     ) -> None:
-        self._inner, self.device, self.name = inner, device, name
+        self._inner, self.device, self.name, self.calls_python = inner, device, name, calls_python
         self.in_avals = list(in_avals)
         self._sharding = sharding.single(device)
         self.out_avals = list(out_avals)
@@ -59,6 +69,7 @@ class Executable:
             DonatedError: for an array whose memory is gone.
             DeviceError: for an array committed to another device. Others are copied over.
             ArgumentError: for arguments of other shapes or dtypes than the program's.
+            Exception: whatever a callback raised.
         """
         ready = [a if type(a) is ArrayImpl and a._sharding is self._sharding else self._bring(a) for a in args]
         # TRAP: C++ compares sizes in bytes and nothing else; an i32 array would be read as f32.
@@ -66,11 +77,21 @@ class Executable:
         if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:
             raise self._mismatch(avals)
         try:
-            return self._inner.execute_sharded(ready).consume_with_handlers(self._results(out_avals, committed))
+            run = self._run_and_wait if self.calls_python else self._inner.execute_sharded
+            return run(ready).consume_with_handlers(self._results(out_avals, committed))
         except (JaxRuntimeError, ValueError) as error:
-            for a in ready:
-                arrays.check_alive(a)
-            raise CompileError(f"the program {self.name!r} failed on {self.device}: {error}") from error
+            raised = callbacks.original(error) if self.calls_python else None
+            if raised is None:
+                for a in ready:
+                    arrays.check_alive(a)
+                raise CompileError(f"the program {self.name!r} failed on {self.device}: {error}") from error
+        raise raised  # not in the clause above, which would call C++'s error its context
+
+    def _run_and_wait(self, ready: Sequence[Any]) -> Any:
+        with callbacks.running():
+            results = self._inner.execute_sharded(ready, with_tokens=True)
+            results.consume_token().block_until_ready()
+            return results
 
     def _bring(self, x: Any) -> Any:
         """An argument, on this device. (TRAP: C++ runs with an array of another device, or crashes, unasked.)"""
@@ -109,7 +130,7 @@ class Executable:
         const_args: Sequence[Any] = (),
         committed: bool = False,
     ) -> Any:
-        """What a miss returns for C++ to run this program by itself.
+        """What a miss returns for C++ to run this program by itself; None if it has to come to Python.
 
         Args:
             out_tree: structure of the result.
@@ -118,6 +139,8 @@ class Executable:
             const_args: arrays passed before the arguments.
             committed: whether the results are bound to the device.
         """
+        if self.calls_python:
+            return None
         avals = self.out_avals if out_avals is None else list(out_avals)
         taken = len(self.in_avals)
         return _FastPath(
@@ -167,52 +190,88 @@ def compile(
     *,
     device: Any = None,
     options: dict[str, Any] | None = None,
+    fitting: dict[str, Any] | None = None,
+    in_avals: Sequence[ShapedArray] | None = None,
     out_avals: Sequence[ShapedArray],
     name: str = "",
+    fingerprint: bytes | None = None,
+    host_calls: Sequence[Callable[..., Any]] = (),
 ) -> Executable:
     """Compile a module for a device, or load what was compiled from an equal module before.
 
     Args:
-        module: what `build` made.
+        module: what `build` made; or a function that makes it.
         device: the default one if None.
         options: XLA's, by name, on top of ours.
+        fitting: options that fit the program, under those of settings.
+        in_avals: of the arguments; read from the module if None.
         out_avals: of the results.
         name: for messages.
+        fingerprint: tells the program from all others, so that the module need not be made where the program is on
+            disk. The module itself does, if None.
+        host_calls: what the module's callbacks call: the list that `build` fills.
 
     Raises:
         CompileError: where XLA refuses, quoting it.
     """
-    from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
-
     client.check_not_forked()
     device = client.default_device() if device is None else device
-    inner = _compile(module, device, options, name)
-    return Executable(inner, device, mlir.argument_avals(module), out_avals, name)
+    made: Any = functools.cache(module) if callable(module) else lambda: module
+    inner = _compile(made, device, options, fitting, name, fingerprint, host_calls)
+    if in_avals is None:
+        from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
+
+        in_avals = mlir.argument_avals(made())
+    return Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
 
 
-def _compile(module: Any, device: Any, overrides: dict[str, Any] | None, name: str) -> Any:
-    from functorch_like.backends.xla import mlir
-
+def _compile(
+    make: Callable[[], Any],
+    device: Any,
+    overrides: dict[str, Any] | None,
+    fitting: dict[str, Any] | None,
+    name: str,
+    fingerprint: bytes | None,
+    host_calls: Sequence[Callable[..., Any]],
+) -> Any:
     while True:
-        chosen = compile_options.options(device, overrides)
-        key = cache.key(module, chosen, device)
-        if key is not None:
-            found = cache.load(key, device, chosen)
+        started = time.perf_counter()
+        chosen = compile_options.options(device, overrides, fitting)
+        quick = cache.key(fingerprint, chosen, device) if fingerprint else None
+        found = cache.load(quick, device, chosen, host_calls)
+        if found is None:
+            from functorch_like.backends.xla import mlir
+
+            # The module is another name of the program: a fingerprint is new with each change of our own code.
+            module = make()
+            key = cache.key(module, chosen, device)
+            found = cache.load(key, device, chosen, host_calls)
             if found is not None:
-                counters.cache_hits += 1
-                return found
+                cache.alias(key, quick)
+        if found is not None:
+            counters.cache_hits += 1
+            events.tell("load", name, time.perf_counter() - started, device=device)
+            return found
+        started = time.perf_counter()
+        where = sharding.device_list(device)
         try:
             # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then
             # be writing into the same MLIR context, which does not lock.
-            made = device.client.compile_and_load(mlir.bytecode(module), sharding.device_list(device), chosen)
+            if host_calls:  # go with a module only: it gets a context of its own
+                made = device.client.compile_and_load(mlir.secluded(module), where, chosen, list(host_calls))
+            else:
+                made = device.client.compile_and_load(mlir.bytecode(module), where, chosen)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
                 continue
+            compile_options.check_known(str(error))
             mlir.verify(module)  # says more, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
         counters.compiles += 1
+        events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {})
         if key is not None:
             cache.store(key, made)
+            cache.alias(key, quick)
         return made
 
 

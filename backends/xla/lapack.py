@@ -1,11 +1,8 @@
 """LAPACK on CPUs, through the custom calls that jaxlib brings along.
 
 TRAP: a program that calls one of them before `ensure` has run kills the process; that holds for programs loaded from
-the on-disk cache too. Every process lowers a program before it compiles or loads it (the key of the cache is made of
-the lowered module), so `call` is the one place that has to make sure. Whoever loads executables without lowering must
-call `ensure` first.
-
-TRAP: LAPACK wants matrices column by column; a wrong layout gives wrong numbers and no error.
+the on-disk cache too. So `call` makes sure when a program is lowered, and the cache when it loads one that nobody
+lowered in this process.
 """
 
 from __future__ import annotations
@@ -16,6 +13,7 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.jaxlib_api import xc
+from functorch_like.backends.xla.matrix_calls import matrix_call
 
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 #: What routines are called for complex numbers, where that differs.
@@ -55,49 +53,20 @@ def call(
     *,
     lead: int,
     attrs: Mapping[str, str | int] | None = None,
-    alias: tuple[int, int] | None = None,
+    aliases: Sequence[tuple[int, int]] = (),
 ) -> list[Any]:
     """Emit a call of a routine for each matrix of a stack.
 
     Args:
-        e: the emitter.
-        routine: without the letter of its dtype, by the name for real numbers: "potrf", "syevd".
-        operands, in_avals: what jaxlib's kernel takes; the first one's dtype chooses the routine.
-        out_avals: what it gives, status codes included.
-        lead: how many leading dimensions count matrices; what has two dimensions more is a matrix.
+        routine: without the letter of its dtype, by the name for real numbers: "potrf", "syevd". The dtype of the first
+            operand chooses the letter.
         attrs: LAPACK's letters, or 32-bit integers.
-        alias: the operand that may be overwritten, and the result that takes its place.
+        e, operands, in_avals, out_avals, lead, aliases: as for `matrix_call`.
     """
     ensure()
-    given = ", ".join(
-        f"{key} = {ord(value)} : ui8" if isinstance(value, str) else f"{key} = {value} : i32"
+    given = {
+        key: f"{ord(value)} : ui8" if isinstance(value, str) else f"{value} : i32"
         for key, value in (attrs or {}).items()
-    )
-    fields = {
-        "call_target_name": e.string(f"lapack_{named(routine, in_avals[0].dtype)}_ffi"),
-        "api_version": e.i32(4),
-        "backend_config": e.attr(f"{{{given}}}"),
-        "has_side_effect": e.flag(False),
-        "operand_layouts": e.attr(_layouts(in_avals, lead)),
-        "result_layouts": e.attr(_layouts(out_avals, lead)),
     }
-    if alias is not None:
-        place = "" if len(out_avals) == 1 else str(alias[1])
-        fields["output_operand_aliases"] = e.attr(
-            f"[#stablehlo.output_operand_alias<output_tuple_indices = [{place}], operand_index = {alias[0]}, "
-            "operand_tuple_indices = []>]"
-        )
-    found = e.op("stablehlo.custom_call", list(operands), list(out_avals), fields)
-    return [found] if len(out_avals) == 1 else found
-
-
-def _layouts(avals: Sequence[ShapedArray], lead: int) -> str:
-    """The dimensions of each, from the fastest varying to the slowest."""
-    return "[" + ", ".join(_layout(aval.ndim, lead) for aval in avals) + "]"
-
-
-def _layout(ndim: int, lead: int) -> str:
-    if not ndim:
-        return "dense<> : tensor<0xindex>"
-    order = [ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)] if ndim == lead + 2 else list(range(ndim - 1, -1, -1))
-    return f"dense<{order}> : tensor<{ndim}xindex>"
+    target = f"lapack_{named(routine, in_avals[0].dtype)}_ffi"
+    return matrix_call(e, target, operands, in_avals, out_avals, lead=lead, attrs=given, aliases=aliases)

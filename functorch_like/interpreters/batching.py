@@ -9,6 +9,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, Trace, Tracer, aval_of, named_axis, state, tracing
 from functorch_like.errors import FtError
+from functorch_like.primitives.random_bits import draw
 
 
 class BatchTracer(Tracer):
@@ -35,13 +36,16 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the `batch` column where an operand has the hidden axis, or a collective names it."""
+    """Applies the `batch` column where an operand has the axis, a collective names it, or a key is drawn from."""
 
-    __slots__ = ("axis",)
+    __slots__ = ("axis", "unseen")
 
     def __init__(self, name: str, parent: Trace, axis: Axis) -> None:
         super().__init__(name, parent)
         self.axis = axis
+        #: Whether the axis may matter to primitives none of whose operands has it.
+        self.unseen = axis.name is not None or axis.randomness != "same"
+        self.staging = parent.staging or self.unseen
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         values: list[Any] = []
@@ -57,9 +61,11 @@ class BatchTrace(Trace):
                 dims.append(None)
         parent = state.trace = self.parent
         try:
-            if not mine and not self.named(prim, params):
+            # The Python functions that a row holds may close over values of this trace, so such rows are told of it.
+            functions = prim.staged is not None
+            if not mine and not functions and not (self.unseen and self.matters(prim, params)):
                 return parent.process(prim, values, params)
-            out, dim = prim.batch(self.axis, values, dims, **params)
+            out, dim = prim.batch(self if functions else self.axis, values, dims, **params)
         except FtError as e:
             raise core.complete(e, prim, args, params, self, "batch")  # noqa: B904  (the same error, completed)
         finally:
@@ -68,10 +74,14 @@ class BatchTrace(Trace):
             return [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
         return out if dim is None else BatchTracer(self, out, dim)
 
-    def named(self, prim: Primitive, params: dict[str, Any]) -> bool:
-        """Whether the axis may matter to a primitive by its name alone: a collective, or a jaxpr that may hold one."""
-        name = self.axis.name
-        return name is not None and (prim.split is not None or params.get("axis_name") == name)
+    def matters(self, prim: Primitive, params: dict[str, Any]) -> bool:
+        """Whether the axis means something to a primitive without operands that have it, or to a jaxpr in it."""
+        axis = self.axis
+        if prim.split is not None:
+            return True
+        if prim is draw:
+            return axis.randomness != "same"
+        return axis.name is not None and params.get("axis_name") == axis.name
 
 
 def batch(

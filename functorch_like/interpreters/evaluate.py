@@ -5,8 +5,7 @@ One C++-dispatched function is kept for each row and set of parameters; it compi
 
 from __future__ import annotations
 
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,18 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
+from functorch_like.interpreters import tuning
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import Lowered, lower
 from functorch_like.interpreters.stage import stage
 
 _KERNELS: dict[Any, Any] = {}
 _MOST_KERNELS = 8192
+_MOST_PROGRAMS = 256
+
+#: Looks at what each program computes: `(program, arguments, results) -> None`; None where nobody does. With one, every
+#: call comes to Python.
+INSPECTED = xla.config("inspected", None, in_trace_key=False)
 
 
 def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -45,12 +50,17 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
         out = prim(*args, **params)
         return list(out) if prim.multiple else [out]
 
+    programs: dict[Any, Program] = {}
+
+    def make(*args: Any) -> Program:
+        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
+        return Program(jaxpr, consts, args, name=prim.name)
+
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         for a in args:
             if isinstance(a, Tracer):
                 raise core.leak(a, prim.name)
-        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
-        program = Program(jaxpr, consts, args, name=prim.name)
+        program = program_for(args, programs, make)
         out = program.run(args)
         tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
         return (out if prim.multiple else out[0]), program.fastpath(tree), False
@@ -64,6 +74,21 @@ def physical_dtype(x: Any) -> np.dtype[Any] | None:
     if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic):
         return None
     return np.asarray(x).dtype
+
+
+def program_for(args: Sequence[Any], programs: dict[Any, Program], make: Callable[..., Program]) -> Program:
+    """The program for these arguments: `make(*args)`, or one from before, if calls keep coming back to Python."""
+    kinds = [(aval_of(a), physical_dtype(a), type(a) is ArrayImpl and a._committed) for a in args]
+    key = (device_for(args), xla.settings(), *kinds)
+    found = programs.get(key)
+    if found is None:
+        found = make(*args)
+        # Large NumPy arrays come back to Python each time on some versions (`dispatch._reads_late`).
+        if not found.leaves_python() or any(type(a) is np.ndarray for a in args):
+            if len(programs) >= _MOST_PROGRAMS:
+                programs.clear()
+            programs[key] = found
+    return found
 
 
 def device_for(args: Sequence[Any]) -> Any:
@@ -84,6 +109,7 @@ class Program:
         donated: which arguments' memory the results may take.
         keep_unused: whether arguments that nothing reads are passed all the same.
         options: compile options of XLA.
+        mode: how others are chosen: see `jit`.
     """
 
     def __init__(
@@ -96,25 +122,38 @@ class Program:
         donated: Sequence[bool] | None = None,
         keep_unused: bool = False,
         options: dict[str, Any] | None = None,
+        mode: str = "default",
         device: Any = None,
     ) -> None:
         self.device = device if device is not None else device_for([*consts, *args])
         self.committed = any(type(a) is ArrayImpl and a._committed for a in args)
         physical = [None] * len(consts) + [physical_dtype(a) for a in args]
-        started = time.perf_counter()
-        self.lowered: Lowered = lower(
-            jaxpr,
-            name=name,
-            donated=None if donated is None else [False] * len(consts) + list(donated),
-            keep_unused=keep_unused,
-            physical=physical,
-            platform=self.device.platform,
-        )
-        lowered = time.perf_counter()
-        self.executable = self.lowered.compile(self.device, options)
-        self.seconds = {"lower": lowered - started, "compile": time.perf_counter() - lowered}
+
+        def lowered(donated: Sequence[bool] | None = None) -> Lowered:
+            return lower(
+                jaxpr,
+                name=name,
+                donated=None if donated is None else [False] * len(consts) + list(donated),
+                keep_unused=keep_unused,
+                physical=physical,
+                platform=self.device.platform,
+            )
+
+        way = tuning.DEFAULT
+        if mode == "max-autotune":
+            first = lowered()
+            given = [
+                a if p is None else np.asarray(a, p)
+                for a, p, k in zip([*consts, *args], physical, first.kept, strict=True)
+                if k
+            ]
+            way = tuning.choose(lowered, self.device, options, given, name)
+        with way.settings():
+            self.lowered = lowered(donated)
+            self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=way.fitting)
         self.consts = list(consts)
         self.kept = self.lowered.kept
+        self._donated = [] if donated is None else [False] * len(consts) + list(donated)
         self.out_avals: list[ShapedArray] = self.lowered.out_avals
         self._physical = physical
 
@@ -125,12 +164,25 @@ class Program:
             for a, p, k in zip([*self.consts, *args], self._physical, self.kept, strict=True)
             if k
         ]
+        inspect = INSPECTED.value
+        if inspect is not None and any(self._donated):  # what is inspected must still be there
+            given = [d for d, k in zip(self._donated, self.kept, strict=True) if k]
+            flat = [np.array(a) if d else a for a, d in zip(flat, given, strict=True)]
         try:
-            return self.executable.execute(flat, self.out_avals, committed=self.committed)
+            outs = self.executable.execute(flat, self.out_avals, committed=self.committed)
+            if inspect is not None:
+                inspect(self, args, outs)
+            return outs
         except FtError as e:
             given = ", ".join(repr(aval_of(a)) for a in args)
             raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
 
+    def leaves_python(self) -> bool:
+        """Whether C++ may run it by itself."""
+        return INSPECTED.value is None and not self.executable.calls_python
+
     def fastpath(self, out_tree: Any) -> Any:
-        """What C++ needs to run it for later calls of the same signature."""
+        """What C++ needs to run it for later calls of the same signature; None where it may not."""
+        if not self.leaves_python():
+            return None
         return self.executable.fastpath(out_tree, self.out_avals, self.kept, self.consts, committed=self.committed)

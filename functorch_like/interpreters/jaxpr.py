@@ -7,7 +7,7 @@ the jaxpr itself and die with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,19 @@ class Equation:
         self.prim, self.inputs, self.params, self.outputs, self.source = prim, inputs, params, outputs, source
 
 
+def effects(equation: Equation) -> frozenset[str]:
+    """What an equation does besides computing its results."""
+    of = equation.prim.effects
+    return of(**equation.params) if of is not None else frozenset()
+
+
+def held(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among an equation's parameters, those in tuples included."""
+    for value in params.values():
+        values: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
+        yield from (v for v in values if isinstance(v, Jaxpr))
+
+
 class Jaxpr:
     """A closed program: inputs, equations, outputs.
 
@@ -60,7 +73,7 @@ class Jaxpr:
         origin: how it was made ("traced by jit", "jvp of loss").
     """
 
-    __slots__ = ("__weakref__", "_memo", "equations", "inputs", "name", "origin", "outputs")
+    __slots__ = ("__weakref__", "_effects", "_memo", "equations", "inputs", "name", "origin", "outputs")
 
     def __init__(
         self, inputs: list[Var], equations: list[Equation], outputs: list[Atom], name: str, origin: str = ""
@@ -68,6 +81,7 @@ class Jaxpr:
         self.inputs, self.equations, self.outputs = inputs, equations, outputs
         self.name, self.origin = name, origin
         self._memo: dict[Any, Any] = {}
+        self._effects: frozenset[str] | None = None
 
     @property
     def in_avals(self) -> list[ShapedArray]:
@@ -77,13 +91,22 @@ class Jaxpr:
     def out_avals(self) -> list[ShapedArray]:
         return [a.aval for a in self.outputs]
 
+    @property
+    def effects(self) -> frozenset[str]:
+        """What running it does besides computing results: some of "ordered" and "unordered"."""
+        if self._effects is None:
+            self._effects = frozenset[str]().union(*(effects(e) for e in self.equations if e.prim.effects))
+        return self._effects
+
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was derived from this jaxpr under a key, made at the first request."""
+        """What was derived from this jaxpr under a key, made at the first request.
+
+        Two threads may make it at once; both get what the first one made, so that what hangs on it is not made twice.
+        """
         try:
             return self._memo[key]
         except KeyError:
-            made = self._memo[key] = make()
-            return made
+            return self._memo.setdefault(key, make())
 
     def __str__(self) -> str:
         return _Printer().text(self)
@@ -139,7 +162,8 @@ class _Printer:
             params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec"]
             results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
             line = sources.user_line(eqn.source) if eqn.source is not None else None
-            rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", line.short if line else ""))
+            place = " in ".join(filter(None, (line.short if line else "", sources.scope(eqn.source))))
+            rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", place))
         outs = ", ".join(name(a) for a in jaxpr.outputs)
         width = min(max((len(row) for row, _ in rows), default=0), 88)
         title = self.done[id(jaxpr)] = self.unique(jaxpr.name)
@@ -151,8 +175,12 @@ class _Printer:
     def param(self, value: Any) -> str:
         if isinstance(value, Jaxpr):
             return self.define(value)
+        if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
+            return f"({', '.join(map(self.param, value))})"
         if isinstance(value, np.dtype):
             return value.name
+        if callable(value):  # a rule of the user's
+            return getattr(value, "__name__", type(value).__name__)
         return repr(value)
 
     def unique(self, name: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,29 +12,85 @@ import numpy as np
 from functorch_like import core, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla import compile_options, events
 from functorch_like.errors import FtError
 from functorch_like.interpreters import passes
+from functorch_like.interpreters.fingerprint import fingerprint
 from functorch_like.interpreters.jaxpr import Jaxpr, Literal
+from functorch_like.interpreters.options import choose
 
 
 class Lowered:
-    """A module with what is needed to compile and call it.
+    """A jaxpr that is lowered when its module is asked for, with what is needed to compile and call it.
 
     Attributes:
-        module: StableHLO.
         kept: for each input of the jaxpr, whether the module has it.
+        in_avals: of the inputs that the module has, as they arrive.
         out_avals: of the results.
     """
 
-    __slots__ = ("jaxpr", "kept", "module", "name", "out_avals")
+    def __init__(
+        self,
+        build: Callable[[], Any],
+        jaxpr: Jaxpr,
+        kept: list[bool],
+        in_avals: list[ShapedArray],
+        name: str,
+        identify: Callable[[], bytes | None],
+        host_calls: list[Any],
+    ) -> None:
+        self._build, self.jaxpr, self.kept, self.name = build, jaxpr, kept, name
+        self._host_calls = host_calls  # filled when the module is built
+        self.in_avals, self.out_avals = in_avals, jaxpr.out_avals
+        self._identify = identify
 
-    def __init__(self, module: Any, jaxpr: Jaxpr, kept: list[bool], name: str) -> None:
-        self.module, self.jaxpr, self.kept, self.name = module, jaxpr, kept, name
-        self.out_avals = jaxpr.out_avals
+    @cached_property
+    def module(self) -> Any:
+        """StableHLO."""
+        started = time.perf_counter()
+        module = self._build()
+        events.tell("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
+        return module
 
-    def compile(self, device: Any, options: dict[str, Any] | None = None) -> xla.Executable:
-        """Compile for a device (or load from the on-disk cache)."""
-        return xla.compile(self.module, device=device, options=options, out_avals=self.out_avals, name=self.name)
+    def options(
+        self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
+    ) -> dict[str, Any]:
+        """All options that `compile` would compile under, by name."""
+        fitting = self._fitting(device, mode) if fitting is None else fitting
+        return compile_options.chosen(device.platform, options, fitting)
+
+    def _fitting(self, device: Any, mode: str) -> dict[str, Any]:
+        return choose(self.jaxpr, mode, device.platform)
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether the program has callbacks."""
+        assert self.module is not None  # building it finds them
+        return bool(self._host_calls)
+
+    def compile(
+        self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
+    ) -> xla.Executable:
+        """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
+
+        Args:
+            device: where it will run.
+            options: XLA's, by name.
+            mode: of `jit`: which options are chosen besides.
+            fitting: these are, instead.
+        """
+        return xla.compile(
+            lambda: self.module,
+            device=device,
+            options=options,
+            fitting=self._fitting(device, mode) if fitting is None else fitting,
+            in_avals=self.in_avals,
+            out_avals=self.out_avals,
+            name=self.name,
+            # Once there is a module it tells the program by itself; settings may have changed since it was made.
+            fingerprint=None if "module" in vars(self) else self._identify(),
+            host_calls=self._host_calls,
+        )
 
 
 def lower(
@@ -59,7 +117,7 @@ def lower(
     kept = [keep_unused or u for u in used]
     inputs = [v for v, k in zip(jaxpr.inputs, kept, strict=True) if k]
     arriving = [
-        v.aval if p is None else ShapedArray(v.aval.shape, p)
+        v.aval.strong() if p is None else ShapedArray(v.aval.shape, p)
         for v, p, k in zip(jaxpr.inputs, physical or [None] * len(kept), kept, strict=True)
         if k
     ]
@@ -72,8 +130,11 @@ def lower(
         return emit(e, Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, name), converted)
 
     given = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
-    module = xla.build(name, arriving, body, donated=[i for i, d in enumerate(given) if d], platform=platform)
-    return Lowered(module, jaxpr, kept, name)
+    given = tuple(i for i, d in enumerate(given) if d)
+    host_calls: list[Any] = []
+    build = lambda: xla.build(name, arriving, body, donated=given, platform=platform, host_calls=host_calls)
+    identify = lambda: fingerprint(jaxpr, name, kept, arriving, given, platform)
+    return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls)
 
 
 def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
@@ -88,7 +149,8 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     for eqn in jaxpr.equations:
         line = sources.user_line(eqn.source) if eqn.source is not None else None
         if line is not None:
-            e.location(line.file, line.line, line.function)
+            scope = sources.scope(eqn.source)
+            e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
         e.ins = [a.aval for a in eqn.inputs]
         e.outs = [v.aval for v in eqn.outputs]
         try:
@@ -102,6 +164,19 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
     return [read(a) for a in jaxpr.outputs]
 
 
-def as_text(module: Any) -> str:
-    """StableHLO text."""
-    return xla.module_text(module)
+def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
+    """What a region or function with these bodies carries besides their values: a token, if one has ordered effects."""
+    return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
+
+
+def emit_carrying(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], carries: Sequence[Any]) -> list[Any]:
+    """`emit` into a new region or function: where `token_avals` has one, the token comes last and goes last."""
+    if not carries:
+        return emit(e, jaxpr, operands)
+    *operands, e.token = operands
+    return [*emit(e, jaxpr, operands), e.token]
+
+
+def as_text(module: Any, debug_info: bool = False) -> str:
+    """StableHLO text, with or without where its operations come from."""
+    return xla.module_text(module, debug_info)

@@ -2,35 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from functorch_like.interpreters.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from functorch_like.interpreters.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
 #: Rows that NumPy computes exactly as XLA does, so folding them cannot change a result.
 _EXACT = frozenset(
     ("convert_element_type", "reshape", "transpose", "neg", "add", "sub", "mul", "max", "min", "abs", "select_n")
     + ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not")
 )
+#: Rows that are applied as often as they were written: whoever holds a value back twice wants it computed twice.
+_APART = frozenset(("optimization_barrier",))
 #: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
 _FOLDED_KINDS = "biufc"
 
 
 def dead_code(jaxpr: Jaxpr) -> Jaxpr:
-    """Drop equations that no output depends on."""
+    """Drop equations that no output depends on, and inside equations that hold jaxprs the parts that none does.
+
+    What has effects stays.
+    """
     needed = {a for a in jaxpr.outputs if type(a) is Var}
     kept: list[Equation] = []
     for e in reversed(jaxpr.equations):
-        for v in e.outputs:
-            if v in needed:
-                kept.append(e)
-                needed.update(a for a in e.inputs if type(a) is Var)
-                break
-    if len(kept) == len(jaxpr.equations):
-        return jaxpr
+        used = [v in needed for v in e.outputs]
+        if any(used) or effects(e):
+            made = _pruned(e, tuple(used)) if e.prim.prune is not None else e
+            kept.append(made)
+            needed.update(a for a in made.inputs if type(a) is Var)
     kept.reverse()
+    if kept == jaxpr.equations:
+        return jaxpr
     return Jaxpr(jaxpr.inputs, kept, jaxpr.outputs, jaxpr.name, jaxpr.origin)
+
+
+def _pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
+    assert e.prim.prune is not None
+    kept, given, params = e.prim.prune(used, **e.params)
+    if all(given) and all(kept):
+        return e
+    inputs = [a for a, k in zip(e.inputs, kept, strict=True) if k]
+    outputs = [v for v, g in zip(e.outputs, given, strict=True) if g]
+    return Equation(e.prim, inputs, params, outputs, e.source)
+
+
+def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool]]:
+    """A jaxpr with only the outputs marked in `used`, and which of its inputs it then still has."""
+    outputs = [a for a, u in zip(jaxpr.outputs, used, strict=True) if u]
+    live = dead_code(Jaxpr(jaxpr.inputs, jaxpr.equations, outputs, jaxpr.name, jaxpr.origin))
+    kept = used_inputs(live)
+    if all(used) and all(kept) and live.equations == jaxpr.equations:
+        return jaxpr, kept
+    inputs = [v for v, k in zip(live.inputs, kept, strict=True) if k]
+    return Jaxpr(inputs, live.equations, outputs, jaxpr.name, jaxpr.origin), kept
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
@@ -42,7 +69,7 @@ def used_inputs(jaxpr: Jaxpr) -> list[bool]:
 
 
 def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
-    """Compute equal expressions once. Primitives are pure, so equal operands and parameters mean equal results."""
+    """Compute equal expressions once. Without effects, equal operands and parameters mean equal results."""
     same: dict[Any, Any] = {}
     seen: dict[Any, Equation] = {}
     kept: list[Equation] = []
@@ -52,6 +79,8 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
             # Formed with params' values, not their repr: jaxprs compare by identity.
             key = (e.prim, tuple(map(_atom_key, inputs)), tuple(e.params.items()))
             twin = seen.get(key)
+            if twin is not None and (e.prim.name in _APART or effects(e)):
+                key, twin = None, None
         except TypeError:  # an unhashable parameter: left alone
             key, twin = None, None
         if twin is not None:

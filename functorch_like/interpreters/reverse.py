@@ -18,7 +18,7 @@ from functorch_like.backends import xla
 from functorch_like.core import Lin, Primitive, Trace, aval_of, infer, state, tracing
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
-from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.interpreters.stage import VarTracer
 from functorch_like.primitives.arithmetic import add
 from functorch_like.primitives.shapes import zeros
@@ -122,11 +122,11 @@ class Linear:
 
 
 def live(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
-    """The equations that some output depends on."""
+    """The equations that some output depends on, and those with effects (the printing of a tangent)."""
     needed = {v for v in outputs if type(v) is Var}
     kept: list[Equation] = []
     for e in reversed(equations):
-        if any(v in needed for v in e.outputs):
+        if any(v in needed for v in e.outputs) or effects(e):
             kept.append(e)
             needed.update(a for a in e.inputs if type(a) is Var)
     kept.reverse()

@@ -63,6 +63,8 @@ class StageTrace(Trace):
         self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if prim.staged is not None:
+            args, params = prim.staged(args, params)
         inputs: list[Any] = []
         avals: list[ShapedArray] = []
         for a in args:
@@ -93,7 +95,7 @@ class StageTrace(Trace):
         if known is not None:
             return known[0]
         if isinstance(value, Tracer):
-            if value._trace.done:
+            if value._trace.done or value._trace.within(self):
                 raise leak(value, using)
         elif type(value) is not ArrayImpl:
             aval = aval_of(value)

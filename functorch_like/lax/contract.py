@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from functorch_like import dtypes
+from functorch_like.backends.forms import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import error, ints, value
@@ -18,13 +19,6 @@ class Precision(enum.StrEnum):
     DEFAULT = "default"
     HIGH = "high"
     HIGHEST = "highest"
-
-
-def precision_of(precision: Any) -> Any:
-    """A precision, or a pair, as rows take it."""
-    if isinstance(precision, (tuple, list)):
-        return tuple(precision_of(p) for p in precision)
-    return str(precision) if isinstance(precision, Precision) else precision
 
 
 def dtype_of(dtype: Any) -> Any:
@@ -42,7 +36,9 @@ def dot_general(
         lhs: array.
         rhs: array of the same dtype.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), tuples of dimensions.
-        precision: a `Precision`, its name, or a pair; None for the setting in force.
+        precision: a `Precision`, its name, or a pair of these for the two operands; or the name of a dot algorithm,
+            such as "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, which is
+            full float32 by default.
         preferred_element_type: the dtype of the result; by default that of the operands.
 
     Returns:
@@ -58,7 +54,7 @@ def dot_general(
     (lc, rc), (lb, rb) = dimension_numbers
     lc, rc, lb, rb = (ints(dims, "dimension_numbers") for dims in (lc, rc, lb, rb))
     return contract.dot_general(
-        value(lhs), value(rhs), dimension_numbers=((lc, rc), (lb, rb)), precision=precision_of(precision),
+        value(lhs), value(rhs), dimension_numbers=((lc, rc), (lb, rb)), precision=canonical(precision),
         preferred_element_type=dtype_of(preferred_element_type),
     )  # fmt: skip
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from functorch_like.backends.forms import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.lax.contract import dtype_of, precision_of
+from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives import convolution
 from functorch_like.primitives.convolution import ConvDimensionNumbers, dilated
@@ -154,7 +155,7 @@ def conv_general_dilated(
     return convolution.conv_general_dilated(
         lhs, rhs, window_strides=strides, padding=pads_of(padding, sizes, windows, strides), lhs_dilation=stretch,
         rhs_dilation=holes, dimension_numbers=tuple(numbers), feature_group_count=feature_group_count,
-        batch_group_count=batch_group_count, precision=precision_of(precision),
+        batch_group_count=batch_group_count, precision=canonical(precision),
         preferred_element_type=dtype_of(preferred_element_type),
     )  # fmt: skip
 

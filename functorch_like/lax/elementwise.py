@@ -203,3 +203,8 @@ lt = _two("lt", E.lt, "x < y.", "(1, 2).item() = True", _BOOL)
 le = _two("le", E.le, "x <= y.", "(1, 2).item() = True", _BOOL)
 gt = _two("gt", E.gt, "x > y.", "(1, 2).item() = False", _BOOL)
 ge = _two("ge", E.ge, "x >= y.", "(1, 2).item() = False", _BOOL)
+_TOTAL = " in the total order of IEEE 754, where -0 is below 0 and NaN above infinity."
+eq_to = _two("eq_to", E.eq_to, "x == y" + _TOTAL, "(0.0, -0.0).item() = False", _BOOL)
+le_to = _two("le_to", E.le_to, "x <= y" + _TOTAL, "(0.0, -0.0).item() = False", _BOOL)
+lt_to = _two("lt_to", E.lt_to, "x < y" + _TOTAL, "(-0.0, 0.0).item() = True", _BOOL)
+mulhi = _two("mulhi", E.mulhi, "The upper half of a product of integers.", "(2**30, 8).item() = 2")

@@ -44,7 +44,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
         operands: array, or pytree of arrays of one shape, which are folded together.
         init_values: scalars, as many and in the same structure; neutral in the computation.
         computation: `(a, b) -> c` of scalars (of pytrees of scalars, where operands are one); associative and
-            commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones have derivatives; others have none.
+            commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones are rows of their own, and faster.
         dimensions: to fold.
 
     Returns:
@@ -58,17 +58,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
     >>> lax.reduce(fnp.asarray([[3, 1], [4, 1]]), 0, lambda a, b: 2 * a * 0 + (a | b), (1,)).tolist()
     [3, 5]
     """
-    leaves, structure = tree.flatten(operands)
-    starts, given = tree.flatten(init_values)
-    if len(leaves) != len(starts) or structure != given or not leaves:
-        raise error(
-            ArgumentError,
-            f"{len(starts)} initial values are no match for {len(leaves)} operands",
-            "give an initial value for each operand, in the same structure",
-        )
-    leaves = [value(x) for x in leaves]
+    leaves, starts, structure = operands_of(operands, init_values)
     avals = [aval_of(x) for x in leaves]
-    starts = [initial(s, a.dtype) for s, a in zip(starts, avals, strict=True)]
     axes = axes_of(dimensions, avals[0].ndim)
     plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
     known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
@@ -78,12 +69,27 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
         if not is_identity(start, identity(avals[0].dtype)):
             out = combine(out, S.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
         return structure.unflatten([out])
-    jaxpr = _body(computation, structure, [ShapedArray((), a.dtype) for a in avals])
+    jaxpr = body_of(computation, structure, avals, "reduce")
     return structure.unflatten(higher.reduce(*leaves, *starts, jaxpr=jaxpr, dimensions=axes))
 
 
-def _body(computation: Callable[..., Any], structure: Any, scalars: Sequence[ShapedArray]) -> Jaxpr:
-    """The computation as a jaxpr, recorded once for each function."""
+def operands_of(operands: Any, init_values: Any) -> tuple[list[Any], list[Any], Any]:
+    """Arrays, an initial value for each in its dtype, and the structure they come in."""
+    leaves, structure = tree.flatten(operands)
+    starts, given = tree.flatten(init_values)
+    if len(leaves) != len(starts) or structure != given or not leaves:
+        raise error(
+            ArgumentError,
+            f"{len(starts)} initial values are no match for {len(leaves)} operands",
+            "give an initial value for each operand, in the same structure",
+        )
+    leaves = [value(x) for x in leaves]
+    return leaves, [initial(s, aval_of(x).dtype) for s, x in zip(starts, leaves, strict=True)], structure
+
+
+def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[ShapedArray], name: str) -> Jaxpr:
+    """The computation on scalars of these operands as a jaxpr, recorded once for each function."""
+    scalars = [ShapedArray((), a.dtype) for a in avals]
     key = (structure, *scalars)
     try:
         kept = _BODIES.setdefault(computation, {})
@@ -102,12 +108,12 @@ def _body(computation: Callable[..., Any], structure: Any, scalars: Sequence[Sha
                 )
             return [value(o) for o in outs]
 
-        name = getattr(computation, "__name__", "body")
-        jaxpr, consts = stage(flat, [*scalars, *scalars], name=name, parent=core.EVALUATE, chain="reduce")
+        title = getattr(computation, "__name__", "body")
+        jaxpr, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
         if consts:
             raise error(
                 UnsupportedError,
-                f"the computation of lax.reduce closes over {aval_of(consts[0])!r}",
+                f"the computation of lax.{name} closes over {aval_of(consts[0])!r}",
                 "pass what it needs as another operand, broadcast to the shape of the first",
             )
         kept[key] = jaxpr

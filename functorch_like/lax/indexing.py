@@ -24,13 +24,15 @@ class GatherScatterMode(enum.StrEnum):
     PROMISE_IN_BOUNDS = "promise_in_bounds"
 
 
-def _mode(mode: Any) -> str:
+def mode_of(mode: Any) -> str:
+    """What to do out of bounds, by the row's name for it."""
     if mode is not None and not isinstance(mode, str):
         raise error(ArgumentError, f"mode={mode!r} is unknown", "use 'clip', 'fill', 'drop' or 'promise_in_bounds'")
     return "fill" if mode in (None, "drop", "fill") else str(mode)
 
 
-def _numbers(dimension_numbers: Any) -> Any:
+def numbers_of(dimension_numbers: Any) -> Any:
+    """Dimension numbers, as tuples of ints."""
     return type(dimension_numbers)(*(ints(part, "dimension_numbers") for part in dimension_numbers))
 
 
@@ -59,8 +61,8 @@ def gather(
     [3, 1]
     """
     return indexing.gather(
-        value(operand), value(start_indices), dimension_numbers=_numbers(dimension_numbers),
-        slice_sizes=ints(slice_sizes, "slice_sizes"), mode=_mode(mode), fill_value=fill_value,
+        value(operand), value(start_indices), dimension_numbers=numbers_of(dimension_numbers),
+        slice_sizes=ints(slice_sizes, "slice_sizes"), mode=mode_of(mode), fill_value=fill_value,
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
     )  # fmt: skip
 
@@ -92,8 +94,8 @@ def _scatter(name: str, row: Any, summary: str, shows: str) -> Any:
         indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
     ) -> Any:  # fmt: skip
         return row(
-            value(operand), value(scatter_indices), value(updates), dimension_numbers=_numbers(dimension_numbers),
-            mode=_mode(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
+            value(operand), value(scatter_indices), value(updates), dimension_numbers=numbers_of(dimension_numbers),
+            mode=mode_of(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
         )  # fmt: skip
 
     function.__name__ = function.__qualname__ = name

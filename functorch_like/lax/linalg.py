@@ -5,12 +5,15 @@ They take float32, float64, complex64 and complex128. Where LAPACK reports a fai
 
 from __future__ import annotations
 
+import enum
 from typing import Any
 
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.kernels import kernel
-from functorch_like.lax.operands import error
+from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
+from functorch_like.lax.matrix_updates import symmetric_product as symmetric_product
+from functorch_like.lax.operands import error, ints
 from functorch_like.primitives import eigen, factorizations, orthogonal, singular, triangular
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import matrix_algebra as M
@@ -86,18 +89,21 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
     return factorizations.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
 
 
-@kernel(static=("full_matrices",))
-def qr(x: Any, *, full_matrices: bool = True) -> Any:
-    """Orthonormal columns Q and an upper triangle R with x = Q R.
+@kernel(static=("pivoting", "full_matrices"))
+def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
+    """Orthonormal columns Q and an upper triangle R with x = Q R; and, if pivoting, x[..., P] = Q R and P too.
 
     Args:
         x: (..., m, n).
+        pivoting: take columns in an order in which the diagonal of R falls, which tells the rank.
         full_matrices: m columns, else min(m, n).
 
     >>> [f.shape for f in lax.linalg.qr(fnp.ones((3, 2)), full_matrices=False)]
     [(3, 2), (2, 2)]
+    >>> lax.linalg.qr(fnp.asarray([[1.0, 3.0], [0.0, 4.0]]), pivoting=True)[2].tolist()
+    [1, 0]
     """
-    return tuple(orthogonal.qr(x, full_matrices=full_matrices))
+    return tuple(orthogonal.qr(x, full_matrices=full_matrices, pivoting=pivoting))
 
 
 @kernel
@@ -111,6 +117,16 @@ def geqrf(a: Any) -> Any:
 
 
 @kernel
+def geqp3(a: Any) -> Any:
+    """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
+
+    >>> [f.shape for f in lax.linalg.geqp3(fnp.ones((3, 2)))]
+    [(3, 2), (2,), (2,)]
+    """
+    return tuple(orthogonal.geqp3(a))
+
+
+@kernel
 def householder_product(a: Any, taus: Any) -> Any:
     """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
 
@@ -121,36 +137,103 @@ def householder_product(a: Any, taus: Any) -> Any:
     return orthogonal.householder_product(a, taus)
 
 
-@kernel(static=("full_matrices", "compute_uv"))
-def svd(x: Any, *, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+class SvdAlgorithm(enum.StrEnum):
+    """How `svd` goes about it: as the platform does best, by QR iterations, by Jacobi rotations, by polar factors."""
+
+    DEFAULT = "default"
+    QR = "qr"
+    JACOBI = "jacobi"
+    POLAR = "polar"
+
+
+def svd(
+    x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | str | None = None,
+) -> Any:  # fmt: skip
     """Singular value decomposition: (U, S, Vh), or S alone.
 
     Args:
         x: (..., m, n).
         full_matrices: U and Vh square.
         compute_uv: False for the values alone.
+        subset_by_index: `(start, end)`: only the values from one to before the other, the largest being 0, and their
+            vectors. All are computed.
+        algorithm: a `SvdAlgorithm` or its name. CPUs have the default and "qr", GPUs "jacobi" too.
+
+    Raises:
+        ArgumentError: for an unknown algorithm, or a subset that is not there.
+        UnsupportedError: for an algorithm that the platform does not have.
 
     >>> lax.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
     [3.0, 2.0]
     """
-    found = singular.svd(x, full_matrices=full_matrices, compute_uv=compute_uv)
-    return (found[1], found[0], found[2]) if compute_uv else found[0]
+    how = str(algorithm or "default").lower()
+    if how == "polar":
+        raise error(
+            UnsupportedError, "lax.linalg.svd has no polar decomposition", "leave the algorithm to the platform"
+        )
+    subset = _subset(subset_by_index, min(aval_of(x).shape[-2:], default=0))
+    if subset is not None and full_matrices and compute_uv:
+        raise error(ArgumentError, "a subset of singular values has no complete U and Vh", "pass full_matrices=False")
+    return _svd(x, bool(full_matrices), bool(compute_uv), subset, how)
 
 
-@kernel(static=("lower", "symmetrize_input"))
-def eigh(x: Any, *, lower: bool = True, symmetrize_input: bool = True) -> Any:
+@kernel(static=("full", "vectors", "subset", "how"))
+def _svd(x: Any, full: bool, vectors: bool, subset: tuple[int, int] | None, how: str) -> Any:
+    s, *uv = singular.svd(x, full_matrices=full, compute_uv=vectors, algorithm=how)
+    if subset is not None:
+        s = _part(s, subset, -1)
+        uv = [_part(v, subset, dim) for v, dim in zip(uv, (-1, -2), strict=False)]
+    return (uv[0], s, uv[1]) if vectors else s
+
+
+def _subset(given: Any, size: int) -> tuple[int, int] | None:
+    """A pair of positions; None for all."""
+    if given is None:
+        return None
+    start, end = ints(given, "subset_by_index")
+    if not 0 <= start <= end <= size:
+        raise error(
+            ArgumentError, f"subset_by_index={(start, end)} of {size} values", f"use 0 <= start <= end <= {size}"
+        )
+    return None if (start, end) == (0, size) else (start, end)
+
+
+def _part(x: Any, subset: tuple[int, int], dim: int) -> Any:
+    shape = aval_of(x).shape
+    start, end = [0] * len(shape), list(shape)
+    start[dim], end[dim] = subset
+    return S.slice(x, start_indices=tuple(start), limit_indices=tuple(end), strides=None)
+
+
+def eigh(
+    x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:  # fmt: skip
     """Eigenvectors, in columns, and eigenvalues, ascending, of Hermitian matrices: vectors first, as in JAX.
 
     Args:
         x: (..., n, n).
         lower: which triangle is read.
         symmetrize_input: take the Hermitian part of `x` before that.
+        sort_eigenvalues: False allows any order; it is ascending all the same.
+        subset_by_index: `(start, end)`: only the values from one to before the other, the least being 0, and their
+            vectors. All are computed.
+
+    Raises:
+        ArgumentError: for a subset that is not there.
 
     >>> lax.linalg.eigh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]]))[1].tolist()
     [1.0, 2.0]
     """
-    x = _hermitian(x) if symmetrize_input and aval_of(x).ndim > 1 else x
-    return tuple(eigen.eigh(x, lower=lower, compute_v=True))
+    return _eigh(x, bool(lower), bool(symmetrize_input), _subset(subset_by_index, (0, *aval_of(x).shape)[-1]))
+
+
+@kernel(static=("lower", "symmetrize", "subset"))
+def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None) -> Any:
+    x = _hermitian(x) if symmetrize and aval_of(x).ndim > 1 else x
+    v, w = eigen.eigh(x, lower=lower, compute_v=True)
+    return (v, w) if subset is None else (_part(v, subset, -1), _part(w, subset, -1))
 
 
 @kernel(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))

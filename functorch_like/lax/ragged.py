@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from functorch_like.backends.forms import canonical
 from functorch_like.core import aval_of
 from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ShapeError, UnsupportedError
-from functorch_like.lax.contract import precision_of
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives import ragged
 
@@ -47,4 +47,4 @@ def ragged_dot(
     if aval_of(lhs).ndim != 2:
         raise error(ShapeError, f"lhs {aval_of(lhs)!r} of lax.ragged_dot is no matrix", "use vmap for batches of them")
     preferred = None if preferred_element_type is None else as_dtype(preferred_element_type)
-    return ragged.ragged_dot(lhs, rhs, group_sizes, precision=precision_of(precision), preferred_element_type=preferred)
+    return ragged.ragged_dot(lhs, rhs, group_sizes, precision=canonical(precision), preferred_element_type=preferred)

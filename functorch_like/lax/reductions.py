@@ -1,9 +1,8 @@
-"""Reductions, windows and sorting."""
+"""Reductions, running folds and sorting."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,10 @@ import numpy as np
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.lax import elementwise as L
-from functorch_like.lax.convolution import pads_of
-from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
-from functorch_like.primitives import cumulative, log_cumulative, sorting, windows
-from functorch_like.primitives import elementwise as E
+from functorch_like.lax.operands import axes_of, axis_of, error, host, match, value
+from functorch_like.primitives import cumulative, log_cumulative, sorting
 from functorch_like.primitives import reductions as R
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.convolution import dilated
 
 _DOC = """{summary}
 
@@ -128,72 +123,7 @@ cumlogsumexp = _running(
 )
 
 
-# -------------------------------------------------------------------------------------------------------------- windows
-_FOLDS: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
-    ((L.add, E.add, operator.add, np.add), windows.reduce_window_sum, E.add, lambda dtype: np.zeros((), dtype)),
-    ((L.max, E.max, max, np.maximum), windows.reduce_window_max, E.max, R.lowest),
-    ((L.min, E.min, min, np.minimum), windows.reduce_window_min, E.min, R.highest),
-]
-
-
-def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Any, window_strides: Any,
-    padding: Any, base_dilation: Any = None, window_dilation: Any = None,
-) -> Any:  # fmt: skip
-    """Reductions of all windows of an array.
-
-    Args:
-        operand: array.
-        init_value: scalar that each reduction starts from, and that padding and holes hold.
-        computation: lax.add, lax.max or lax.min.
-        window_dimensions: sizes of the window, one for each dimension.
-        window_strides: steps from one window to the next.
-        padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
-        base_dilation: distances between neighbouring elements of the operand; 1 by default.
-        window_dilation: likewise of the window.
-
-    Returns:
-        An array of the operand's dtype, with one element for each window.
-
-    Raises:
-        ArgumentError: for another computation, or parameters that do not fit the rank.
-
-    >>> lax.reduce_window(fnp.arange(6.0), -fnp.inf, lax.max, (2,), (2,), "VALID").tolist()
-    [1.0, 3.0, 5.0]
-    """
-    operand = value(operand)
-    aval = aval_of(operand)
-    plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
-    fold = next((f for f in _FOLDS if any(plain is c for c in f[0])), None)
-    if fold is None:
-        why = f"lax.reduce_window cannot fold by {computation!r}"
-        raise error(ArgumentError, why, "use lax.add, lax.max or lax.min")
-    _, row, combine, identity = fold
-    named = lambda v, name: (1,) * aval.ndim if v is None else same_rank(ints(v, name), aval.ndim, name)
-    window, strides = named(window_dimensions, "window_dimensions"), named(window_strides, "window_strides")
-    base, holes = named(base_dilation, "base_dilation"), named(window_dilation, "window_dilation")
-    sizes = [dilated(n, b) for n, b in zip(aval.shape, base, strict=True)]
-    pads = pads_of(padding, sizes, [dilated(w, h) for w, h in zip(window, holes, strict=True)], strides)
-    same_rank(pads, aval.ndim, "padding")
-    init = initial(init_value, aval.dtype)
-    if is_identity(init, identity(aval.dtype)):
-        return row(
-            operand,
-            window_dimensions=window,
-            window_strides=strides,
-            padding=pads,
-            base_dilation=base,
-            window_dilation=holes,
-        )
-    config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(pads, base, strict=True))
-    ones = (1,) * aval.ndim
-    out = row(
-        S.pad(operand, init, padding_config=config), window_dimensions=window, window_strides=strides,
-        padding=((0, 0),) * aval.ndim, base_dilation=ones, window_dilation=holes,
-    )  # fmt: skip
-    return combine(out, S.broadcast_in_dim(init, shape=aval_of(out).shape, broadcast_dimensions=()))
-
-
+# ------------------------------------------------------------------------------------------------------ initial values
 def initial(init_value: Any, dtype: Any) -> Any:
     """What a reduction starts from, in the operand's dtype."""
     if aval_of(init_value).shape:

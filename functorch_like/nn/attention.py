@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from functorch_like import dtypes
+import numpy as np
+
+from functorch_like import dtypes, lax
+from functorch_like.backends import mha
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.kernels import kernel
+from functorch_like.nn.blockwise import Parts, by_keys, by_queries
 from functorch_like.nn.softmax import masked_softmax, over, shift_of
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
@@ -25,6 +29,7 @@ def dot_product_attention(
     *,
     scale: float | None = None,
     is_causal: bool = False,
+    implementation: str | None = None,
 ) -> Any:
     """softmax(scale query keyT + bias) value, for each head.
 
@@ -38,6 +43,9 @@ def dot_product_attention(
         mask: booleans that broadcast to [B, N, T, S]: True takes part. Where nothing does the result is 0.
         scale: of the logits; 1/sqrt(H) by default.
         is_causal: position t takes part in sources 0 ... t only.
+        implementation: "math" (or "xla") computes all logits at once. "flash" goes by blocks of keys, "mem_efficient"
+            by blocks of queries: both need little memory, also for derivatives, for which they compute blocks again.
+            None: as `backends.mha` says, "math" unless the logits are large.
 
     Returns:
         An array [B, T, N, H], or [T, N, H], in the dtype of query. Logits of 16-bit floats are kept in float32.
@@ -45,17 +53,41 @@ def dot_product_attention(
     Raises:
         ShapeError: where the shapes do not fit together.
         DtypeError: where the three dtypes differ or are not of floats.
-        ArgumentError: for a bias or mask that does not broadcast.
+        ArgumentError: for a bias or mask that does not broadcast; for an implementation that cannot be used.
 
     >>> q = np.ones((1, 4, 2, 8), np.float32)
     >>> nn.dot_product_attention(q, q, q, is_causal=True).shape
     (1, 4, 2, 8)
     """
-    avals = [aval_of(x) for x in (query, key, value)]
-    _check(*avals)
-    length = avals[0].shape[-1]
+    q, k, v = (aval_of(x) for x in (query, key, value))
+    _check(q, k, v)
+    length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
-    return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal))
+    form = _form(mha.SDPAParams(q, k, v, mask, is_causal), implementation)
+    return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
+
+
+def _form(params: mha.SDPAParams, wanted: str | None) -> str:
+    if wanted is None:
+        *batch, t, n, _ = params.query.shape
+        form = mha.choose(params, math.prod(batch) * n * t * params.key.shape[-3] * max(4, params.query.dtype.itemsize))
+        if not form:
+            raise P.error(ArgumentError, "backends.mha allows no form of attention here", "turn backends.mha.math on")
+        return form
+    if wanted in ("math", "xla"):
+        return "math"
+    if wanted not in ("flash", "mem_efficient"):
+        raise P.error(
+            ArgumentError, f"there is no implementation {wanted!r}", "use 'math', 'flash', 'mem_efficient' or None"
+        )
+    size, what = (params.key.shape[-3], "keys") if wanted == "flash" else (params.query.shape[-3], "queries")
+    if mha.block_of(size) is None:
+        raise P.error(
+            ArgumentError,
+            f"{size} {what} cannot be cut into equal blocks of {mha.LEAST} to {mha.MOST}, as {wanted!r} wants",
+            "pad them and mask the padding, or use implementation='math'",
+        )
+    return wanted
 
 
 def _check(q: Any, k: Any, v: Any) -> None:
@@ -76,56 +108,83 @@ def _check(q: Any, k: Any, v: Any) -> None:
         )  # fmt: skip
 
 
-@kernel(static=("scale", "is_causal"))
-def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Any:
+@kernel(static=("scale", "is_causal", "form"))
+def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool, form: str) -> Any:
     single = aval_of(query).ndim == 3
     if single:
         query, key, value = (S.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
+    parts = _parts(query, key, value, bias, mask, scale, is_causal)
+    if form == "math":
+        out = parts.combine(parts.softmax(parts.logits(parts.query, key, np.int32(0), np.int32(0))), value)
+    else:
+        out = (by_keys if form == "flash" else by_queries)(parts)
+    out = P.convert(S.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
+    return S.reshape(out, shape=aval_of(out).shape[1:]) if single else out
+
+
+def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Parts:
     dtype = aval_of(query).dtype
     wide = dtype if dtype == dtypes.float64 else dtypes.float32
     b, t, n, h = aval_of(query).shape
     s, kv = aval_of(key).shape[1:3]
-    # [B, T, N, H] -> [B, K, G, T, H]: G heads of the query for each of the key.
-    q = S.transpose(S.reshape(query, shape=(b, t, kv, n // kv, h)), permutation=(0, 2, 3, 1, 4))
-    logits = dot_general(
-        q, key, dimension_numbers=(((4,), (3,)), ((0, 1), (0, 2))), precision=None,
-        preferred_element_type=None if wide == dtype else wide,
-    )  # fmt: skip
-    logits = S.reshape(E.mul(logits, S.full_like(logits, scale)), shape=(b, n, t, s))
+    whole = (b, n, t, s)
     if bias is not None:
-        logits = E.add(logits, _fit(P.convert(bias, wide), logits, "bias"))
-    weights = _weights(logits, mask, is_causal)
-    grouped = S.reshape(P.convert(weights, dtype), shape=(b, kv, n // kv, t, s))
-    numbers = (((4,), (1,)), ((0, 1), (0, 2)))
-    out = dot_general(grouped, value, dimension_numbers=numbers, precision=None, preferred_element_type=None)
-    out = S.transpose(out, permutation=(0, 3, 1, 2, 4))
-    shape = (t, n, aval_of(value).shape[3])
-    return S.reshape(out, shape=shape if single else (b, *shape))
-
-
-def _weights(logits: Any, mask: Any, is_causal: bool) -> Any:
-    aval = aval_of(logits)
-    allowed = None
+        bias = _fit(P.convert(bias, wide), whole, "bias")
     if mask is not None:
         if aval_of(mask).dtype != dtypes.bool_:
             raise P.error(DtypeError, f"the mask {aval_of(mask)!r} is not of booleans", "add numbers as bias")
-        allowed = _fit(mask, logits, "mask")
-    if is_causal:
-        rows, columns = (S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=d) for d in (2, 3))
-        past = E.ge(rows, columns)
-        allowed = past if allowed is None else E.and_(allowed, past)
-    if allowed is not None:
-        return masked_softmax(logits, allowed, (3,))
-    e = E.exp(E.sub(logits, shift_of(logits, (3,))))
-    return E.div(e, over(S.reduce_sum, e, (3,)))
+        mask = _fit(mask, whole, "mask")
+
+    def logits(query: Any, key: Any, row: Any, column: Any) -> Any:
+        found = dot_general(
+            query, key, dimension_numbers=(((4,), (3,)), ((0, 1), (0, 2))), precision=None,
+            preferred_element_type=None if wide == dtype else wide,
+        )  # fmt: skip
+        shape = (b, n, aval_of(query).shape[3], aval_of(key).shape[1])
+        found = S.reshape(E.mul(found, S.full_like(found, scale)), shape=shape)
+        if bias is not None:
+            found = E.add(found, _block(bias, shape, row, column))
+        allowed = None if mask is None else _block(mask, shape, row, column)
+        if is_causal:
+            rows, columns = (
+                E.add(S.iota(dtype=dtypes.int32, shape=shape, dimension=d), P.broadcast(start, shape))
+                for d, start in ((2, row), (3, column))
+            )
+            past = E.ge(rows, columns)
+            allowed = past if allowed is None else E.and_(allowed, past)
+        return found if allowed is None else E.select_n(allowed, S.full_like(found, -math.inf), found)
+
+    def combine(weights: Any, value: Any) -> Any:
+        grouped = S.reshape(P.convert(weights, dtype), shape=(b, kv, n // kv, *aval_of(weights).shape[2:]))
+        numbers = (((4,), (1,)), ((0, 1), (0, 2)))
+        out = dot_general(grouped, value, dimension_numbers=numbers, precision=None, preferred_element_type=None)
+        return S.reshape(out, shape=(b, n, *aval_of(out).shape[3:]))
+
+    def softmax(logits: Any) -> Any:
+        if mask is None and not is_causal:
+            e = E.exp(E.sub(logits, shift_of(logits, (3,))))
+            return E.div(e, over(S.reduce_sum, e, (3,)))
+        return masked_softmax(logits, E.gt(logits, S.full_like(logits, -math.inf)), (3,))
+
+    # [B, T, N, H] -> [B, K, G, T, H]: G heads of the query for each of the key.
+    grouped = S.transpose(S.reshape(query, shape=(b, t, kv, n // kv, h)), permutation=(0, 2, 3, 1, 4))
+    return Parts(grouped, key, value, logits, combine, softmax)
 
 
-def _fit(x: Any, logits: Any, name: str) -> Any:
-    shape = aval_of(logits).shape
-    if aval_of(x).ndim > 4 or P.broadcast_shapes(aval_of(x).shape, shape) != shape:
+def _fit(x: Any, whole: tuple[int, ...], name: str) -> Any:
+    """A bias or mask with as many dimensions as the logits, each whole or 1."""
+    aval = aval_of(x)
+    if aval.ndim > 4 or P.broadcast_shapes(aval.shape, whole) != whole:
         raise P.error(
-            ArgumentError,
-            f"the {name} {aval_of(x)!r} does not broadcast to {shape}",
-            "give [B, N, T, S], or 1 in places",
+            ArgumentError, f"the {name} {aval!r} does not broadcast to {whole}", "give [B, N, T, S], or 1 in places"
         )
+    return S.reshape(x, shape=(1,) * (4 - aval.ndim) + aval.shape)
+
+
+def _block(x: Any, shape: tuple[int, ...], row: Any, column: Any) -> Any:
+    """The part of a bias or mask that belongs to a block of the logits of this shape."""
+    sizes = [size if full > 1 else 1 for size, full in zip(shape, aval_of(x).shape, strict=True)]
+    if tuple(sizes) != aval_of(x).shape:
+        starts = [start if full > 1 else 0 for start, full in zip((0, 0, row, column), aval_of(x).shape, strict=True)]
+        x = lax.dynamic_slice(x, starts, sizes)
     return P.broadcast(x, shape)

@@ -255,6 +255,7 @@ from functorch_like.numpy.shapes import (
 )  # fmt: skip
 from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
 from functorch_like.numpy.statistics import average, mean, median, percentile, quantile, std, var
+from functorch_like.numpy.vectorizing import vectorize
 
 bool = bool_
 concat = concatenate

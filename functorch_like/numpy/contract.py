@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like import dtypes
+from functorch_like.backends.forms import canonical
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.kernels import kernel
@@ -19,24 +20,6 @@ from functorch_like.primitives import contract as C
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 
-_PRECISIONS = {
-    None: None,
-    "default": "default",
-    "high": "high",
-    "highest": "highest",
-    "fastest": "default",
-    "float32": "highest",
-}
-_PRECISIONS |= {"bfloat16": "default", "tensorfloat32": "high"}
-
-
-def precision_of(precision: Any) -> Any:
-    """A precision argument as rows take it."""
-    if isinstance(precision, (list, tuple)):
-        return tuple(precision_of(p) for p in precision)
-    name = getattr(precision, "name", precision)
-    return _PRECISIONS.get(name.lower() if isinstance(name, str) else name, precision)
-
 
 def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
     """The row, with promotion."""
@@ -46,7 +29,7 @@ def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, p
 
 
 def _static(precision: Any, preferred: Any) -> tuple[Any, Any]:
-    return precision_of(precision), None if preferred is None else dtypes.as_dtype(preferred)
+    return canonical(precision), None if preferred is None else dtypes.as_dtype(preferred)
 
 
 def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
@@ -55,7 +38,9 @@ def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any
     Args:
         a: array of at least one dimension; a vector counts as a row.
         b: array of at least one dimension; a vector counts as a column.
-        precision: of the products: "default", "high", "highest" or None for the setting in force.
+        precision: of the products: "default", "high", "highest", or the name of a dot algorithm, such as
+            "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, which is full
+            float32 by default.
         preferred_element_type: dtype to accumulate and return.
 
     Returns:

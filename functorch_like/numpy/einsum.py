@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like import dtypes
+from functorch_like.backends.forms import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.numpy.contract import dot_general, precision_of
+from functorch_like.numpy.contract import dot_general
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.einsum_paths import Path, PathInfo, find_path
 from functorch_like.numpy.sequences import diagonal_band
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.reductions import reduce_or
 
-Path = tuple[tuple[int, ...], ...]
-
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = "auto", precision: Any = None,
+    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = None, precision: Any = None,
     preferred_element_type: Any = None,
 ) -> Any:  # fmt: skip
     """Sums of products, told by naming dimensions with letters.
@@ -33,8 +33,9 @@ def einsum(
             dimensions that broadcast. Or operands and lists of ints alternating, as in NumPy.
         operands: arrays; sizes of 1 broadcast.
         out: not supported, arrays are immutable.
-        optimize: how the order of contractions is found: "auto", "optimal", "greedy" and others of opt_einsum; True;
-            False for left to right; or an explicit path, as `einsum_path` gives it.
+        optimize: how the order of contractions is found: a strategy of `backends.opt_einsum`; a pair of one and of a
+            limit of elements of intermediates; True for the strategy set there; False for left to right; an explicit
+            path, as `einsum_path` gives it. None is True or False, as `backends.opt_einsum.enabled` says.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
@@ -48,28 +49,34 @@ def einsum(
     text, arrays = _arguments(subscripts, operands)
     shapes = tuple(aval_of(a).shape for a in arrays)
     inputs, result = _parse(text, shapes)
-    how = tuple(map(tuple, optimize)) if isinstance(optimize, (list, tuple)) else optimize
-    path = _path(inputs, result, shapes, how)
+    path = find_path(inputs, result, shapes, optimize).path
     preferred = None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type)
-    return _einsum(arrays, inputs, result, path, precision_of(precision), preferred)
+    return _einsum(arrays, inputs, result, path, canonical(precision), preferred)
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> tuple[list[Any], Any]:
-    """The order of contractions `einsum` would take, and opt_einsum's account of its cost.
+def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = None) -> tuple[list[Any], PathInfo]:
+    """The order of contractions `einsum` would take, and what it costs.
 
-    >>> path, _ = fnp.einsum_path("ij,jk,kl->il", fnp.ones((2, 2)), fnp.ones((2, 5)), fnp.ones((5, 2)))
+    Args:
+        subscripts: as for `einsum`.
+        operands: as for `einsum`.
+        optimize: as for `einsum`.
+
+    Returns:
+        The path: for each step positions in the list of operands, to whose end products go. And a `PathInfo`: the
+        steps, their operations, the largest intermediate.
+
+    >>> path, info = fnp.einsum_path("ij,jk,kl->il", fnp.ones((2, 2)), fnp.ones((2, 5)), fnp.ones((5, 2)))
     >>> path
     [(1, 2), (0, 1)]
+    >>> info.flops, info.largest_intermediate, info.steps[0].subscripts
+    (56, 4, 'jk,kl->jl')
     """
-    import opt_einsum
-
     text, arrays = _arguments(subscripts, operands)
     shapes = tuple(aval_of(a).shape for a in arrays)
     inputs, result = _parse(text, shapes)
-    path, info = opt_einsum.contract_path(
-        f"{','.join(inputs)}->{result}", *shapes, shapes=True, optimize="auto" if optimize is True else optimize
-    )
-    return [*path], info
+    info = find_path(inputs, result, shapes, optimize)
+    return [*info.path], info
 
 
 def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
@@ -140,20 +147,6 @@ def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: s
                 )
             sizes[c] = n if sizes[c] == 1 else sizes[c]
     return sizes
-
-
-@functools.lru_cache(maxsize=2048)
-def _path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> Path:
-    if isinstance(optimize, tuple):
-        return tuple(p for p in optimize if not isinstance(p, str))
-    n = len(inputs)
-    if n <= 2 or optimize is False:  # left to right; each result goes to the end of the list
-        return tuple((0, 1) if k == 0 else (0, n - 1 - k) for k in range(n - 1))
-    import opt_einsum
-
-    how = "auto" if optimize is True else optimize
-    path, _ = opt_einsum.contract_path(f"{','.join(inputs)}->{result}", *shapes, shapes=True, optimize=how)
-    return tuple(tuple(p) for p in path)
 
 
 @kernel(static=("inputs", "result", "path", "precision", "preferred"))

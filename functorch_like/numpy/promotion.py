@@ -164,7 +164,8 @@ def _plan(a: ShapedArray, b: ShapedArray, default: str) -> tuple[np.dtype[Any], 
 
 
 @functools.lru_cache(maxsize=4096)
-def _number_in(x: Any, dtype: np.dtype[Any], kind: type, sign: float) -> np.ndarray[Any, Any]:
+def _number_in(x: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray[Any, Any]:
+    # `signs` tells 0.0 from -0.0, which are equal.
     made = host(x, dtype)
     made.flags.writeable = False
     return made
@@ -173,7 +174,7 @@ def _number_in(x: Any, dtype: np.dtype[Any], kind: type, sign: float) -> np.ndar
 def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tuple[int, ...]) -> Any:
     kind = type(x)
     if kind in NUMBERS:
-        x = _number_in(x, dtype, kind, 0.0 if kind is complex else math.copysign(1.0, x))
+        x = _number_in(x, dtype, kind, repr(x) if kind is complex else math.copysign(1.0, x))
         x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
     elif aval.dtype != dtype:
         x = convert(x, dtype, weak)

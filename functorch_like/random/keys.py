@@ -21,14 +21,14 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.random_bits import threefry2x32
+from functorch_like.primitives.random_bits import draw, fold, threefry2x32
 from functorch_like.random.arguments import check_key, shape_of
 
 U32, U64 = dtypes.uint32, dtypes.uint64
 
 
-#: The first counter word of each domain: bits count from 0 up.
-_SPLIT, _FOLD = 0x80000000, 0xC0000000
+#: The first counter word of the domain that splitting counts in: bits count from 0 up.
+_SPLIT = 0x80000000
 
 
 # --------------------------------------------------------------------------------------------------------------- seeds
@@ -169,9 +169,7 @@ def fold_in(key: Any, data: Any) -> Any:
 
 @kernel
 def _fold(key: Any, data: Any) -> Any:
-    # First into a key of the domain, then by the data's own 64 bits: so no two of them can meet.
-    inner = _pairs(hash_words(key, S.full((), _FOLD, U32), S.full((), 0, U32)), ())
-    return _pairs(hash_words(inner, *_words(data)), ())
+    return fold(key, *_words(data))
 
 
 # ---------------------------------------------------------------------------------------------------------------- bits
@@ -207,7 +205,7 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
     half = -(-words // 2)
     if half >= 2**32:
         raise P.error(ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key")
-    first, second = hash_words(key, S.full((half,), 0, U32), count(half))
+    first, second = hash_words(draw(key), S.full((half,), 0, U32), count(half))
     if width == 64:
         wide = [S.convert_element_type(w, new_dtype=U64) for w in (first, second)]
         flat = E.or_(E.shift_left(wide[0], S.full((n,), 32, U64)), wide[1])

@@ -2,6 +2,7 @@
 
 - `check_grads`, `check_vmap`, `check_jit`, `check_dtypes`: a function keeps the laws of transformations.
 - `assert_allclose`, `assert_trees_equal`: pytrees hold the same values; the message tells where they part.
+- `assert_deterministic`: a function gives the same bits in each process.
 - `count_compiles`, `count_traces`, `count_transfers`: guards of speed without a clock. `check_leaks`: of lifetimes.
 - `strategies`: what to draw with Hypothesis (`pip install hypothesis`).
 - `python -m functorch_like.testing.accuracy`: the errors of elementwise rows in ulp.
@@ -26,6 +27,7 @@ from functorch_like.testing.counters import Counted as Counted
 from functorch_like.testing.counters import count_compiles as count_compiles
 from functorch_like.testing.counters import count_traces as count_traces
 from functorch_like.testing.counters import count_transfers as count_transfers
+from functorch_like.testing.determinism import assert_deterministic as assert_deterministic
 from functorch_like.testing.gradients import check_grads as check_grads
 from functorch_like.testing.leaks import check_leaks as check_leaks
 from functorch_like.testing.transforms import check_dtypes as check_dtypes

@@ -1,28 +1,56 @@
 """How exact the compiled elementwise rows are: `python -m functorch_like.testing.accuracy`.
 
-Each row is run over dense and special inputs of each floating dtype and held against mpmath, or where mpmath has no
-such function against NumPy in float64 (told by the column "oracle"; then a float64 row is held against itself up to
-NumPy's own rounding). Errors are in ulp: units in the last place of the exact result, in the row's dtype. Values that
-are NaN or infinite where the exact ones are not, or the other way round, are counted apart, with the first of them.
+Each row is run over dense and special inputs of each floating and complex dtype and held against mpmath, or where
+mpmath has no such function against the row's meaning in double precision (told by the column "oracle"). Errors are in
+ulp: units in the last place of the exact result, in the row's dtype; those of complex results are distances, in ulp
+of the exact result's absolute value. Values that are NaN or infinite where the exact ones are not, or the other way
+round, are counted apart, with the first of them.
 
-Inputs that are subnormal are left out, and so are results: XLA takes them for zero.
+Inputs that are subnormal are left out, and so are results: XLA:CPU takes them for zero.
+
+`--markdown FILE` writes the largest errors as a page, a line for each row and a column for each dtype.
+
+With `--jax PYTHON` the same inputs are given to jax.lax in that Python, its errors stand beside ours, and the last
+lines name the rows that are less exact than JAX's; the exit status is then 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import TABLE, Primitive
-from functorch_like.testing import oracles
+from functorch_like.core import TABLE
+from functorch_like.errors import FtError
+from functorch_like.testing import oracles, peer
+from functorch_like.testing.accuracy_cases import CASES, Array, Case, inputs, label
 
-DTYPES = ("float64", "float32", "float16", "bfloat16")
-#: Rows of one or two floating operands whose results are floating too; the others are exact by nature.
-ROWS = tuple(oracles.DOMAINS)
+DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
+#: What jax.lax calls a row, where it has another name.
+_JAX = {"regularized_incomplete_beta": "betainc"}
+#: Errors that count as equal: the dense inputs are few, so the largest of them is known to about that.
+_SLACK = 1.25
+
+
+class Errors(NamedTuple):
+    """How far results are from the exact ones.
+
+    Args:
+        ulp: the largest error.
+        at: the operands there.
+        wrong: how many are NaN or infinite and should not be, or should be and are not.
+        first: the first of those, in words.
+    """
+
+    ulp: float
+    at: tuple[Any, ...]
+    wrong: int
+    first: str
 
 
 class Row(NamedTuple):
@@ -32,53 +60,109 @@ class Row(NamedTuple):
     dtype: str
     oracle: str
     points: int
-    ulp: float
-    at: tuple[float, ...]
-    wrong: int
-    first: str
+    ours: Errors
+    theirs: Errors | str | None = None
 
 
-def ulps(got: np.ndarray[Any, Any], want: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:
-    """Distances in units of the last place of `want`, which is exact (float64 or longdouble)."""
+def ulps(got: Array, want: Array, dtype: Any) -> Array:
+    """Distances in units of the last place of `want`, which is exact (longdouble, real or complex).
+
+    >>> from functorch_like.testing.accuracy import ulps
+    >>> ulps(np.array([1.5, 4.5]), np.array([1.0, 4.0]), np.dtype(np.float16)).tolist()
+    [512.0, 128.0]
+    """
     info = dtypes.finfo(dtype)
-    size = np.maximum(np.abs(want), float(info.tiny))
     with np.errstate(all="ignore"):
+        size = np.maximum(np.abs(want), float(info.tiny))
         unit = np.exp2(np.floor(np.log2(size))) * float(info.eps)
         return np.asarray(np.abs(got.astype(want.dtype) - want) / unit, np.float64)
 
 
-def measure(prim: Primitive, dtype: str, count: int = 2000) -> Row:
-    """The largest error of a row in a dtype.
-
-    >>> from functorch_like.testing.accuracy import measure
-    >>> measure(ft.primitives.sqrt, "float32", 100).ulp <= 0.51
-    True
-    """
-    kind = np.dtype(getattr(dtypes, dtype))
-    operands = oracles.inputs(prim.name, kind, count)
-    got = np.asarray(prim(*operands))
-    want, oracle = oracles.exact(prim, operands)
-    info = dtypes.finfo(kind)
+def errors(operands: Sequence[Array], got: Array, want: Array) -> Errors:
+    """The largest error of `got`, and what is wrong altogether."""
+    dtype = got.dtype
+    info = dtypes.finfo(dtype)
+    wide = np.complex128 if dtype.kind == "c" else np.float64
     with np.errstate(all="ignore"):
-        rounded = want.astype(np.float64).astype(kind).astype(np.float64)
-    result = got.astype(np.float64)
-    finite = np.isfinite(result) & np.isfinite(rounded)
-    near_end = np.abs(want) > 0.99 * float(info.max)  # one rounding away from infinity
-    wrong = ~near_end & ((np.isnan(result) != np.isnan(rounded)) | (np.isinf(result) != np.isinf(rounded)))
-    wrong |= np.isinf(result) & np.isinf(rounded) & (result != rounded)
-    normal = finite & ((np.abs(want) >= float(info.tiny)) | (rounded == 0))
-    error = np.where(normal, ulps(got, want, kind), 0.0)
+        rounded, result = want.astype(dtype).astype(wide), got.astype(wide)
+        near_end = np.abs(want) > 0.99 * float(info.max)  # one rounding away from infinity
+        finite = np.isfinite(result) & np.isfinite(rounded)
+        wrong = ~near_end & ((np.isinf(result) != np.isinf(rounded)) | (np.isfinite(result) != np.isfinite(rounded)))
+        if dtype.kind != "c":
+            wrong |= np.isinf(result) & np.isinf(rounded) & (result != rounded)
+        # A complex result has parts that are sums; one whose summands are subnormal is good to a subnormal number.
+        least = float(info.tiny) / (float(info.eps) if dtype.kind == "c" else 1.0)
+        normal = finite & ((np.abs(want) >= least) | (rounded == 0))
+        error = np.where(normal & ~near_end, ulps(got, want, dtype), 0.0)
     worst = int(np.argmax(error)) if error.size else 0
     first = ""
     if wrong.any():
         k = int(np.argmax(wrong))
-        first = f"({', '.join(f'{float(x[k]):g}' for x in operands)}): {result[k]:g}, not {rounded[k]:g}"
-    at = tuple(float(x[worst]) for x in operands)
-    return Row(prim.name, dtype, oracle, got.size, float(error[worst]), at, int(wrong.sum()), first)
+        first = f"({', '.join(f'{x[k]:g}' for x in _wide(operands))}): {result[k]:g}, not {rounded[k]:g}"
+    return Errors(float(error[worst]), tuple(x[worst].item() for x in _wide(operands)), int(wrong.sum()), first)
 
 
-def table(names: list[str], kinds: list[str], count: int) -> list[Row]:
-    """All lines for these rows and dtypes, printed as they come.
+def _wide(operands: Sequence[Array]) -> list[Array]:
+    return [x if x.dtype.kind == "c" else x.astype(np.float64) for x in operands]
+
+
+def dtypes_of(case: Case) -> tuple[str, ...]:
+    """Names of the dtypes a case is measured in.
+
+    >>> from functorch_like.testing.accuracy import CASES, dtypes_of
+    >>> dtypes_of(CASES["erf"])
+    ('float64', 'float32', 'float16', 'bfloat16')
+    """
+    return DTYPES if case.complex else DTYPES[:4]
+
+
+def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None = None) -> Row:
+    """The largest error of a case in a dtype.
+
+    Args:
+        name: a key of `CASES`: a row's name, and its parameters where it has some.
+        dtype: one of `DTYPES`.
+        count: dense inputs, beside the special ones.
+        theirs: what another library gives for the same inputs, or a text why it gives nothing.
+
+    >>> from functorch_like.testing.accuracy import measure
+    >>> measure("sqrt", "float32", 100).ours.ulp <= 0.51
+    True
+    """
+    case, operands = CASES[name], _operands(name, dtype, count)
+    prim = TABLE[case.row]
+    got = np.asarray(prim(*operands, **case.params))
+    want, oracle = oracles.exact(prim, operands, case.params)
+    beside = errors(operands, theirs, want) if isinstance(theirs, np.ndarray) else theirs
+    return Row(name, dtype, oracle, got.size, errors(operands, got, want), beside)
+
+
+def _operands(name: str, dtype: str, count: int) -> list[Array]:
+    return inputs(CASES[name], np.dtype(getattr(dtypes, dtype)), count)
+
+
+def _job(name: str, dtype: str, count: int) -> peer.Job:
+    case, operands = CASES[name], _operands(name, dtype, count)
+    params = dict(case.params)
+    if case.row == "polygamma":  # its order is an operand there
+        operands = [np.full_like(operands[0], params.pop("m")), *operands]
+    return peer.Job("jax.lax", _JAX.get(case.row, case.row), operands, params)
+
+
+def worse(row: Row) -> bool:
+    """Whether JAX is closer to the exact results.
+
+    >>> from functorch_like.testing.accuracy import Errors, Row, worse
+    >>> worse(Row("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.0, (), 0, "")))
+    True
+    """
+    if not isinstance(row.theirs, Errors):
+        return False
+    return row.ours.ulp > _SLACK * max(row.theirs.ulp, 0.5) or row.ours.wrong > row.theirs.wrong
+
+
+def table(names: Sequence[str], kinds: Sequence[str], count: int, python: str | None = None) -> list[Row]:
+    """All lines for these cases and dtypes, printed as they come.
 
     >>> from functorch_like.testing.accuracy import table
     >>> [row.name for row in table(["abs"], ["float32"], 10)]
@@ -86,27 +170,93 @@ def table(names: list[str], kinds: list[str], count: int) -> list[Row]:
     abs  float32 ...
     ['abs']
     """
+    lines = [(name, kind, count) for name in names for kind in kinds if kind in dtypes_of(CASES[name])]
+    theirs: list[Any] = peer.evaluate(python, [_job(*line) for line in lines]) if python else [None] * len(lines)
+    beside = f" {'jax':>10}" if python else ""
+    print(f"{'row':<31} {'dtype':<10} {'oracle':<7} {'points':>7} {'max ulp':>10}{beside}  {'at':<28} wrong values")
     found: list[Row] = []
-    print(f"{'row':<20} {'dtype':<9} {'oracle':<7} {'points':>7} {'max ulp':>10}  {'at':<28} wrong special values")
-    for name in names:
-        for kind in kinds:
-            row = measure(TABLE[name], kind, count)
-            at = ", ".join(f"{v:.6g}" for v in row.at)
-            wrong = f"{row.wrong}: {row.first}" if row.wrong else ""
-            print(f"{row.name:<20} {row.dtype:<9} {row.oracle:<7} {row.points:>7} {row.ulp:>10.3g}  {at:<28} {wrong}")
-            found.append(row)
+    for line, other in zip(lines, theirs, strict=True):
+        found.append(measure(*line, other))
+        print(_line(found[-1]), flush=True)
     return found
+
+
+def _line(row: Row) -> str:
+    ours, theirs = row.ours, row.theirs
+    beside = ""
+    if theirs is not None:
+        beside = f" {theirs.ulp:>10.3g}" if isinstance(theirs, Errors) else f" {'-':>10}"
+    at = ", ".join(f"{v:.6g}" for v in ours.at)
+    wrong = f"{ours.wrong}: {ours.first}" if ours.wrong else ""
+    if isinstance(theirs, Errors) and theirs.wrong:
+        wrong += f" (jax {theirs.wrong}: {theirs.first})"
+    name = f"{row.name:<31} {row.dtype:<10} {row.oracle:<7} {row.points:>7}"
+    return f"{name} {ours.ulp:>10.3g}{beside}  {at:<28} {wrong}".rstrip()
+
+
+def markdown(found: Sequence[Row]) -> str:
+    """The documentation's page: the largest errors, those of jax.lax in parentheses.
+
+    >>> from functorch_like.testing.accuracy import Errors, Row, markdown
+    >>> print(markdown([Row("exp", "float32", "mpmath", 9, Errors(0.7, (), 0, ""), Errors(0.9, (), 0, ""))]))
+    # Accuracy
+    ...
+    | row | float32 |
+    |---|---|
+    | exp | 0.7 (0.9) |
+    """
+    kinds = [kind for kind in DTYPES if any(row.dtype == kind for row in found)]
+    shown = {(row.name, row.dtype): _short(row) for row in found}
+    lines = [f"| row | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
+    for name in dict.fromkeys(row.name for row in found):
+        lines.append(f"| {name} | {' | '.join(shown.get((name, kind), '') for kind in kinds)} |")
+    return "\n".join([_PAGE, *lines])
+
+
+def _short(row: Row) -> str:
+    ours = f"{row.ours.ulp:.2g}"
+    return f"{ours} ({row.theirs.ulp:.2g})" if isinstance(row.theirs, Errors) else ours
+
+
+_PAGE = """# Accuracy
+
+The largest error of each elementwise row on CPUs, in units in the last place of the exact result, over dense and
+special inputs; in parentheses that of jax.lax on the same inputs. Of complex results it is the distance, in units of
+the absolute value. `python -m functorch_like.testing.accuracy` measures it anew.
+
+Special values are those of NumPy and of C99 (Annexes F and G), with these exceptions:
+
+- XLA:CPU takes subnormal numbers for zero, as operands and as results. `nextafter`, bit operations, `neg` and `abs` do
+  not; neither does the meaning of a row in NumPy (`row.ref`).
+- `max` and `min` take -0 for less than 0, as in IEEE 754-2019; NumPy leaves it open.
+- A complex infinity divided by a finite number is infinite, as in C99; NumPy gives NaN.
+"""
 
 
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m functorch_like.testing.accuracy", description=__doc__)
-    parser.add_argument("--row", action="append", choices=ROWS, help="a row; may be repeated; all by default")
+    parser.add_argument("--row", action="append", help="a row; may be repeated; all by default")
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="a dtype; may be repeated; all by default")
     parser.add_argument("--points", type=int, default=2000, help="dense inputs for each row, beside the special ones")
+    parser.add_argument("--jax", metavar="PYTHON", help="an interpreter that has jax, to compare with")
+    parser.add_argument("--markdown", metavar="FILE", help="where to write the page")
     given = parser.parse_args(argv)
-    table(given.row or list(ROWS), given.dtype or list(DTYPES), given.points)
-    return 0
+    names = [label(case) for case in CASES.values() if given.row is None or case.row in given.row]
+    if not names:
+        parser.error(f"none of the rows {given.row} is measured")
+    try:
+        found = table(names, given.dtype or DTYPES, given.points, given.jax)
+    except FtError as error:
+        parser.error(str(error))
+    if given.markdown:
+        Path(given.markdown).write_text(markdown(found) + "\n")
+    behind = [row for row in found if worse(row)]
+    for row in behind:
+        print(f"less exact than JAX: {row.name} {row.dtype}")
+    if given.jax and not behind:
+        print("nothing is less exact than JAX")
+    return 1 if behind else 0
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ def _rank_of_nest(step: Step, known: list[int]) -> int:
             return 1
         case "grad":
             return w if p % 2 else x
-        case "value_and_grad" | "vjp":
+        case "value_and_grad" | "vjp" | "scan" | "fori_loop":
             return x
-        case "jvp" | "linearize" | "jit":
+        case "jvp" | "linearize" | "jit" | "cond" | "checkpoint":
             return inner.rank
     raise AssertionError(step.what)

@@ -14,6 +14,7 @@ import numpy as np
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import lax
 
 N = 3  # elements of a vector
 K = np.array([0.5, -0.8, 1.1])
@@ -137,6 +138,38 @@ def _vjp(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
     return one + total(other)
 
 
+def _scan(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    def step(carry: Any, y: Any) -> tuple[Any, Any]:
+        out = g(carry, y)
+        return fnp.tanh(as_rank(out, a.ndim) + carry * (total(c) if p % 3 else 1.0)), out
+
+    last, outs = lax.scan(step, a, rows_of(b, b.ndim), reverse=p % 2 == 1, unroll=(1, 2, True)[p % 3])
+    return last + total(fnp.sum(outs, axis=-1)) if p % 4 else last
+
+
+def _fori_loop(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    return lax.fori_loop(1, 3 + p % 2, lambda i, y: fnp.tanh(as_rank(g(y, b), a.ndim) * i + total(c) * (p % 3)), a)
+
+
+def _cond(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    s = total(c) - 0.1  # branches meet in it, twice differentiably
+    positive, negative = lambda y, z: g(y, z) * s**3, lambda y, z: g(0.5 * y, z) * -(s**3)
+    if p % 3 == 0:
+        return lax.cond(s > 0, positive, negative, a, b)
+    if p % 3 == 1:
+        return lax.cond(s > 0, lambda: positive(a, b), lambda: negative(a, b))
+    which = (s > 0).astype("int32") + p % 2
+    return lax.switch(which, [negative, (positive, negative)[p % 2], positive], a, b)
+
+
+def _checkpoint(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
+    policies = ft.checkpoint_policies
+    policy = (None, policies.within(0), policies.within(100), policies.dots_saveable)[p % 4]
+    if p % 3:
+        return ft.checkpoint(lambda y: g(y, b) * total(c), policy=policy, prevent_cse=p % 3 == 1)(a)
+    return ft.checkpoint(g, policy=policy)(a, b)
+
+
 # What it does, and whether the ranks of the inner program are those of its operands (else they are free).
 NESTS: dict[str, tuple[Callable[..., Any], bool]] = {
     "jit": (_jit, True),
@@ -146,6 +179,10 @@ NESTS: dict[str, tuple[Callable[..., Any], bool]] = {
     "jvp": (_jvp, True),
     "linearize": (_linearize, True),
     "vjp": (_vjp, True),
+    "scan": (_scan, True),
+    "fori_loop": (_fori_loop, True),
+    "cond": (_cond, True),
+    "checkpoint": (_checkpoint, True),
 }
 
 

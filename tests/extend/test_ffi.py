@@ -118,8 +118,20 @@ def test_vmap_without_a_method_says_what_to_do(library):
 
 @needs_compiler
 def test_it_has_no_derivative_and_says_what_to_do(library):
-    with pytest.raises(UnsupportedError, match="stop_gradient"):
+    with pytest.raises(UnsupportedError, match="custom_vjp"):
         ft.grad(lambda x: fnp.sum(normalize(x)[0]))(X)
+
+
+@needs_compiler
+def test_custom_vjp_gives_it_a_derivative(library):
+    same = lambda x: -2 * x / fnp.sqrt((x * x).mean(-1, keepdims=True) + 1e-6)
+    f = ft.custom_vjp(lambda x: normalize(x, "sequential")[0])
+    f.defvjp(lambda x: (f(x), x), lambda x, g: ft.vjp(same, x)[1](g))
+    weights = np.cos(np.arange(X.size, dtype=np.float32)).reshape(X.shape)
+    slope = lambda of: ft.grad(lambda x: (of(x) * weights).sum())(X)
+    want = slope(same)
+    for got in (slope(f), slope(ft.jit(f)), slope(ft.vmap(f))):
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 @needs_compiler

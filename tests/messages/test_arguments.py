@@ -88,7 +88,17 @@ def test_not_a_function(transform):
 
 def test_has_aux_wants_a_pair():
     message = refusal(lambda: ft.grad(loss, has_aux=True)(X), errors.DifferentiationError)
-    says(message.head, "has_aux", "pair")
+    says(message.head, "has_aux", "pair", "it returned f32[]")
+    message = refusal(lambda: ft.vjp(lambda x: (x, x, x), X, has_aux=True), errors.DifferentiationError)
+    says(message.head, "it returned a tuple of 3")
+
+
+def test_a_result_that_is_no_array():
+    message = refusal(lambda: ft.jit(lambda x: "text")(X), errors.DtypeError)
+    says(message.head, "the function returned 'text' of type str")
+    assert not message.head.endswith(" at ")
+    message = refusal(lambda: ft.jit(lambda x: {"a": (x, "text")})(X), errors.DtypeError)
+    says(message.head, "of type str at ['a'][1]")
 
 
 # ---------------------------------------------------------------------------------------------------------- jvp, vjp

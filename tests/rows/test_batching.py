@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from support.oracle import reference
-from support.row_checks import check_batch
+from support.row_checks import check_batch, check_batch_of_nothing
 from support.rows import all_cases, ref
 
 from functorch_like.core import Axis, No, aval_of
@@ -15,6 +15,11 @@ CASES = [pytest.param(c, id=c.label) for c in all_cases() if not isinstance(c.pr
 @pytest.mark.parametrize("case", CASES)
 def test_vmap_is_a_loop(case):
     check_batch(case)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_vmap_over_nothing_gives_nothing(case):
+    check_batch_of_nothing(case)
 
 
 def elementwise(case):

@@ -1,20 +1,28 @@
-"""`python -m functorch_like.primitives` prints the table."""
+"""`python -m functorch_like.primitives` prints the table, and writes the documentation's page of it."""
+
+from pathlib import Path
 
 import pytest
 
 from functorch_like import core
-from functorch_like.primitives.__main__ import kinds, main, platforms, table
+from functorch_like.core import No
+from functorch_like.primitives.__main__ import kinds, main, markdown, platforms, rows, table
+from functorch_like.primitives.alternatives import alternatives_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
 
 
 def test_the_table_has_a_line_for_each_row():
     lines = table().splitlines()
     assert lines[0].split() == ["primitive", "family", *core.COLUMNS, "samples", "dtypes", "platforms"]
-    assert sorted(line.split()[0] for line in lines[1:-1]) == sorted(core.TABLE)
+    names = [line.split()[0] for line in lines[1:-1]]
+    assert sorted(names) == sorted(name for name, row in core.TABLE.items() if row.native)
+    assert lines[-1] == f"{len(names)} rows"
 
 
 @pytest.mark.parametrize(
     ("name", "dtypes", "where"),
-    [("sin", "fc", "cpu gpu"), ("and", "iub", "cpu gpu"), ("sort", "fciub", "cpu gpu *"), ("psum", "-", "-")],
+    [("exp", "fc", "cpu gpu"), ("and", "iub", "cpu gpu"), ("sort", "fciub", "cpu gpu * +"), ("psum", "-", "-")],
 )
 def test_dtypes_and_platforms_are_derived(name, dtypes, where):
     row = core.TABLE[name]
@@ -26,4 +34,29 @@ def test_rows_in_full(capsys):
     assert main(["cumsum", "top_k"]) == 0
     text = capsys.readouterr().out
     assert "dtypes: int32" in text and "platforms: cpu gpu" in text and "not linear" in text
+    assert "on CPUs, more than 32 elements: blocks" in text
     assert main(["nothing"]) == 2
+
+
+def test_the_page_says_everything_of_each_row():
+    text = markdown()
+    for row in rows():
+        assert f"| {row.name} | {row.family} |" in text
+        for alternative in alternatives_of(row.lower):
+            assert f"| {row.name} | {alternative.limits} | {alternative.name} |" in text
+        for column in core.COLUMNS:
+            if isinstance(getattr(row, column), No):
+                assert f"{getattr(row, column)}." in text
+
+
+def test_the_page_is_written(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    assert main(["--markdown", str(page)]) == 0
+    assert page.read_text(encoding="utf-8") == markdown()
+    assert main(["--markdown"]) == 2
+    assert "name of one file" in capsys.readouterr().err
+
+
+def test_the_documentation_s_page_is_up_to_date():
+    command = "python -m functorch_like.primitives --markdown docs/primitives.md"
+    assert PAGE.read_text(encoding="utf-8") == markdown(), f"run: {command}"

@@ -30,7 +30,9 @@ def test_every_column_is_filled(prim):
 def test_samples_are_there(prim):
     samples = prim.samples()
     # Collectives mean something inside of vmap only, and foreign calls in compiled code: they have tests of their own.
-    assert samples or isinstance(prim.ref, No), "without samples nothing about the row is tested"
+    # custom_lin is compiled nowhere: it is tested where custom_vjp_call is.
+    exempt = isinstance(prim.ref, No) or prim.name == "custom_lin"
+    assert samples or exempt, "without samples nothing about the row is tested"
     assert all(lo <= hi for lo, hi in (s.domain for s in samples))
 
 

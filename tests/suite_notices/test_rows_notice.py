@@ -5,6 +5,7 @@ import os
 
 import numpy as np
 import pytest
+from support.faults import told_apart
 from support.row_checks import (
     check_adjoint,
     check_batch,
@@ -172,9 +173,11 @@ def planted(prim, column, wrong):
     good = getattr(prim, column)
     object.__setattr__(prim, column, wrong(good))
     core._SHAPES.clear()
+    honest = told_apart(f"{prim}, {column}: {wrong.__name__}")
     try:
         yield
     finally:
+        honest()
         object.__setattr__(prim, column, good)
         core._SHAPES.clear()
 

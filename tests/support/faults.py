@@ -13,6 +13,8 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from functorch_like.interpreters import fingerprint
+
 
 class Fault(NamedTuple):
     """Where, which piece of source, by what it is replaced, and the laws, or files of tests, that should notice."""
@@ -51,15 +53,35 @@ def plant(fault: Fault) -> Callable[[], None]:
     assert made.__code__.co_freevars == target.__code__.co_freevars, "the function closes over something"
     good = target.__code__
     target.__code__ = made.__code__
+    honest = told_apart(f"{fault.where}: {fault.new}")
 
     def restore() -> None:
         target.__code__ = good
+        honest()
 
     return restore
 
 
+def told_apart(name: str) -> Callable[[], None]:
+    """Let fingerprints tell programs made from now on from those of the code on disk; returns what ends that.
+
+    Else programs with a fault would be kept as if they had none, and be found by others.
+    """
+    code = fingerprint._code
+    fingerprint._code = lambda: name
+
+    def end() -> None:
+        fingerprint._code = code
+
+    return end
+
+
 FORWARD, BATCH, REVERSE = "interpreters.forward:", "interpreters.batching:", "interpreters.reverse:"
+CUSTOM = "primitives.higher.custom:"
 CALL, PASSES = "primitives.higher.call:", "interpreters.passes:"
+SIZES = "transformations/test_loop_sizes.py"
+LOOPS, WHILES = "transformations/test_scan.py", "transformations/test_while_loop.py"
+OPTIONS, JETS = ("transformations/test_vmap_options.py",), ("transformations/test_jet.py",)
 DERIVED = ("jvp_is_difference", "grad_agrees_with_jvp", "linearize_is_jvp", "vjp_is_adjoint")
 MAPPED = ("vmap_is_stack", "vmap_of_jit_is_stack", "jit_of_vmap_is_stack")
 
@@ -129,43 +151,114 @@ FAULTS: dict[str, Fault] = {
     ),
     # --------------------------------------------------------------------------------------------------------- call
     "the jvp of a call forgets which tangents there are": Fault(
-        CALL + "_jvp", '("jvp", some)', '"jvp"', ("transformations/test_nesting.py",)
+        "primitives.higher.derived:with_tangents", "tuple(some), ", "", ("transformations/test_nesting.py",)
     ),
     "the batched form of a call forgets the axes": Fault(
-        CALL + "_batch",
-        '("vmap", axis, tuple(dims), state.axes)',
-        '("vmap", axis)',
+        "primitives.higher.derived:batched",
+        "axis, tuple(dims), tuple(wanted), state.axes)",
+        "axis)",
         ("transformations/test_nesting.py",),
     ),
     "the batched form of a call is mapped over the first axes": Fault(
-        CALL + "_batch",
+        "primitives.higher.derived:batched",
         "evaluate(jaxpr, xs), axis, flat, dims)",
         "evaluate(jaxpr, xs), axis, flat, [None if d is None else 0 for d in dims])",
         ("vmap_of_jit_is_stack", "jit_is_identity"),
     ),
     "the halves of a call mix up residuals": Fault(
         CALL + "_split",
-        "for kind, k in halves.residuals]",
-        "for kind, k in halves.residuals][::-1]",
+        "for kind, k in parts.residuals]",
+        "for kind, k in parts.residuals][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
     ),
     "the halves of a call mix up their results": Fault(
         CALL + "_split",
-        "[next(tangents) if u else next(primals) for u in halves.unknown_out]",
-        "[next(tangents) if u else next(primals) for u in halves.unknown_out[::-1]][::-1]",
+        "[next(tangents) if u else next(primals) for u in parts.unknown_out]",
+        "[next(tangents) if u else next(primals) for u in parts.unknown_out[::-1]][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
     ),
-    "the transpose of a call forgets which operands are linear": Fault(
-        CALL + "_transpose",
+    "the transpose of a jaxpr forgets which operands are linear": Fault(
+        "primitives.higher.transposed:transposed",
         "[next(back) if lin else None for lin in linear]",
         "[next(back) if lin else None for lin in linear[::-1]][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
     ),
     "the transpose of a call mixes up which cotangents there are": Fault(
         CALL + "_transpose",
-        "back = iter([next(rest) if h else None for h in has])",
-        "back = iter([next(rest) if h else None for h in has][::-1])",
+        "[next(rest) if h else None for h in has]",
+        "[next(rest) if h else None for h in has][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
+    ),
+    # ------------------------------------------------------------------------------------------------- custom rules
+    "a derivative by what a function with rules closes over is zero": Fault(
+        CUSTOM + "explicit", "if t is not None", "if False", ("messages/test_custom_rules.py",)
+    ),
+    "functions with rules do not know the map that they close over": Fault(
+        CUSTOM + "Continued.own", "value._trace is of", "False", ("transformations/test_custom_jvp.py",)
+    ),
+    "results of a mapped function with rules stay where they are": Fault(
+        CUSTOM + "Mapped.place", "S.move(x, dim, wanted)", "x", ("transformations/test_custom_vjp.py",)
+    ),
+    "a cotangent that elements share is counted once": Fault(
+        "primitives.higher.custom_vjp:_mapped_bwd",
+        "if alike else ct",
+        "if False else ct",
+        ("transformations/test_custom_vjp.py",),
+    ),
+    "a tangent of custom_vjp that is zero counts as unknown": Fault(
+        "primitives.higher.custom_vjp:_jvp",
+        "if tape.var(t) is not None else None",
+        "",
+        ("transformations/test_custom_jvp.py",),
+    ),
+    "tangents of custom_vmap are taken for those of other arguments": Fault(
+        "primitives.higher.custom_vmap:_dealt",
+        "flat[closed + len(some) - consts :]",
+        "flat[closed + len(some) - consts :][::-1]",
+        ("transformations/test_custom_vmap.py",),
+    ),
+    # --------------------------------------------------------------------------------------------------------- loops
+    "scan always starts with the first slice": Fault(
+        "primitives.higher.steps:Steps._at",
+        "self.length - 1 - k if self.reverse else k",
+        "k",
+        (LOOPS,),
+    ),
+    "an unrolled loop leaves out the steps that are too few for a round": Fault(
+        "primitives.higher.steps:Steps.emit", "range(looped, self.length)", "range(looped, looped)", (LOOPS,)
+    ),
+    "a scan's carries that come to have tangents are forgotten": Fault(
+        "primitives.higher.scan_forms:tangent_form",
+        "carries = has[:num_carry]",
+        "break",
+        (LOOPS, WHILES),
+    ),
+    "residuals of a scan are mixed up": Fault(
+        "primitives.higher.scan:_apart",
+        "for kind, k in parts.residuals]",
+        "for kind, k in parts.residuals][::-1]",
+        (LOOPS,),
+    ),
+    "what differs between steps is taken for invariant": Fault(
+        "primitives.higher.invariant:invariants",
+        "all(type(a) is Literal or a in found",
+        "any(type(a) is Literal or a in found",
+        (LOOPS,),
+    ),
+    "invariants are stacked": Fault(
+        "primitives.higher.scan_forms:_split_form",
+        "same = invariants(known, inputs.consts)",
+        "same = set(inputs.consts)",
+        (SIZES,),
+    ),
+    "the transpose of a scan goes through the steps in order": Fault(
+        "primitives.higher.scan:_pull", "reverse=not reverse", "reverse=reverse", ("vjp_is_adjoint", LOOPS)
+    ),
+    "a dead carry takes those it depends on along": Fault(
+        "primitives.higher.scan:_prune", "grown = [c or r for", "grown = [c for", (SIZES,)
+    ),
+    "elements of a while loop that have stopped go on": Fault(
+        "primitives.higher.while_loop:_batch", "if not each:", "if True:", (WHILES,)
     ),
     # -------------------------------------------------------------------------------------------------- cache keys
     "the key of a trace forgets shapes and dtypes": Fault(
@@ -210,8 +303,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "dead code drops what is read": Fault(
         PASSES + "dead_code",
-        "needed.update(a for a in e.inputs if type(a) is Var)",
-        "needed.update(a for a in e.inputs[:1] if type(a) is Var)",
+        "needed.update(a for a in made.inputs if type(a) is Var)",
+        "needed.update(a for a in made.inputs[:1] if type(a) is Var)",
         ("jit_is_identity",),
     ),
     "folded constants are wrong": Fault(
@@ -219,5 +312,72 @@ FAULTS: dict[str, Fault] = {
         "Literal(value.astype(aval.dtype), aval)",
         "Literal(value.astype(aval.dtype) + aval.dtype.type(1), aval)",
         ("suite_notices/test_folding.py", "jit_is_identity"),
+    ),
+    # ------------------------------------------------------------------------------------------- derivatives, options
+    "all blocks of a Jacobian begin at its first column": Fault(
+        "jacobians:_offsets", "ends[:-1]", "[0 for _ in ends[:-1]]", ("transformations/test_jacobians.py",)
+    ),
+    "unit vectors have their 1 in another place": Fault(
+        "jacobians:_basis", "sub(start, np.int32(first))", "start", ("transformations/test_jacobians.py",)
+    ),
+    "chunks all begin at 0": Fault("chunks:in_chunks", "np.int32(k * chunk_size)", "np.int32(0 * k)", OPTIONS),
+    "recorded chunks all begin at 0": Fault("chunks:_scanned", "full((rounds,), count,", "full((rounds,), 0,", OPTIONS),
+    "another number is folded into a key": Fault(
+        "primitives.random_bits:_draw_batch", "S.zeros(aval_of(low)), low)", "low, low)", OPTIONS
+    ),
+    "keys in jitted functions are not asked about": Fault(
+        BATCH + "BatchTrace.matters",
+        "prim.split is not None",
+        "prim.split is not None and axis.name is not None",
+        OPTIONS,
+    ),
+    "coefficients are not weighted by their order": Fault("series:integrated", "(j / k, j,", "(1 / k, j,", JETS),
+    "a quotient forgets its last term": Fault("series:quotient", "range(1, k + 1)", "range(1, k)", JETS),
+    "a derivative of a series is not integrated": Fault("jets:lifted", "1 / k", "1.0", JETS),
+    "what is affine counts as linear": Fault(
+        "linearity:surely_not_zero",
+        "bool(np.any(",
+        "False and bool(np.any(",
+        ("transformations/test_products.py",),
+    ),
+    "weights that are one array are two": Fault(
+        "functional:_replaced", "if id(leaf) in owner:", "if False:", ("transformations/test_functional.py",)
+    ),
+    "columns of one colour share rows": Fault(
+        "sparse_jacobians:color",
+        "if c not in taken",
+        "if c not in taken or c",
+        ("transformations/test_sparse_jacobians.py",),
+    ),
+    "a complex number is a tangent of a real": Fault(
+        "tangents:_fits", "given.weak_type and (", "given.weak_type or (", ("transformations/test_complex.py",)
+    ),
+    "numbers lose digits as tangents": Fault(
+        "tangents:check_tangent",
+        "_as_operand(tangent, aval)",
+        "_as_operand(tangent, given)",
+        ("transformations/test_linear.py",),
+    ),
+    # ------------------------------------------------------------------------------------------------------ settings
+    "a product asks no settings": Fault(
+        "primitives.products:Product.__call__", "self.settings()", "None", ("backends/test_precision.py",)
+    ),
+    "products of float32 are as fast as the platform likes": Fault(
+        "primitives.products:resolved", '"highest" if single', '"default" if single', ("backends/test_precision.py",)
+    ),
+    "equal settings are other keys": Fault(
+        "backends.values:_interned",
+        "_known.setdefault(key, Values(kept))",
+        "Values(kept)",
+        ("backends/test_mechanism.py",),
+    ),
+    "a block holds in every thread": Fault(
+        "backends.values:_refresh", "config.set_local(", "config.set_global(", ("backends/test_mechanism.py",)
+    ),
+    "settings stand for no compile options": Fault(
+        "backends.settings:compile_options", "setting.options is not None", "False", ("backends/test_fast_math.py",)
+    ),
+    "einsum forgets its settings": Fault(
+        "numpy.einsum_paths:_asked", " and opt_einsum.enabled", "", ("backends/test_opt_einsum.py",)
     ),
 }

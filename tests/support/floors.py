@@ -25,6 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/interpreters/stage.py", "functorch_like/interpreters/passes.py"),
     ("functorch_like/interpreters",),
     ("functorch_like/interpreters/lower.py",),
+    ("functorch_like/interpreters/tuning.py",),
     ("functorch_like/interpreters/evaluate.py",),
     ("functorch_like/interpreters/forward.py", "functorch_like/interpreters/batching.py"),
     ("functorch_like/interpreters/reverse.py",),
@@ -37,7 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/random.py", "functorch_like/random"),
     ("functorch_like/nn",),  # its initializers draw
     ("functorch_like/scipy",),
-    ("functorch_like/array_methods.py", "functorch_like/inspect.py"),
+    ("functorch_like/array_methods.py", "functorch_like/custom_batching.py", "functorch_like/inspect.py"),
     ("functorch_like/__init__.py",),
     ("functorch_like/testing",),
     ("functorch_like/examples",),  # written as a user would

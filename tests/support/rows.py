@@ -16,6 +16,7 @@ import functorch_like  # noqa: F401  (fills the table)
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Primitive, Sample
+from functorch_like.interpreters.jaxpr import Jaxpr
 
 #: What a value may differ by, relative and absolute, from one computed with more precision.
 TOLERANCE = {"float64": 1e-10, "float32": 3e-5, "bfloat16": 2e-2, "float16": 3e-3}
@@ -33,9 +34,7 @@ class Case(NamedTuple):
     def label(self) -> str:
         """For test ids."""
         shown = [repr(o) if isinstance(o, ShapedArray) else repr(core.aval_of(o)) for o in self.sample.operands]
-        shown += [
-            f"{k}={v}" for k, v in self.sample.params.items() if isinstance(v, (bool, int, str, tuple)) and v != ()
-        ]
+        shown += [f"{k}={v}" for k, v in self.sample.params.items() if _shown(v)]
         return f"{self.prim.name}-{self.index}({','.join(shown)})".replace(" ", "")[:90]
 
     def seed(self, salt: int) -> np.random.Generator:
@@ -92,6 +91,13 @@ class Case(NamedTuple):
         return [k for k, o in enumerate(self.sample.operands) if dtypes.is_inexact(o.dtype)]
 
 
+def _shown(param: Any) -> bool:
+    """Whether a parameter is short enough for a label."""
+    if isinstance(param, tuple):
+        return param != () and not any(isinstance(p, Jaxpr) for p in param)
+    return isinstance(param, (bool, int, str))
+
+
 def _widen_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(WIDE.get(dtype.name, dtype))
 
@@ -116,9 +122,9 @@ def differentiable(smooth: bool = False) -> Iterator[Case]:
             continue
         if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):
             continue
-        wide = case.wide
-        if wide.prim.split is None:  # jaxprs say the dtype of each variable, so they stay as they are
-            case = wide
+        # Jaxprs say the dtype of each variable, so rows that have one stay as they are.
+        if case.prim.split is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
+            case = case.wide
         key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
         if key not in seen:
             seen.add(key)

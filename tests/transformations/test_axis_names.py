@@ -92,3 +92,10 @@ def test_a_jitted_function_is_not_reused_under_another_axis():
     close(ft.vmap(f, axis_name="rows", out_axes=None)(X), X.sum(0))
     close(ft.vmap(f, axis_name="rows", out_axes=None)(X[:2]), X[:2].sum(0))
     close(ft.vmap(ft.vmap(f), axis_name="rows", out_axes=None)(X), X.sum(0))
+
+
+def test_make_jaxpr_brings_axes_into_scope():
+    jaxpr = ft.make_jaxpr(lambda x: lax.psum(x, "rows") / lax.axis_size("rows"), axis_env=[("rows", 4)])(1.0)
+    assert [e.prim.name for e in jaxpr.equations] == ["psum", "div"]
+    with pytest.raises(ft.errors.ArgumentError, match="no axis named 'rows'"):
+        ft.make_jaxpr(lambda x: lax.psum(x, "rows"))(1.0)

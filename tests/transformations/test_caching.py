@@ -214,3 +214,21 @@ def test_threads_do_not_see_each_others_transformations():
     assert float(slow(3.0)) == 6.0
     thread.join()
     assert found == [2.0, 1.0]
+
+
+def test_large_numpy_arrays_find_their_programs():
+    # On some versions C++ may not have them, and asks Python in each call.
+    x, mul = np.ones(20_000, np.float32), ft.extend.primitives()["mul"]
+    calls = (lambda: fnp.add(x, x), lambda: mul(x, x), lambda: ft.jit(fnp.sum)(x))
+    for call in calls:
+        call()
+    before = counters.snapshot()
+    for call in calls:
+        call()
+    assert not {"traces", "modules", "compiles", "cache_hits"} & set(counters.since(before))
+
+
+def test_equal_programs_for_numbers_and_arrays_keep_their_weak_types_apart():
+    make = lambda: ft.jit(lambda x: fnp.sin(x))
+    weak = [ft.value_and_grad(make())(v)[0].weak_type for v in (1.0, fnp.float32(1.0), 1.0)]
+    assert weak == [True, False, True]

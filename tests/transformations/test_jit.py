@@ -194,6 +194,14 @@ def test_numbers_of_64_bits_need_no_flag():
     assert int(f(2**40)) == 2**41
 
 
+def test_a_number_beside_arrays_of_64_bits_is_as_wide_under_other_transformations():
+    f = ft.jit(lambda x, y: x * y)
+    x = np.asarray([1.0, 2.0])
+    assert ft.vmap(lambda v: f(v, 0.1))(x).tolist() == [0.1, 0.2]
+    assert ft.jit(lambda v: f(v, 0.1))(x).tolist() == [0.1, 0.2]
+    assert ft.grad(lambda v: f(v, 0.1).sum())(x).tolist() == [0.1, 0.1]
+
+
 @pytest.mark.parametrize("transform", [lambda f: f, ft.jit, ft.vmap], ids=["eager", "jit", "vmap"])
 def test_rank_0_numpy_values_are_weak(transform):
     x = fnp.asarray(X)

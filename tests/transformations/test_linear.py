@@ -123,6 +123,11 @@ def test_tangents_that_are_numbers():
     assert ft.jvp(lambda x: x * x, (fnp.asarray(np.float64(3)),), (1.0,))[1].dtype == np.float64
 
 
+def test_numbers_keep_their_digits_beside_float64():
+    close(ft.jvp(lambda x: 3 * x, (np.ones(()),), (0.1,))[1], 0.30000000000000004, rtol=0)
+    close(ft.vjp(lambda x: 3 * x, fnp.ones((), "float64"))[1](0.1)[0], 3 * 0.1, rtol=0)
+
+
 def test_tangents_that_are_traced():
     """The tangent of the outer derivative is in the inner direction."""
     close(ft.grad(lambda t: ft.jvp(fun, (X,), (t,))[1].sum())(X), jacobian(X).sum(0))

@@ -1,6 +1,7 @@
 """What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
 
 import numpy as np
+import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -18,6 +19,7 @@ def test_the_stages_can_be_looked_at():
     assert "tanh" in str(traced.jaxpr) and "dot_general" in str(traced)
     assert traced.out_info == ft.ShapeDtypeStruct((), "float32")
     lowered = traced.lower()
+    assert traced.as_text() == str(traced.jaxpr)
     assert "stablehlo.tanh" in lowered.as_text()
     compiled = lowered.compile()
     assert "tanh" in compiled.as_text() or "fusion" in compiled.as_text()
@@ -35,6 +37,21 @@ def test_stages_take_shapes_instead_of_arrays():
     assert "compiles" not in counters.since(before)
     compiled = f.lower(like).compile()
     np.testing.assert_allclose(compiled({"w": X, "x": X[0]})["y"], X @ X[0], rtol=1e-5)
+
+
+def test_what_is_compiled_is_not_transformed():
+    compiled = ft.jit(fnp.sin).lower(X).compile()
+    for transform in (ft.jit, ft.vmap, lambda f: ft.grad(lambda x: f(x).sum())):
+        with pytest.raises(ft.errors.ConcretizationError, match="sin is compiled, and was given a f32"):
+            transform(lambda x: compiled(x))(np.stack([X, X])[0])
+
+
+def test_stages_know_their_structures():
+    lowered = ft.jit(lambda x, *, k: {"a": x, "b": (k,)}).lower(X, k=1)
+    for it in (lowered, lowered.compile()):
+        assert it.in_tree == ft.tree.structure(((0,), {"k": 0}))
+        assert it.out_tree == ft.tree.structure({"a": 0, "b": (0,)})
+        assert it.out_info["a"].shape == X.shape
 
 
 def test_stages_with_static_arguments():

@@ -133,7 +133,7 @@ def test_assignment_shows_the_way():
 
 
 FORBIDDEN = {
-    "bool": (lambda x: 1 if x > 0 else 2, "fnp.where"),
+    "bool": (lambda x: 1 if x > 0 else 2, "lax.cond"),
     "int": (int, "static_argnums"),
     "float": (float, "static_argnums"),
     "range": (lambda x: list(range(x.astype(int))), "static_argnums"),

@@ -321,3 +321,17 @@ def test_derivatives_at_the_edge():
     assert ft.grad(fnp.linalg.norm)(fnp.zeros(3)).tolist() == [0.0] * 3
     assert [float(d) for d in ft.grad(fnp.maximum, (0, 1))(1.0, 1.0)] == [0.5, 0.5]
     assert float(ft.grad(lambda x: fnp.where(x > 0, x, 0.0))(-1.0)) == 0.0
+
+
+@pytest.mark.parametrize("way", [lambda f: f, ft.jit], ids=["eager", "jit"])
+def test_signed_zeros_of_complex_numbers_stay_apart(way):
+    zeros = [complex(a, b) for a in (0.0, -0.0) for b in (0.0, -0.0)]
+    signs = [(np.signbit(z.real), np.signbit(z.imag)) for z in zeros]
+    one = fnp.ones(1, "bool")
+    for make in (
+        lambda z: fnp.full((1,), z),
+        lambda z: fnp.where(one, z, fnp.ones(1, "complex64")),
+        lambda z: fnp.full_like(fnp.ones(1, "complex64"), z),
+    ):
+        got = way(lambda: [make(z) for z in zeros])()  # noqa: B023
+        assert [(np.signbit(g.real)[0], np.signbit(g.imag)[0]) for g in map(np.asarray, got)] == signs

@@ -165,3 +165,16 @@ def test_set_keeps_derivatives():
     dx, dv = ft.grad(f, (0, 1))(fnp.ones(3), 5.0)
     assert dx.tolist() == [1, 0, 3]
     assert float(dv) == 2
+
+
+def test_derivatives_of_products_where_factors_are_zero():
+    """x[i] *= u with repeated i is a product of all u: its derivatives of any order do not divide by any of them."""
+    places, u = np.array([1, 0, 1, 1]), np.array([0.0, 5.0, 0.0, 3.0])
+    f = lambda u: fnp.full(2, 2.0, dtype="float64").at[places].multiply(u)[1]  # 2 u0 u2 u3
+    np.testing.assert_array_equal(ft.grad(f)(u), [0, 0, 0, 0])
+    want = np.zeros((4, 4))
+    want[0, 2] = want[2, 0] = 2 * 3.0
+    np.testing.assert_array_equal(ft.jacfwd(ft.grad(f))(u), want)
+    np.testing.assert_array_equal(ft.jit(ft.jacrev(ft.jacfwd(f)))(u), want)
+    third = ft.jacfwd(ft.jacfwd(ft.grad(f)))(u)
+    assert np.asarray(third)[0, 2, 3] == 2 and np.count_nonzero(third) == 6

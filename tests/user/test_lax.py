@@ -341,8 +341,6 @@ def test_windows(fold, start, padding, base):
 
 def test_windows_of_integers_and_errors():
     assert lax.reduce_window(np.arange(4), -np.inf, lax.max, (2,), (2,), "VALID").tolist() == [1, 3]
-    with pytest.raises(ArgumentError, match="cannot fold"):
-        lax.reduce_window(X, 0.0, lax.sub, (1, 1), (1, 1), "VALID")
     with pytest.raises(ShapeError, match="window_dimensions"):
         lax.reduce_window(X, 0.0, lax.add, (1,), (1, 1), "VALID")
 
@@ -404,6 +402,8 @@ def test_every_row_has_its_function():
         "copy", "share", "threefry2x32", "philox4x32", "call", "ffi_call",
         "reduce_window_sum", "reduce_window_max", "reduce_window_min",
         "select_and_gather_add", "select_and_scatter_add", "one_minus_square",
+        # These have doors of their own: ft.pure_callback, ft.checkify, ft.random, ft.checkpoint, ...
+        "debug_callback", "io_callback", "pure_callback", "check", "draw", "name", "platform_index", "probe",
     }  # fmt: skip
     missing = [
         name

@@ -78,3 +78,14 @@ def test_running_log_sum_exp(reverse):
     slope = np.asarray(ft.grad(lambda x: lax.cumlogsumexp(x, reverse=reverse).sum())(x))
     assert np.isfinite(slope).all()
     np.testing.assert_allclose(slope.sum(), 6, rtol=1e-4)
+
+
+def test_two_barriers_stay_two():
+    """Whoever holds a value back twice, to have it computed twice, gets two; equal sums become one."""
+
+    def twice(x):
+        return sum(lax.optimization_barrier(x) for _ in range(2)) + (x + 1) * (x + 1)
+
+    text = ft.jit(twice).lower(np.ones(3, np.float32)).as_text()
+    assert text.count("stablehlo.optimization_barrier") == 2 and text.count("dense<1.000000e+00>") == 1
+    np.testing.assert_array_equal(ft.jit(twice)(np.ones(3)), np.full(3, 6.0))

@@ -1,4 +1,4 @@
-"""lax.reduce: named folds, and computations of users' own."""
+"""lax.reduce and lax.reduce_window: named folds, and computations of users' own."""
 
 import functools
 
@@ -53,8 +53,7 @@ def test_a_computation_of_one_s_own():
         axis = 0 if wrap is ft.vmap else 1
         g = wrap(lambda x, axis=axis: lax.reduce(x, 0.0, hypotenuse, (axis,)))
         np.testing.assert_allclose(g(X), want, rtol=1e-5)
-    with pytest.raises(UnsupportedError, match=r"lax\.add"):
-        ft.grad(lambda x: fnp.sum(f(x)))(X)
+    np.testing.assert_allclose(ft.grad(lambda x: fnp.sum(f(x)))(X), X / want[:, None], rtol=1e-5)
 
 
 def test_initial_values_may_differ_under_vmap():
@@ -101,3 +100,55 @@ def test_what_it_refuses():
         ft.jit(lambda x, w: lax.reduce(x, 0.0, lambda a, b: a + w * b, (0,)))(X, 2.0)
     with pytest.raises(ShapeError):
         lax.reduce(X, 0.0, functools.partial(own), (3,))
+
+
+# -------------------------------------------------------------------------------------------------------------- windows
+def windows(x, size, step, low, high, fill):
+    """All windows of a vector, by NumPy."""
+    padded = np.pad(x, (low, high), constant_values=fill)
+    return np.lib.stride_tricks.sliding_window_view(padded, size)[::step]
+
+
+def test_windows_by_a_computation_of_one_s_own():
+    x = X[0, 0].astype(np.float64)
+    want = np.sqrt((windows(x, 2, 1, 0, 1, 0) ** 2).sum(1))
+    f = lambda x: lax.reduce_window(x, 0.0, hypotenuse, (2,), (1,), "SAME")
+    for wrap in (lambda f: f, ft.jit):
+        np.testing.assert_allclose(wrap(f)(x), want)
+    np.testing.assert_allclose(ft.vmap(f)(np.stack([x, 2 * x])), np.stack([want, 2 * want]))
+    total = lambda x: fnp.sum(f(x))
+    numeric = [(total(x + h) - total(x - h)) / 2e-6 for h in 1e-6 * np.eye(4)]
+    np.testing.assert_allclose(ft.grad(total)(x), numeric, rtol=1e-6)
+
+
+def test_windows_of_several_arrays():
+    def later(a, b):
+        wins = b[0] > a[0]
+        return tuple(fnp.where(wins, y, x) for x, y in zip(a, b, strict=True))
+
+    x, places = X[0, 0], np.arange(4, dtype=np.int32)
+    for padding, (low, high) in {"VALID": (0, 0), "SAME_LOWER": (1, 0), "SAME": (0, 1)}.items():
+        found = lax.reduce_window((x, places), (-np.inf, -1), later, (2,), (1,), padding)
+        parts = windows(x, 2, 1, low, high, -np.inf)
+        np.testing.assert_array_equal(found[0], parts.max(1))
+        np.testing.assert_array_equal(found[1], parts.argmax(1) + np.arange(len(parts)) - low)
+
+
+def test_initial_values_of_windows_may_differ_under_vmap():
+    inits = np.array([0.0, 3.0], np.float32)
+    f = lambda x, i: lax.reduce_window(x, i, hypotenuse, (2,), (2,), [(1, 1)], (2,))
+    xs = X[0, :2, :3]
+    got = ft.vmap(f)(xs, inits)
+    # The pairs are (i x0) (i x1) (i x2), with i for padding and holes, and i once more to start from.
+    np.testing.assert_allclose(got, np.sqrt(xs**2 + 2 * inits[:, None] ** 2), rtol=1e-5)
+
+
+def test_what_windows_refuse():
+    with pytest.raises(ArgumentError, match="initial values"):
+        lax.reduce_window((X, X), 0.0, hypotenuse, (1, 1, 1), (1, 1, 1), "VALID")
+    with pytest.raises(ShapeError, match="window_dimensions"):
+        lax.reduce_window(X, 0.0, hypotenuse, (2,), (1,), "VALID")
+    with pytest.raises(ArgumentError, match="padding"):
+        lax.reduce_window(X, 0.0, hypotenuse, (1, 1, 1), (1, 1, 1), "FULL")
+    with pytest.raises(UnsupportedError, match="another operand"):
+        ft.jit(lambda x, w: lax.reduce_window(x, 0.0, lambda a, b: a + w * b, (1, 1, 1), (1, 1, 1), "VALID"))(X, 2.0)

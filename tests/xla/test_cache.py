@@ -17,23 +17,20 @@ pytestmark = pytest.mark.skipif(xla.default_backend() != "cpu", reason="only pro
 
 @pytest.fixture
 def use(monkeypatch):
-    """Set the environment as a new process would find it."""
+    """Keep programs in this directory, as the settings would say."""
 
-    def use(**environment):
-        for name in ("FT_CACHE", "FT_CACHE_DIR", "FT_CACHE_MAX_BYTES"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, str(value))
-        cache.directory.cache_clear()
+    def use(directory, enabled=True, max_bytes=cache.DEFAULT_BYTES):
+        monkeypatch.setattr(cache, "_asked", lambda: (enabled, str(directory), max_bytes))
+        cache._usable.cache_clear()
 
     yield use
     monkeypatch.undo()
-    cache.directory.cache_clear()
+    cache._usable.cache_clear()
 
 
 @pytest.fixture
 def folder(use, tmp_path):
-    use(FT_CACHE_DIR=tmp_path / "cache")
+    use(tmp_path / "cache")
     return tmp_path / "cache"
 
 
@@ -69,7 +66,7 @@ def test_the_users_lines_do_not_split_it(folder):
 def test_options_version_and_processor_split_it(folder, monkeypatch):
     assert compile() == COMPILED
     assert compile(options={"xla_backend_optimization_level": 0}) == COMPILED
-    monkeypatch.setattr(cache, "_processor", lambda: b"another one")
+    monkeypatch.setattr(cache.processor, "identity", lambda: b"another one")
     assert compile() == COMPILED
     monkeypatch.setattr(cache, "FULL_VERSION", "0.0.1")
     assert compile() == COMPILED
@@ -105,22 +102,25 @@ def test_whole_files_with_nonsense_inside(folder):
 
 
 def test_turned_off(use, tmp_path):
-    use(FT_CACHE="0", FT_CACHE_DIR=tmp_path / "cache")
+    use(tmp_path / "cache", enabled=False)
     assert compile()["compiles"] == compile()["compiles"] == 1
     assert not (tmp_path / "cache").exists()
 
 
-def test_where(use, tmp_path):
-    use(XDG_CACHE_HOME=tmp_path)
+def test_where(use, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    use("")
     assert cache.directory() == tmp_path / "functorch_like"
-    use(XDG_CACHE_HOME="relative", HOME=tmp_path / "home")
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    use("")
     assert cache.directory() == tmp_path / "home" / ".cache" / "functorch_like"
 
 
 def test_a_directory_open_to_others_is_not_used(use, tmp_path):
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
-    use(FT_CACHE_DIR=tmp_path / "open")
+    use(tmp_path / "open")
     with pytest.warns(UserWarning, match=r"open to other users \(mode 0777\)"):
         compile()
     with warnings.catch_warnings():
@@ -130,7 +130,7 @@ def test_a_directory_open_to_others_is_not_used(use, tmp_path):
 
 
 def test_a_directory_of_somebody_else_is_not_used(use, tmp_path, monkeypatch):
-    use(FT_CACHE_DIR=tmp_path)
+    use(tmp_path)
     tmp_path.chmod(0o700)
     monkeypatch.setattr(os, "getuid", lambda: -1)
     with pytest.warns(UserWarning, match="belongs to another user"):
@@ -139,7 +139,7 @@ def test_a_directory_of_somebody_else_is_not_used(use, tmp_path, monkeypatch):
 
 def test_a_path_that_is_a_file(use, tmp_path):
     (tmp_path / "file").write_text("")
-    use(FT_CACHE_DIR=tmp_path / "file")
+    use(tmp_path / "file")
     with pytest.warns(UserWarning, match="Set FT_CACHE_DIR"):
         assert compile()["compiles"] == 1
 
@@ -160,7 +160,7 @@ def test_half_written_files_are_not_left(folder, monkeypatch):
     assert compile()["cache_writes"] == 0 and list(folder.iterdir()) == []
 
 
-def test_sweeping_removes_what_was_not_used_for_longest(folder, monkeypatch):
+def test_sweeping_removes_what_was_not_used_for_longest(folder, use):
     for i in range(4):
         compile(float(i))
     files = sorted(folder.iterdir(), key=lambda f: f.stat().st_mtime_ns)
@@ -168,9 +168,43 @@ def test_sweeping_removes_what_was_not_used_for_longest(folder, monkeypatch):
         os.utime(file, (1000 + age, 1000 + age))
     assert compile(0.0) == LOADED  # the first one has just been used
     sizes = [file.stat().st_size for file in files]
-    monkeypatch.setenv("FT_CACHE_MAX_BYTES", str(sum(sizes) - 1))
+    use(folder, max_bytes=sum(sizes) - 1)
     cache.sweep(folder)
     assert files[0].exists() and not files[1].exists() and files[3].exists()
+
+
+def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
+    """One file with two names; the module is not even made where the fingerprint is known."""
+    made = []
+
+    def module():
+        made.append(1)
+        return xla.build("f", [F8], lambda e, x: [e.op("stablehlo.sine", [x], [F8])])
+
+    def compiled(fingerprint):
+        before = xla.counters.snapshot()
+        xla.compile(module, in_avals=[F8], out_avals=[F8], fingerprint=fingerprint)
+        grown = xla.counters.since(before)
+        return grown.get("compiles", 0), grown.get("cache_hits", 0), len(made)
+
+    assert compiled(b"one") == (1, 0, 1)
+    assert compiled(b"one") == (0, 1, 1)
+    assert compiled(b"two") == (0, 1, 2)  # as after a change of the package's code that changes no module
+    assert compiled(b"two") == (0, 1, 2)
+    assert len(list(folder.iterdir())) == 3 and len({file.stat().st_ino for file in folder.iterdir()}) == 1
+
+
+def test_sweeping_counts_a_file_once(folder, use):
+    xla.compile(
+        lambda: xla.build("f", [F8], lambda e, x: [e.op("stablehlo.sine", [x], [F8])]),
+        in_avals=[F8],
+        out_avals=[F8],
+        fingerprint=b"one",
+    )
+    files = list(folder.iterdir())
+    use(folder, max_bytes=files[0].stat().st_size)
+    cache.sweep(folder)
+    assert len(files) == 2 and all(file.exists() for file in files)
 
 
 def test_a_second_process_hits(run, tmp_path):

@@ -1,0 +1,120 @@
+"""Compiled programs kept on disk, so that a new process does not compile them again.
+
+It is on by default. A program is found again if the operations, the compile options, the version of jaxlib and the
+processor are the same; a file that is damaged is compiled anew. The directory must be its owner's alone (mode 0700):
+loading a program runs what is in it.
+
+>>> from functorch_like import backends
+>>> with backends.cache.flags(enabled=False):
+...     backends.cache.stats().directory is None
+True
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from functorch_like.backends.groups import Module, adopt
+from functorch_like.backends.kinds import Kind, boolean, integer
+from functorch_like.backends.settings import Setting
+from functorch_like.backends.xla import cache as _disk
+from functorch_like.backends.xla import counters as _counters
+
+_CHANGES = "compiled programs on disk"
+_ELSEWHERE = {"gpu": "only programs for the CPU are kept"}
+
+
+def _path(value: Any) -> str:
+    given = os.fspath(value)
+    if not isinstance(given, str):
+        raise ValueError
+    return os.path.abspath(os.path.expanduser(given)) if given else ""
+
+
+class _Settings(Module, name="cache"):
+    enabled = Setting(
+        True,
+        boolean,
+        "Keep compiled programs on disk, and load them from there.",
+        changes=_CHANGES,
+        elsewhere=_ELSEWHERE,
+        env="FT_CACHE",
+        in_key=False,
+    )
+    directory = Setting(
+        "",
+        Kind("a path, or '' for functorch_like/ in $XDG_CACHE_HOME or ~/.cache", _path),
+        "Where they are kept: a directory of yours with mode 0700. It is made where it does not exist.",
+        changes=_CHANGES,
+        elsewhere=_ELSEWHERE,
+        env="FT_CACHE_DIR",
+        in_key=False,
+    )
+    max_bytes = Setting(
+        _disk.DEFAULT_BYTES,
+        integer(0),
+        "How many bytes are kept. Beyond, the programs that were not used for longest are removed, now and then.",
+        changes=_CHANGES,
+        elsewhere=_ELSEWHERE,
+        env="FT_CACHE_MAX_BYTES",
+        in_key=False,
+    )
+
+
+enabled: bool
+directory: str
+max_bytes: int
+
+_disk.on_settings(lambda: (_Settings.enabled.value, _Settings.directory.value, _Settings.max_bytes.value))
+
+
+class Stats(NamedTuple):
+    """What the cache did in this process, and what lies on the disk.
+
+    Attributes:
+        hits: programs loaded.
+        compiles: programs compiled.
+        writes: programs kept.
+        programs: how many lie in the directory.
+        bytes: how many bytes they take.
+        directory: where; None if nothing is kept.
+    """
+
+    hits: int
+    compiles: int
+    writes: int
+    programs: int
+    bytes: int
+    directory: str | None
+
+
+def stats() -> Stats:
+    """What the cache did in this process, and what lies on the disk.
+
+    >>> from functorch_like import backends
+    >>> backends.cache.stats().hits >= 0
+    True
+    """
+    folder = _disk.directory()
+    found = [] if folder is None else _disk.files(folder)
+    return Stats(
+        _counters.cache_hits,
+        _counters.compiles,
+        _counters.cache_writes,
+        _disk.programs(found),
+        round(sum(file.size for file in found)),
+        None if folder is None else str(folder),
+    )
+
+
+def clear() -> int:
+    """Remove all programs from the disk; those already loaded stay in use.
+
+    Returns:
+        How many there were.
+    """
+    return _disk.clear()
+
+
+adopt(__name__, _Settings)

@@ -1,0 +1,122 @@
+"""Settings of programs for CPUs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends.capability import Capability
+from functorch_like.backends.groups import Module, adopt
+from functorch_like.backends.kinds import Kind, integer, parse_boolean
+from functorch_like.backends.settings import AtStart, Setting, in_force, nearest
+from functorch_like.backends.xla import client
+from functorch_like.backends.xla.processor import features
+from functorch_like.errors import ArgumentError
+
+#: Rows that have another lowering for CPUs besides the plain one, and what it does.
+FAST_LOWERINGS: dict[str, str] = {}
+
+
+def _check(value: Any) -> Any:
+    if type(value) is bool:
+        return value
+    names = [v.strip() for v in value.split(",")] if isinstance(value, str) else list(value)
+    if names == ["all"] or names == ["none"]:
+        return names == ["all"]
+    if not all(isinstance(n, str) and n.strip("-") for n in names) or len({n.startswith("-") for n in names}) > 1:
+        raise ValueError
+    if FAST_LOWERINGS:  # else no row was imported yet: `_chosen` looks
+        _known(names)
+    return tuple(sorted(set(names)))
+
+
+def _parse(text: str) -> Any:
+    try:
+        return parse_boolean(text)
+    except ValueError:
+        return _check(text)
+
+
+def _known(names: Any) -> None:
+    for name in names:
+        plain = name.removeprefix("-")
+        if plain not in FAST_LOWERINGS:
+            raise ArgumentError(
+                f"cpu.fast_lowerings names {plain!r}, which has no fast lowering{nearest(plain, FAST_LOWERINGS)}",
+                fix=f"use some of {', '.join(sorted(FAST_LOWERINGS))}",
+            )
+
+
+class _Settings(Module, name="cpu"):
+    fast_lowerings = Setting[Any](
+        True,
+        Kind(
+            "True (all), False (none), names of rows, or names with a minus before each: all but these", _check, _parse
+        ),
+        "Where XLA's own lowering of an operation is slow on CPUs, lower it in another way of the same meaning.\n\n"
+        "True: every operation that has one. False: none. 'sort,cumsum': these alone. '-sort,-cumsum': all but these.",
+        changes="StableHLO: how operations are lowered",
+        elsewhere={"gpu": "these lowerings are for CPUs"},
+        program=True,
+    )
+    num_threads = AtStart(
+        0,
+        integer(0),
+        "How many threads XLA computes with on CPUs; 0 is as many as the process may use.",
+        changes="the CPU client's pools of threads",
+        env="FT_CPU_THREADS",
+        elsewhere={"gpu": "it is about CPUs"},
+    )
+
+
+fast_lowerings: Any
+num_threads: int
+client.on_threads(lambda: _Settings.num_threads.value)
+
+
+def fast_lowering(row: str, what: str) -> Callable[[], bool]:
+    """Declare, at import, that a row has a fast lowering for CPUs.
+
+    Args:
+        row: its name.
+        what: the lowering does, in a few words.
+
+    Returns:
+        A function to ask, while lowering, whether to use it.
+    """
+    FAST_LOWERINGS[row] = what
+    return lambda: in_force().derive(_chosen)(row)
+
+
+def _chosen() -> Callable[[str], bool]:
+    """Whether a row's fast lowering is on."""
+    chosen = _Settings.fast_lowerings.value
+    if type(chosen) is bool:
+        return lambda row: chosen
+    _known(chosen)
+    off = chosen[0].startswith("-")
+    return lambda row: f"-{row}" not in chosen if off else row in chosen
+
+
+@functools.cache
+def get_cpu_capability() -> Capability:
+    """What the processor can do, and XLA compiles for.
+
+    Returns:
+        The widest instruction set as text ("AVX512", "AVX2", "NEON", ...), as PyTorch has it; attributes tell the
+        rest: name, instruction_sets, vector_bits, cores, threads, caches.
+
+    >>> from functorch_like import backends
+    >>> backends.cpu.get_cpu_capability().vector_bits in (128, 256, 512)
+    True
+    """
+    return Capability()
+
+
+def has_bfloat16() -> bool:
+    """Whether the processor has units for products of bfloat16."""
+    return not features().isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
+
+
+adopt(__name__, _Settings)

@@ -1,0 +1,98 @@
+"""The same bits in every run.
+
+Programs for CPUs give the same bits each time on one machine. On GPUs sums may be added up in another order each time
+(scatter, max pooling backwards, products whose sums several units share), and XLA chooses kernels by timing them. With
+`use_deterministic_algorithms` it takes slower ones with a fixed order, and does not time. Other machines, versions of
+XLA and settings may give other bits all the same.
+https://openxla.org/xla/determinism
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from functorch_like.backends import cudnn
+from functorch_like.backends.groups import Module
+from functorch_like.backends.kinds import Kind, one_of, parse_boolean
+from functorch_like.backends.settings import Setting
+from functorch_like.errors import ArgumentError, UnsupportedError
+
+_MODES = ("off", "warn", "on")
+_mode = one_of(*_MODES).check
+
+
+def _check(value: Any) -> str:
+    if isinstance(value, bool):
+        return ("off", "on")[value]
+    return _mode(value)
+
+
+def _parse(text: str) -> str:
+    return "warn" if text.strip().lower() == "warn" else ("off", "on")[parse_boolean(text)]
+
+
+class Determinism(Module):
+    """The setting that is an attribute of `backends` itself."""
+
+    deterministic_algorithms = Setting(
+        "off",
+        Kind("'off', 'warn' or 'on'", _check, _parse, _MODES),
+        "Whether programs must give the same bits in each run.\n\n"
+        "'on': kernels with a fixed order of sums, chosen without timing; operations that have none are refused before "
+        "anything is compiled. 'warn': these are warned of.",
+        changes="compile option xla_gpu_deterministic_ops; how select_and_scatter is lowered",
+        elsewhere={"cpu": "programs for CPUs give the same bits each time"},
+        options=lambda mode, platform: {} if mode == "off" else {"xla_gpu_deterministic_ops": True},
+    )
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Ask for the same bits in each run, in every thread; or no longer.
+
+    Args:
+        mode: whether to.
+        warn_only: warn of operations that have no deterministic implementation, instead of refusing them.
+
+    Raises:
+        ArgumentError: for a mode that is not True or False.
+
+    >>> from functorch_like import backends
+    >>> backends.use_deterministic_algorithms(True); backends.are_deterministic_algorithms_enabled()
+    True
+    >>> backends.use_deterministic_algorithms(False)
+    """
+    if not isinstance(mode, bool):
+        raise ArgumentError(f"use_deterministic_algorithms was given mode={mode!r}", fix="give True or False")
+    Determinism.deterministic_algorithms.set("off" if not mode else "warn" if warn_only else "on")
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether programs must give the same bits in each run."""
+    return Determinism.deterministic_algorithms.value != "off"
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether operations that cannot are warned of, instead of being refused."""
+    return Determinism.deterministic_algorithms.value == "warn"
+
+
+def wanted() -> bool:
+    """Whether rows must lower to operations with a fixed order of sums; asked while lowering."""
+    return are_deterministic_algorithms_enabled() or cudnn.deterministic
+
+
+def refuse(what: str, fix: str) -> None:
+    """What a row calls while lowering if determinism is wanted and the platform has no way to it.
+
+    Args:
+        what: the operation, and why it is not deterministic.
+        fix: what to use instead.
+
+    Raises:
+        UnsupportedError: unless it is to be warned of only.
+    """
+    if is_deterministic_algorithms_warn_only_enabled():
+        warnings.warn(f"{what}. {fix}", stacklevel=2)
+        return
+    raise UnsupportedError(what, fix=f"{fix}; or backends.use_deterministic_algorithms(True, warn_only=True)")

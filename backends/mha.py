@@ -1,0 +1,188 @@
+"""Which form of attention `nn.dot_product_attention` takes, as PyTorch's settings of scaled_dot_product_attention.
+
+`math` computes the whole matrix of logits; `flash` goes by blocks of keys, `mem_efficient` by blocks of queries, and
+both compute blocks again for derivatives. `cudnn`'s kernel is not called by this package.
+
+>>> from functorch_like import backends
+>>> with backends.mha.flags(math=False):
+...     backends.mha.math_sdp_enabled()
+False
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from functorch_like.backends.groups import Module, adopt
+from functorch_like.backends.kinds import boolean, integer
+from functorch_like.backends.settings import Setting
+
+_CHANGES = "which form nn.dot_product_attention takes"
+
+
+class _Settings(Module, name="mha"):
+    fastpath = Setting(
+        True, boolean, "Whether forms other than `math` may be taken where nobody asks for one.", changes=_CHANGES
+    )
+    math = Setting(True, boolean, "Whether attention may compute the whole matrix of logits.", changes=_CHANGES)
+    flash = Setting(True, boolean, "Whether attention may go by blocks of keys.", changes=_CHANGES)
+    mem_efficient = Setting(True, boolean, "Whether attention may go by blocks of queries.", changes=_CHANGES)
+    cudnn = Setting(
+        False,
+        boolean,
+        "Whether attention may call cuDNN's kernel. This package does not call it: True is taken, and changes nothing.",
+        changes="nothing",
+        elsewhere=dict.fromkeys(("cpu", "gpu"), "cuDNN's kernel is not called by this package"),
+        in_key=False,
+    )
+    most_logits = Setting(
+        64 << 20,
+        integer(0),
+        "How many bytes the matrix of logits may have for `math` to be taken where other forms may be, too.",
+        changes=_CHANGES,
+    )
+
+
+fastpath: bool
+math: bool
+flash: bool
+mem_efficient: bool
+cudnn: bool
+most_logits: int
+
+
+def get_fastpath_enabled() -> bool:
+    """Whether forms of attention other than `math` may be taken where nobody asks for one."""
+    return _Settings.fastpath.value
+
+
+def set_fastpath_enabled(value: bool) -> None:
+    """Let forms of attention other than `math` be taken where nobody asks for one, in every thread; or not."""
+    _Settings.fastpath.set(value)
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Let attention compute the whole matrix of logits, in every thread; or not."""
+    _Settings.math.set(enabled)
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Let attention go by blocks of keys, in every thread; or not."""
+    _Settings.flash.set(enabled)
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Let attention go by blocks of queries, in every thread; or not."""
+    _Settings.mem_efficient.set(enabled)
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Accepted, and without an effect: cuDNN's kernel is not called by this package."""
+    _Settings.cudnn.set(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Whether attention may compute the whole matrix of logits."""
+    return _Settings.math.value
+
+
+def flash_sdp_enabled() -> bool:
+    """Whether attention may go by blocks of keys."""
+    return _Settings.flash.value
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Whether attention may go by blocks of queries."""
+    return _Settings.mem_efficient.value
+
+
+def cudnn_sdp_enabled() -> bool:
+    """What `enable_cudnn_sdp` was told."""
+    return _Settings.cudnn.value
+
+
+class SDPAParams(NamedTuple):
+    """Arguments of attention: arrays, or anything with a shape and a dtype.
+
+    Attributes:
+        query: [B, T, N, H] or [T, N, H].
+        key, value: [B, S, K, H].
+        mask: or bias; None.
+        is_causal: whether position t takes part in sources 0 ... t only.
+    """
+
+    query: Any
+    key: Any
+    value: Any
+    mask: Any = None
+    is_causal: bool = False
+
+
+#: Sizes of blocks. Larger ones leave the caches, smaller ones are all overhead.
+LEAST, MOST = 32, 512
+
+
+def block_of(size: int) -> int | None:
+    """The largest size of equal blocks that is in bounds; None if there is none."""
+    return next((n for n in range(min(MOST, size), LEAST - 1, -1) if size % n == 0), None)
+
+
+def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether attention can go by blocks of keys.
+
+    Args:
+        params: the arguments.
+        debug: print why not.
+
+    >>> import functorch_like as ft
+    >>> x = ft.ShapeDtypeStruct((1, 7, 2, 16), "float32")
+    >>> ft.backends.mha.can_use_flash_attention(ft.backends.mha.SDPAParams(x, x, x), debug=True)
+    flash: 7 keys cannot be cut into equal blocks of 32 to 512
+    False
+    """
+    return _say("flash", _Settings.flash, params.key, "keys", debug)
+
+
+def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """Whether attention can go by blocks of queries.
+
+    Args:
+        params: the arguments.
+        debug: print why not.
+    """
+    return _say("mem_efficient", _Settings.mem_efficient, params.query, "queries", debug)
+
+
+def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
+    """False: cuDNN's kernel is not called by this package."""
+    if debug:
+        print("cudnn: the kernel is not called by this package")
+    return False
+
+
+def _say(form: str, setting: Setting[bool], x: Any, what: str, debug: bool) -> bool:
+    count = x.shape[-3]
+    why = ""
+    if not setting.value:
+        why = f"backends.mha.{form} is off"
+    elif block_of(count) is None:
+        why = f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"
+    if debug and why:
+        print(f"{form}: {why}")
+    return not why
+
+
+def choose(params: SDPAParams, bytes_of_logits: int) -> str:
+    """The form that attention takes where nobody asks for one; "" if settings allow none."""
+    small = bytes_of_logits <= _Settings.most_logits.value
+    if _Settings.math.value and (small or not _Settings.fastpath.value):
+        return "math"
+    if _Settings.fastpath.value:
+        if can_use_flash_attention(params):
+            return "flash"
+        if can_use_efficient_attention(params):
+            return "mem_efficient"
+    return "math" if _Settings.math.value else ""
+
+
+adopt(__name__, _Settings)

@@ -1,0 +1,33 @@
+"""Intel's MKL, which XLA does not use.
+
+Products run in YNNPACK, oneDNN or Eigen (`backends.ynn`, `backends.mkldnn`); linear algebra calls the LAPACK that SciPy
+brings along, OpenBLAS in the usual wheels.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_available() -> bool:
+    """False: no program of ours calls MKL.
+
+    >>> from functorch_like import backends
+    >>> backends.mkl.is_available()
+    False
+    """
+    return False
+
+
+def blas() -> str:
+    """What SciPy, whose LAPACK linear algebra on CPUs calls, was built with.
+
+    >>> from functorch_like import backends
+    >>> isinstance(backends.mkl.blas(), str)
+    True
+    """
+    import scipy
+
+    configuration: Any = scipy.show_config(mode="dicts")
+    found = configuration["Build Dependencies"].get("lapack", {})
+    return f"{found.get('name', 'unknown')} {found.get('version', '')}".strip()

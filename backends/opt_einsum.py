@@ -1,0 +1,119 @@
+"""How `einsum` of three and more operands finds the order of its contractions: settings of the package opt_einsum.
+
+Matrices A (1000, 2), B (2, 1000) and C (1000, 1) are multiplied with 4 million operations from the left and with 8
+thousand from the right. What is best is told from the shapes, when a function is traced; it costs nothing in compiled
+programs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends.groups import Group, Module, adopt
+from functorch_like.backends.kinds import Kind, boolean, integer, one_of
+from functorch_like.backends.settings import Setting
+from functorch_like.errors import UnsupportedError
+
+#: From opt_einsum's documentation; their time grows from the last to the first with the number of operands.
+STRATEGIES = (
+    "auto", "auto-hq", "optimal", "dp", "branch-all", "branch-2", "branch-1", "random-greedy-128", "random-greedy",
+    "greedy",
+)  # fmt: skip
+_named = one_of(*STRATEGIES)
+
+
+def is_available() -> bool:
+    """Whether the package opt_einsum is installed. Without it, operands are contracted from left to right."""
+    return importlib.util.find_spec("opt_einsum") is not None
+
+
+class _Path(Setting[Any]):
+    """Has an effect where opt_einsum is installed."""
+
+    def effect(self, platform: str) -> str:
+        return "" if is_available() else "opt_einsum is not installed: operands are contracted from left to right"
+
+
+class PathCache(Group, name="opt_einsum.path_cache"):
+    """Paths that were found before, by subscripts and shapes: `backends.opt_einsum.path_cache`."""
+
+    __slots__ = ()
+
+    max_size = Setting(
+        2048,
+        integer(0),
+        "How many paths are kept.\n\nFinding one for many operands may take seconds.",
+        changes="time to trace",
+        in_key=False,
+    )
+    paths: dict[Any, Any] = {}  # noqa: RUF012  (one for all)
+
+    @property
+    def size(self) -> int:
+        """How many are kept now."""
+        return len(self.paths)
+
+    def clear(self) -> None:
+        """Forget them."""
+        self.paths.clear()
+
+    def get(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is kept under a key, or is made and kept."""
+        found = self.paths.pop(key, None)
+        found = make() if found is None else found
+        self.paths[key] = found  # the last one is the one used last
+        while len(self.paths) > self.max_size:
+            self.paths.pop(next(iter(self.paths)), None)
+        return found
+
+
+class _Settings(Module, name="opt_einsum"):
+    enabled = _Path(
+        True,
+        boolean,
+        "Whether einsum looks for a good order of contractions; else it goes from left to right.",
+        changes="jaxpr: order of contractions in einsum",
+    )
+    strategy = _Path(
+        "auto",
+        Kind(
+            f"{_named.allowed}, or a function of opt_einsum's kind: (inputs, output, sizes, memory_limit) -> path",
+            lambda value: value if callable(value) else _named.check(value),
+            _named.parse,
+            STRATEGIES,
+        ),
+        "How einsum looks for an order of contractions.\n\n"
+        "'auto': the best of all where operands are few, quicker ways where they are many. 'optimal': the best, in "
+        "time that grows as a factorial. 'dp': the best without outer products. 'branch-2': the two best contractions "
+        "at each step. 'greedy': the best one. 'random-greedy': the best of many random orders.",
+        changes="jaxpr: order of contractions in einsum",
+    )
+    memory_limit = _Path(
+        None,
+        integer(1, none="no limit"),
+        "The greatest number of elements of intermediate results that einsum's orders of contractions may make.\n\n"
+        "Where no order keeps to it, what is left is contracted from left to right.",
+        changes="jaxpr: order of contractions in einsum",
+    )
+
+
+enabled: bool
+strategy: Any
+memory_limit: int | None
+path_cache = PathCache()
+adopt(__name__, _Settings)
+
+
+def get_opt_einsum() -> Any:
+    """The package opt_einsum.
+
+    Raises:
+        UnsupportedError: where it is not installed.
+    """
+    if not is_available():
+        raise UnsupportedError("opt_einsum is not installed", fix="pip install opt_einsum")
+    import opt_einsum
+
+    return opt_einsum

@@ -1,0 +1,27 @@
+"""PJRT plugins: what makes XLA work with devices of other makers, found by their entry points."""
+
+from __future__ import annotations
+
+
+def installed() -> dict[str, str]:
+    """Plugins that are installed, by name: the package they come from and its version.
+
+    Of these the one for CUDA is used (`backends.cuda`). Others are told, and not started: nobody has run them with
+    this package.
+
+    >>> from functorch_like import backends
+    >>> isinstance(backends.plugins.installed(), dict)
+    True
+    """
+    from importlib import metadata  # 10 ms
+
+    found: dict[str, str] = {}
+    for entry in metadata.entry_points(group="jax_plugins"):
+        package = entry.dist
+        found[entry.name] = f"{package.name} {package.version}" if package is not None else entry.value
+    return found
+
+
+def names(*parts: str) -> bool:
+    """Whether a plugin whose name contains one of these is installed."""
+    return any(part in name.lower() for name in installed() for part in parts)

@@ -1,0 +1,253 @@
+"""Settings: each declared once, global, overridden in a `with` block, part of jit's key.
+
+    class Matmul(Group, name="cuda.matmul"):
+        fp32_precision = Setting("ieee", one_of("ieee", "tf32"), "...", changes="StableHLO: precision_config")
+
+    matmul = Matmul()                       # backends.cuda.matmul.fp32_precision = "tf32"
+
+Where a value comes from: its default; an environment variable, read when the package is imported; code that assigns
+it, for every thread; a `with` block (`flags`), for its thread alone.
+
+A block gives its thread a view of all settings as they were when it began: what other threads assign meanwhile is
+seen when it ends, so that a computation does not change under way. What the thread itself assigns is seen at once, and
+if the block sets the same setting, it lasts as long as the block. Threads started inside a block start without it. A
+block belongs to the thread, not to an asyncio task: do not `await` inside one.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Generic, TypeVar, overload
+
+from functorch_like.backends import kinds, values, xla
+from functorch_like.backends.values import NOTHING_SET as NOTHING_SET
+from functorch_like.backends.values import Values as Values
+from functorch_like.backends.values import in_force as in_force
+from functorch_like.errors import ArgumentError, SettingError
+
+T = TypeVar("T")
+
+#: Every declared setting, by dotted name.
+SETTINGS: dict[str, Setting[Any]] = {}
+
+
+_staging: Callable[[], bool] = lambda: False
+
+
+def on_staging(ask: Callable[[], bool]) -> None:
+    """Ask this whether a function is being traced to be compiled: only the core knows."""
+    global _staging
+    _staging = ask
+
+
+class Setting(Generic[T]):
+    """One setting: a descriptor in a class of settings.
+
+    Args:
+        default: its value until something is said.
+        kind: what values it takes.
+        doc: what it does, beginning with a line of its own.
+        changes: what of the program or its running it changes, e.g. "StableHLO: precision_config".
+        elsewhere: for each platform on which it has no effect, why.
+        env: its environment variable; by default FT_ and its name, FT_CUDA_MATMUL_FP32_PRECISION. "" is none.
+        in_key: whether compiled programs depend on it.
+        program: whether it holds for whole programs, when they are compiled. Otherwise it is read as operations are
+            traced, so that a block inside of a traced function holds for the operations in it.
+        options: XLA's compile options that a value stands for, on a platform.
+    """
+
+    name: str
+
+    def __init__(
+        self,
+        default: T,
+        kind: kinds.Kind,
+        doc: str,
+        *,
+        changes: str,
+        elsewhere: Mapping[str, str] | None = None,
+        env: str | None = None,
+        in_key: bool = True,
+        program: bool = False,
+        options: Callable[[T, str], dict[str, Any]] | None = None,
+    ) -> None:
+        self.default, self.kind, self.__doc__, self.changes = default, kind, doc, changes
+        self.elsewhere = dict(elsewhere or {})
+        self.env, self.in_key, self.program, self.options = env, in_key, program or options is not None, options
+
+    def declare(self, name: str) -> None:
+        """Give it its name, and the value its environment variable has. Classes of settings call it."""
+        values.declare(name, self.default, self.in_key)
+        self.name = name
+        SETTINGS[name] = self
+        if self.env is None:
+            self.env = "FT_" + name.upper().replace(".", "_")
+        text = os.environ.get(self.env) if self.env else None
+        if text:
+            try:
+                value = self.kind.parse(text)
+            except (ValueError, TypeError):
+                raise self._wrong(f"the environment variable {self.env}={text!r}", text) from None
+            self._put_global(value, "environment")
+
+    @overload
+    def __get__(self, owner: None, kind: Any = None) -> Setting[T]: ...
+    @overload
+    def __get__(self, owner: object, kind: Any = None) -> T: ...
+    def __get__(self, owner: object, kind: Any = None) -> Setting[T] | T:
+        return self if owner is None else self.value
+
+    def __set__(self, owner: object, value: Any) -> None:
+        self.set(value)
+
+    @property
+    def value(self) -> T:
+        """What it is in this thread now."""
+        return values.read(self.name)
+
+    @property
+    def source(self) -> str:
+        """Where the value came from: "default", "environment", "code" or "with-block"."""
+        return values.source(self.name)
+
+    def set(self, value: Any) -> None:
+        """Set it in every thread; or, inside a block that sets it, in this thread until that block ends."""
+        value = self.checked(value)
+        self._check_place()
+        if not values.write_in_block(self.name, value):
+            self._put_global(value, "code")
+
+    def reset(self) -> None:
+        """Forget what code or the environment said: back to the default."""
+        values.forget(self.name)
+
+    def _put_global(self, value: Any, source: str) -> None:
+        values.write(self.name, value, source)
+
+    def checked(self, value: Any) -> T:
+        """The canonical form of a value.
+
+        Raises:
+            ArgumentError: for a value it does not take, naming those it does.
+        """
+        try:
+            return self.kind.check(value)
+        except (ValueError, TypeError):
+            raise self._wrong(f"{self.name} = {value!r:.80}", value) from None
+
+    def _wrong(self, what: str, value: Any) -> ArgumentError:
+        near = nearest(value, self.kind.names) if isinstance(value, str) else ""
+        return ArgumentError(f"{what} is no value of this setting{near}", fix=f"use {self.kind.allowed}")
+
+    def _check_place(self) -> None:
+        if self.program and _staging():
+            raise ArgumentError(
+                f"{self.name} is changed inside a function that is being traced, and it holds for whole programs",
+                fix="set it around the call of the jitted function, not inside the function",
+            )
+
+    def effect(self, platform: str) -> str:
+        """Why it has no effect on a platform; "" where it has one."""
+        return self.elsewhere.get(platform, "")
+
+    def changes_of(self, value: Any) -> dict[str, Any]:
+        """What setting it to a value sets, by name: itself, or what it is another view of."""
+        return {self.name: self.checked(value)}
+
+    def __repr__(self) -> str:
+        return f"{self.name} = {self.value!r}"
+
+
+class AtStart(Setting[T]):
+    """A setting of XLA's client, which is settled when the first device is used."""
+
+    def __init__(self, default: T, kind: kinds.Kind, doc: str, **about: Any) -> None:
+        super().__init__(default, kind, doc + "\n\nIt is settled when the first device is used.", in_key=False, **about)
+
+    def set(self, value: Any) -> None:
+        if xla.started() and self.checked(value) != self.value:
+            raise ArgumentError(
+                f"{self.name} is settled: a device was used already",
+                fix=f"set it, or {self.env}, before the first array",
+            )
+        super().set(value)
+
+    def changes_of(self, value: Any) -> dict[str, Any]:
+        raise ArgumentError(
+            f"{self.name} holds for the process, not for a block", fix="assign it, before the first array"
+        )
+
+
+class Alias(Setting[T]):
+    """Another view of a setting, as with `allow_tf32` and `fp32_precision`.
+
+    Args:
+        of: the setting that holds the value.
+        read: the view's value, from that of the setting.
+        write: the setting's value, from that of the view.
+    """
+
+    def __init__(
+        self, of: Setting[Any], kind: kinds.Kind, doc: str, *, read: Callable[[Any], T], write: Callable[[T], Any]
+    ) -> None:
+        super().__init__(
+            read(of.default), kind, doc, changes=of.changes, elsewhere=of.elsewhere, in_key=of.in_key,
+            program=of.program,
+        )  # fmt: skip
+        self.of, self._read, self._write = of, read, write
+
+    @property
+    def value(self) -> T:
+        return self._read(self.of.value)
+
+    @property
+    def source(self) -> str:
+        return self.of.source
+
+    def set(self, value: Any) -> None:
+        self.of.set(self._write(self.checked(value)))
+
+    def reset(self) -> None:
+        self.of.reset()
+
+    def _put_global(self, value: Any, source: str) -> None:
+        self.of._put_global(self._write(value), source)
+
+    def effect(self, platform: str) -> str:
+        return self.of.effect(platform)
+
+    def changes_of(self, value: Any) -> dict[str, Any]:
+        return self.of.changes_of(self._write(self.checked(value)))
+
+
+def nearest(name: str, names: Any) -> str:
+    """ "; did you mean 'x'?", where one of the names is close."""
+    import difflib
+
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
+def find(name: str) -> Setting[Any]:
+    """A setting by its name; dots may be written as underscores.
+
+    Raises:
+        SettingError: where there is none, naming the nearest.
+    """
+    found = SETTINGS.get(name) or next((s for s in SETTINGS.values() if s.name.replace(".", "_") == name), None)
+    if found is None:
+        raise SettingError(
+            f"there is no setting {name!r}{nearest(name, SETTINGS)}", fix="backends.describe() shows all settings"
+        )
+    return found
+
+
+def compile_options(platform: str) -> Iterator[tuple[str, Any]]:
+    """The compile options that settings stand for."""
+    for setting in SETTINGS.values():
+        if setting.options is not None and platform not in setting.elsewhere:
+            yield from setting.options(setting.value, platform).items()
+
+
+xla.on_compile(compile_options)

@@ -1,0 +1,131 @@
+"""Where the values of settings are held: globally, in blocks of threads, and in the key of jit.
+
+Values that matter to compiled programs are held in ONE object of jaxlib's jit key, the same object for the same
+values. So changing a setting looks programs up anew, changing it back finds the old ones, and a call costs the same
+however many settings there are.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends import xla
+
+
+class Values:
+    """Settings that differ from their defaults. Equal values are the same object, so comparing costs nothing."""
+
+    __slots__ = ("__weakref__", "_derived", "set")
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.set = values
+        self._derived: dict[Any, Any] = {}
+
+    def derive(self, make: Callable[[], Any]) -> Any:
+        """What follows from these values, made once. `make` reads settings; it is the key, too."""
+        try:
+            return self._derived[make]
+        except KeyError:
+            made = self._derived[make] = make()
+            return made
+
+
+class _Thread(threading.local):
+    layers: tuple[tuple[Any, dict[str, Any]], ...] = ()  # one for each open block: the block, and what it sets
+
+
+_lock = threading.RLock()
+_thread = _Thread()
+_declared: dict[str, tuple[Any, bool]] = {}  # default, and whether programs depend on it
+_global: dict[str, tuple[Any, str]] = {}  # value, and where it came from
+_known: weakref.WeakValueDictionary[Any, Values] = weakref.WeakValueDictionary()
+NOTHING_SET = _known[frozenset()] = Values({})
+_KEYED = xla.config("settings", NOTHING_SET)
+_OTHERS = xla.config("settings_outside_keys", NOTHING_SET, in_jit_key=False)
+
+
+def in_force() -> Values:
+    """What this thread has set of what matters to compiled programs; `NOTHING_SET` if all is as by default."""
+    return _KEYED.value
+
+
+def declare(name: str, default: Any, in_key: bool) -> None:
+    """Make a place for a setting."""
+    if name in _declared:
+        raise ValueError(f"setting {name!r} is declared twice")
+    _declared[name] = default, in_key
+
+
+def read(name: str) -> Any:
+    """A setting's value in this thread."""
+    default, in_key = _declared[name]
+    return (_KEYED if in_key else _OTHERS).value.set.get(name, default)
+
+
+def source(name: str) -> str:
+    """Where it came from: "default", "environment", "code" or "with-block"."""
+    if any(name in changes for _, changes in _thread.layers):
+        return "with-block"
+    return _global[name][1] if name in _global else "default"
+
+
+def write(name: str, value: Any, came_from: str) -> None:
+    """Set it in every thread."""
+    with _lock:
+        _global[name] = value, came_from
+        _refresh(everywhere=True)
+
+
+def write_in_block(name: str, value: Any) -> bool:
+    """Set it in the innermost block of this thread that sets it; False if there is none."""
+    for _, changes in reversed(_thread.layers):
+        if name in changes:
+            changes[name] = value
+            _refresh(everywhere=False)
+            return True
+    return False
+
+
+def forget(name: str) -> None:
+    """Back to the default, outside of blocks."""
+    with _lock:
+        _global.pop(name, None)
+        _refresh(everywhere=True)
+
+
+def enter(block: Any, changes: dict[str, Any]) -> None:
+    """Begin a block of this thread."""
+    _thread.layers = (*_thread.layers, (block, dict(changes)))
+    _refresh(everywhere=False)
+
+
+def leave(block: Any) -> None:
+    """End it; the last time it was entered, if several."""
+    layers = _thread.layers
+    last = max(i for i, (each, _) in enumerate(layers) if each is block)
+    _thread.layers = layers[:last] + layers[last + 1 :]
+    _refresh(everywhere=False)
+
+
+def _refresh(everywhere: bool) -> None:
+    """Tell jaxlib what is set now, in every thread or in this one."""
+    for config, keyed in ((_KEYED, True), (_OTHERS, False)):
+        mine = {name: value for name, (value, _) in _global.items() if _declared[name][1] is keyed}
+        if everywhere:
+            config.set_global(_interned(mine))
+        if not _thread.layers:
+            config.unset_local()
+            continue
+        for _, changes in _thread.layers:
+            mine |= {name: value for name, value in changes.items() if _declared[name][1] is keyed}
+        config.set_local(_interned(mine))
+
+
+def _interned(values: dict[str, Any]) -> Values:
+    kept = {name: value for name, value in values.items() if value != _declared[name][0]}
+    key = frozenset((name, type(value), value) for name, value in kept.items())
+    with _lock:
+        return _known.setdefault(key, Values(kept))

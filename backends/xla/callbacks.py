@@ -1,0 +1,139 @@
+"""Python functions that compiled programs call.
+
+A program refers to a function by its position in the list it was compiled with. C++ hands it copies of the operands
+as read-only NumPy arrays, on the thread the program happens to run on, and wants a tuple of NumPy arrays.
+
+TRAP: C++ checks nothing. It copies as many bytes as the results should have, whatever was returned, and crashes where
+there is no such position. And of an exception it keeps the text only. `HostCall` stands in between.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.errors import DtypeError, ShapeError, UnsupportedError
+
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
+
+# Exceptions on their way through C++, by the number that stands in the text it keeps. Bounded: one may get lost.
+_MOST_FAILURES = 64
+_failures: dict[int, BaseException] = {}
+_numbers = itertools.count()
+_MARK = re.compile(r"functorch_like callback failure (\d+)")
+
+
+def target(platform: str) -> str:
+    """The name that a platform's programs call Python by."""
+    found = _TARGETS.get("gpu" if platform in ("cuda", "gpu") else platform)
+    if found is None:
+        raise UnsupportedError(
+            f"programs on {platform!r} cannot call Python", fix=f"callbacks run on {' and '.join(_TARGETS)}"
+        )
+    return found
+
+
+class HostCall:
+    """A Python function as C++ may call it.
+
+    Args:
+        fun: takes NumPy arrays, returns a sequence of NumPy values.
+        out_avals: what it must return.
+        ordered: whether a token comes last, and goes last.
+    """
+
+    __slots__ = ("fun", "ordered", "out_avals")
+
+    def __init__(self, fun: Callable[..., Sequence[Any]], out_avals: Sequence[ShapedArray], ordered: bool) -> None:
+        self.fun, self.out_avals, self.ordered = fun, list(out_avals), ordered
+
+    def __call__(self, *args: Any) -> tuple[Any, ...]:
+        _inside.depth += 1
+        try:
+            outs = checked(self.fun(*(args[:-1] if self.ordered else args)), self.out_avals)
+        except BaseException as error:
+            while len(_failures) >= _MOST_FAILURES:
+                _failures.pop(next(iter(_failures)), None)
+            number = next(_numbers)
+            _failures[number] = error
+            raise RuntimeError(f"functorch_like callback failure {number}") from None
+        finally:
+            _inside.depth -= 1
+        return (*outs, np.False_) if self.ordered else tuple(outs)
+
+
+def checked(outs: Sequence[Any], avals: Sequence[ShapedArray]) -> list[np.ndarray[Any, Any]]:
+    """What a callback returned, as arrays of exactly the shapes and dtypes that were promised."""
+    return [_checked(out, aval, k) for k, (out, aval) in enumerate(zip(outs, avals, strict=True))]
+
+
+def _checked(out: Any, aval: ShapedArray, position: int) -> np.ndarray[Any, Any]:
+    host = np.asarray(out)
+    if not host.dtype.isnative:
+        host = host.astype(host.dtype.newbyteorder("="))
+    if host.dtype == aval.dtype and host.shape == aval.shape and host.flags.c_contiguous:
+        return host
+    if host.shape != aval.shape:
+        raise ShapeError(
+            f"result {position} of the callback has shape {host.shape}, and {aval!r} was promised",
+            fix="return what the result's shape and dtype say, or say what it returns",
+        )
+    if host.dtype != aval.dtype:
+        number = isinstance(out, (bool, int, float, complex, np.generic))
+        if not (number and np.can_cast(host.dtype, aval.dtype, "same_kind")) and not _is_int(out, aval):
+            raise DtypeError(
+                f"result {position} of the callback has dtype {host.dtype}, and {aval!r} was promised",
+                fix=f"return it with .astype({aval.dtype.name!r}), or promise {host.dtype}",
+            )
+        host = host.astype(aval.dtype)
+    return np.ascontiguousarray(host).reshape(aval.shape)  # contiguous: C++ looks at no strides
+
+
+def _is_int(out: Any, aval: ShapedArray) -> bool:
+    """Whether it is a Python int where an unsigned dtype or a float is wanted."""
+    return isinstance(out, (bool, int)) and aval.dtype.kind != "b"
+
+
+def original(error: BaseException) -> BaseException | None:
+    """The exception of a callback that an error of C++ stands for."""
+    found = _MARK.search(str(error))
+    return None if found is None else _failures.pop(int(found[1]), None)
+
+
+# ----------------------------------------------------------------------------------------------------------- waiting
+class _Inside(threading.local):
+    depth = 0
+
+
+_inside = _Inside()
+_changed = threading.Condition()
+_running: set[int] = set()
+
+
+@contextmanager
+def running() -> Generator[None]:
+    """Around a run of a program with callbacks, until they are done: what `barrier` waits for."""
+    number = next(_numbers)
+    _running.add(number)
+    try:
+        yield
+    finally:
+        with _changed:
+            _running.discard(number)
+            _changed.notify_all()
+
+
+def barrier() -> None:
+    """Wait for the programs with callbacks that run now, in other threads. (Inside of a callback: for nothing.)"""
+    if _inside.depth:
+        return
+    with _changed:
+        before = set(_running)
+        _changed.wait_for(lambda: not before & _running)

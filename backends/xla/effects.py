@@ -1,0 +1,52 @@
+"""Effects of programs: calls of Python functions, a method of the emitter; and the token that keeps them in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import callbacks, mlir
+
+#: Of the value that ordered effects hand on. An ordinary array: it passes through loops and branches like any other.
+TOKEN = ShapedArray((), np.dtype(bool))
+
+
+class Effects:
+    """Emits what a program does besides computing results."""
+
+    __slots__ = ()
+
+    def callback(
+        self: Any,
+        fun: Callable[..., Sequence[Any]],
+        operands: Sequence[Any],
+        out_avals: Sequence[ShapedArray],
+        effects: Collection[str] = (),
+    ) -> list[Any]:
+        """Call a Python function of NumPy arrays, when the program runs.
+
+        Args:
+            fun: takes an array for each operand, returns a value for each of `out_avals`.
+            operands: what it is given.
+            out_avals: what it returns.
+            effects: "ordered": after all calls that are ordered and come before it. "unordered": even if its results
+                are not used. Neither: it may be left out.
+        """
+        attrs = {
+            "call_target_name": mlir.string(callbacks.target(self.platform)),
+            "api_version": mlir.integer(4, 32),
+            "backend_config": mlir.parsed(f"{{index = {len(self.host_calls)} : ui64}}"),
+            "has_side_effect": mlir.flags[bool(effects)],
+        }
+        ordered = "ordered" in effects
+        self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered))
+        token = [TOKEN] if ordered else []
+        given = [*operands, self.token] if ordered else operands
+        made = self.op("stablehlo.custom_call", given, [*out_avals, *token], attrs)
+        outs = made if isinstance(made, list) else [made]
+        if ordered:
+            *outs, self.token = outs
+        return outs

@@ -1,0 +1,27 @@
+"""What a report says about this installation."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from typing import Any
+
+from functorch_like.backends.xla import cache
+from functorch_like.backends.xla.jaxlib_api import FULL_VERSION
+
+_PACKAGES = ("functorch_like", "numpy", "ml_dtypes", "opt_einsum", "scipy", "jax-cuda12-plugin", "jax-cuda13-plugin")
+
+
+def about() -> dict[str, dict[str, Any]]:
+    """Versions of what the package stands on, and the state of the disk cache."""
+    versions = {"jaxlib": FULL_VERSION}
+    for name in _PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    folder = cache.directory()
+    kept: dict[str, Any] = {"directory": folder or "off"}
+    if folder is not None:
+        found = cache.files(folder)
+        kept |= {"programs": cache.programs(found), "bytes": round(sum(file.size for file in found))}
+    return {"versions": versions, "cache": kept}

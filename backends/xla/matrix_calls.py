@@ -1,0 +1,64 @@
+"""Custom calls of routines of linear algebra, on stacks of matrices.
+
+TRAP: LAPACK and its like want matrices column by column; a wrong layout gives wrong numbers and no error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from functorch_like.avals import ShapedArray
+
+
+def matrix_call(
+    e: Any,
+    target: str,
+    operands: Sequence[Any],
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    *,
+    lead: int,
+    attrs: Mapping[str, str],
+    aliases: Sequence[tuple[int, int]] = (),
+) -> list[Any]:
+    """Emit a call for a stack of matrices.
+
+    Args:
+        e: the emitter.
+        target: the name under which the kernel is registered.
+        operands, in_avals: what it takes.
+        out_avals: what it gives, status codes included.
+        lead: how many leading dimensions count matrices; what has two dimensions more is a matrix.
+        attrs: attributes, as MLIR writes them.
+        aliases: operands that may be overwritten, each with the result that takes its place.
+    """
+    fields = {
+        "call_target_name": e.string(target),
+        "api_version": e.i32(4),
+        "backend_config": e.attr("{" + ", ".join(f"{key} = {value}" for key, value in attrs.items()) + "}"),
+        "has_side_effect": e.flag(False),
+        "operand_layouts": e.attr(_layouts(in_avals, lead)),
+        "result_layouts": e.attr(_layouts(out_avals, lead)),
+    }
+    if aliases:
+        texts = (
+            f"#stablehlo.output_operand_alias<output_tuple_indices = [{'' if len(out_avals) == 1 else result}], "
+            f"operand_index = {operand}, operand_tuple_indices = []>"
+            for operand, result in aliases
+        )
+        fields["output_operand_aliases"] = e.attr(f"[{', '.join(texts)}]")
+    found = e.op("stablehlo.custom_call", list(operands), list(out_avals), fields)
+    return [found] if len(out_avals) == 1 else found
+
+
+def _layouts(avals: Sequence[ShapedArray], lead: int) -> str:
+    """The dimensions of each, from the fastest varying to the slowest."""
+    return "[" + ", ".join(_layout(aval.ndim, lead) for aval in avals) + "]"
+
+
+def _layout(ndim: int, lead: int) -> str:
+    if not ndim:
+        return "dense<> : tensor<0xindex>"
+    order = [ndim - 2, ndim - 1, *range(ndim - 3, -1, -1)] if ndim == lead + 2 else list(range(ndim - 1, -1, -1))
+    return f"dense<{order}> : tensor<{ndim}xindex>"

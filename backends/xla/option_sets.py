@@ -1,0 +1,43 @@
+"""Sets of compile options that are worth having on CPUs, and which version of XLA wants which.
+
+XLA:CPU can hand parts of a program to two libraries of kernels, YNNPACK and oneDNN. What to hand over is set for a
+whole program, and is worth 1.5 to 3 times its speed in either direction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends.xla.jaxlib_api import VERSION
+
+_YNN = "xla_cpu_experimental_ynn_fusion_type"
+
+
+def ynn(*kinds: str) -> dict[str, Any]:
+    """YNNPACK is handed these kinds of operations."""
+    return {_YNN: ",".join(f"LIBRARY_FUSION_TYPE_{kind}" for kind in kinds)}
+
+
+#: Reductions and products with what surrounds them. Good for nearly all programs in float32.
+PLAIN = ynn("REDUCE", "DOT")
+#: Products that stand alone as well: XLA's own in bfloat16 and int8 are five times slower.
+ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
+#: Nothing. XLA's own loops fuse what is computed on the fly into the reduction of it.
+NONE = ynn()
+#: Products that stand alone to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then dies of it on 0.10.
+ONEDNN = {
+    **PLAIN,
+    "xla_cpu_use_onednn": True,
+    "xla_cpu_experimental_onednn_fusion_type": "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT",
+}
+#: Many products at once, outside of loops. Later versions do these well by themselves.
+BATCHED_DOTS = ONEDNN if VERSION < (0, 11) else ALL_DOTS
+#: Integer arithmetic in registers of 512 bits, which LLVM does not choose by itself.
+WIDE = {"xla_cpu_prefer_vector_width": 512}
+#: Compiles 10 to 25 percent sooner, into slower programs.
+UNOPTIMIZED = {"xla_backend_optimization_level": 0}
+#: Kernels of a GPU recorded as one graph, however few they are.
+GRAPHS = {
+    "xla_gpu_enable_command_buffer": "FUSION,CUBLAS,CUBLASLT,CUDNN,CUSTOM_CALL",
+    "xla_gpu_graph_min_graph_size": 1,
+}

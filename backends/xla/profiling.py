@@ -1,0 +1,124 @@
+"""XLA's profiler: what ran, for how long, and which of the user's lines it came from."""
+
+from __future__ import annotations
+
+import re
+import threading
+import warnings
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from functorch_like.backends.xla import client, jaxlib_api  # noqa: F401  (jaxlib is imported there first)
+
+from jaxlib import _profile_data, _profiler  # pyright: ignore[reportAttributeAccessIssue]  # isort: skip
+
+from functorch_like.errors import ArgumentError
+
+#: Named stretches of time in a trace; free when nobody profiles.
+TraceMe = _profiler.TraceMe
+
+_active = threading.Lock()  # XLA has one profiler for the process
+
+
+class Operation(NamedTuple):
+    """What one operation of a compiled program did while it was profiled.
+
+    Attributes:
+        name: XLA's; a fusion of several operations of the user's counts as one.
+        program: the module it belongs to.
+        calls: how often it ran.
+        seconds: in all. Operations may overlap in time.
+        line: "file:line" of the user's, or "".
+    """
+
+    name: str
+    program: str
+    calls: int
+    seconds: float
+    line: str
+
+
+class Session:
+    """A stretch of profiling; one at a time in a process."""
+
+    def __init__(self) -> None:
+        if not _active.acquire(blocking=False):
+            raise ArgumentError("the profiler is running already", fix="end the other trace before a new one begins")
+        try:
+            client.default_device()  # starts the client: the profiler sees nothing of one that starts later
+            options = _profiler.ProfileOptions()
+            options.python_tracer_level = 0
+            options.host_tracer_level = 2
+            self._session = _profiler.ProfilerSession(options)
+        except BaseException:
+            _active.release()
+            raise
+
+    def stop(self) -> bytes:
+        """End it; what was recorded, as a serialised XSpace."""
+        try:
+            return self._session.stop()
+        finally:
+            _active.release()
+
+    def export(self, recorded: bytes, directory: str) -> None:
+        """Write files that TensorBoard and Perfetto open."""
+        self._session.export(recorded, directory)
+
+
+def operations(recorded: bytes) -> list[Operation]:
+    """Time by operation, the longest first."""
+    totals: dict[tuple[str, str], list[float]] = {}
+    for event, about in _events(recorded):
+        if "hlo_op" in about:
+            total = totals.setdefault((str(about.get("hlo_module", "")), str(about["hlo_op"])), [0, 0.0])
+            total[0] += 1
+            total[1] += event.duration_ns * 1e-9
+    wanted = {program for program, _ in totals}
+    lines = _lines(program for program in client.live_modules() if program.name in wanted)
+    found = [
+        Operation(name, program, int(calls), seconds, lines.get((program, name), ""))
+        for (program, name), (calls, seconds) in totals.items()
+    ]
+    return sorted(found, key=lambda each: -each.seconds)
+
+
+def _events(recorded: bytes) -> list[tuple[Any, dict[str, Any]]]:
+    data = _profile_data.ProfileData.from_serialized_xspace(recorded)
+    with warnings.catch_warnings():
+        # TRAP: on Python 3.12 and later C++ warns of a type of its own here, and aborts where warnings are errors.
+        warnings.simplefilter("ignore")
+        return [(event, dict(event.stats)) for plane in data.planes for line in plane.lines for event in line.events]
+
+
+def _lines(modules: Iterable[Any]) -> dict[tuple[str, str], str]:
+    """The user's line of every operation of these modules."""
+    found: dict[tuple[str, str], str] = {}
+    for module in modules:
+        text = module.to_string()
+        frames = _frames(text)
+        for name, metadata in re.findall(r"^ *(?:ROOT )?%?([\w.-]+) = .*metadata=\{(.*?)\}", text, re.MULTILINE):
+            frame = re.search(r"stack_frame_id=(\d+)", metadata)
+            direct = re.search(r'source_file="(.*?)" source_line=(\d+)', metadata)
+            line = frames.get(frame[1], "") if frame else f"{direct[1]}:{direct[2]}" if direct else ""
+            if line:
+                found[module.name, name] = line
+    return found
+
+
+def _frames(text: str) -> dict[str, str]:
+    """ "file:line" by the number of a stack frame, from the tables at the top of HLO text."""
+    files = dict(re.findall(r'^(\d+) "(.*)"$', _table(text, "FileNames"), re.MULTILINE))
+    places = {
+        number: f"{files.get(file, '?')}:{line}"
+        for number, file, line in re.findall(
+            r"^(\d+) \{file_name_id=(\d+) .*?\bline=(\d+)", _table(text, "FileLocations"), re.MULTILINE
+        )
+    }
+    frames = re.findall(r"^(\d+) \{file_location_id=(\d+)", _table(text, "StackFrames"), re.MULTILINE)
+    return {number: places.get(place, "") for number, place in frames}
+
+
+def _table(text: str, name: str) -> str:
+    start = text.find(f"\n{name}\n")
+    return "" if start < 0 else text[start + len(name) + 2 :].partition("\n\n")[0]

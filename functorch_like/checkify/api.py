@@ -1,0 +1,128 @@
+"""`checkify`, `check` and `check_error`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import bodies, boundary
+from functorch_like.callbacks import split_values
+from functorch_like.checkify import custom, flow  # noqa: F401  (their rules)
+from functorch_like.checkify.error import Error
+from functorch_like.checkify.run import run
+from functorch_like.checkify.state import NONE, all_checks, user_checks
+from functorch_like.core import aval_of
+from functorch_like.debug.printing import check_format
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.checks import Message
+from functorch_like.primitives.checks import check as check_row
+from functorch_like.signatures import Call, Static
+
+
+@boundary.public
+def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Callable[..., tuple[Error, Any]]:
+    """A function that returns what went wrong beside its result: `(error, result)`.
+
+    Args:
+        f: takes and returns pytrees of arrays. It is traced: a Python `if` on a value needs `lax.cond`.
+        errors: what to look for: `user_checks` (the calls of `check`), `nan_checks`, `div_checks` (division by zero),
+            `index_checks` (positions out of bounds, which are otherwise clamped or left out), or several joined by
+            `|`: `float_checks` are nan and div, `automatic_checks` all but the user's, `all_checks` all.
+
+    Returns:
+        The function. The error tells the first thing that went wrong, in the order of the program; the result is what
+        it would be without checks. `error.throw()` raises it, `error.get()` gives its text or None.
+
+    Raises:
+        ArgumentError: for unknown sets of errors.
+
+    >>> import functorch_like as ft
+    >>> from functorch_like import checkify
+    >>> f = ft.jit(checkify.checkify(lambda x, i: x[i] / i, checkify.index_checks | checkify.div_checks))
+    >>> f(fnp.ones(3), 5)[0].get()  # doctest: +ELLIPSIS
+    'index 5 is out of bounds for axis 0 of size 3 of f32[3] (...)'
+    >>> f(fnp.ones(3), 0)[0].get()  # doctest: +ELLIPSIS
+    'division by zero (...)'
+    >>> err, out = f(fnp.ones(3), 2)
+    >>> err.get(), float(out)
+    (None, 0.5)
+    """
+    if not callable(f):
+        raise ArgumentError(f"checkify takes a function, got {f!r:.60}", fix="checkify(f)(x)")
+    wanted = frozenset(errors)
+    if not wanted <= all_checks:
+        raise ArgumentError(
+            f"errors={errors!r} of checkify has unknown members",
+            fix="join checkify.user_checks, nan_checks, div_checks, index_checks, float_checks, all_checks by |",
+        )
+
+    @functools.wraps(f, updated=())
+    def checkified(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
+        call = Call(Static((), ()), args, kwargs)
+        body = bodies.staged(f, call, "checkify")
+        outs, state = run(body.jaxpr, [*body.consts, *bodies.operands(call)], wanted)
+        return state.error(), body.out_tree.unflatten(outs)
+
+    return boundary.public(checkified)
+
+
+@boundary.public
+def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+    """Tell a checkified function that something must hold.
+
+    Outside of transformations it is an ordinary check, and raises at once. Inside of `jit` it needs `checkify` around
+    it: compiled code cannot raise.
+
+    Args:
+        pred: a bool scalar, which must be True.
+        msg: what to say if it is not; a format string, as for `str.format`.
+        fmt_args: values for its fields; arrays appear with their values at the time.
+        debug: whether it may be left out where nothing checkifies it.
+        fmt_kwargs: values for its named fields.
+
+    Raises:
+        CheckError: where `pred` is False and nothing is traced.
+        UnsupportedError: when a program is compiled that still has the check in it.
+
+    >>> from functorch_like import checkify
+    >>> checkify.check(fnp.asarray(2) > 1, "too small: {}", 2)
+    """
+    check_format("check", msg, fmt_args, fmt_kwargs)
+    if isinstance(pred, (bool, np.bool_)):
+        pred = np.asarray(pred)
+    aval = aval_of(pred)
+    if aval.shape:
+        raise ShapeError(f"check takes a scalar, got {aval!r}", fix="say all(...) or any(...) of it")
+    if aval.dtype != np.dtype(bool):
+        raise DtypeError(f"a check is of a bool, got {aval!r}", fix="compare: check(x > 0, ...)")
+    operands, rebuild = split_values(fmt_args, fmt_kwargs, numbers=False)
+
+    def fill(*values: Any) -> str:
+        args, kwargs = rebuild(values)
+        return msg.format(*args, **kwargs)
+
+    check_row(pred, *operands, message=Message(fill), debug=bool(debug))
+
+
+@boundary.public
+def check_error(error: Error) -> None:
+    """Check that an error value is none: an error of an inner `checkify` becomes one of the outer.
+
+    Args:
+        error: as a checkified function returned it.
+
+    Raises:
+        CheckError: as `check`.
+
+    >>> from functorch_like import checkify
+    >>> checkify.check_error(checkify.init_error)
+    """
+    if not isinstance(error, Error):
+        raise ArgumentError(f"check_error takes an Error, got {error!r:.60}", fix="pass what checkify's function gave")
+    if error._flat:
+        fill = lambda *flat: str(Error(flat, error._places).get())
+        check_row(E.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)

@@ -1,0 +1,121 @@
+"""The error value: which of the places that can fail did, and what is known of it. A pytree of arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import sources, tree
+from functorch_like.avals import ShapedArray
+from functorch_like.errors import CheckError
+
+#: How many failed elements of a map are told one by one.
+_MOST_TOLD = 8
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Site:
+    """A place in a program that can fail. Each is equal to itself alone.
+
+    Attributes:
+        text: what to say, from a position (see `Places`) and the values that were kept.
+        avals: of these.
+        source: the user's line.
+        loops: the loops around it, the outermost last: what each is called, and the level of its steps.
+    """
+
+    text: Callable[[int, Sequence[Any]], str]
+    avals: tuple[ShapedArray, ...]
+    source: Any
+    loops: tuple[tuple[str, int], ...] = ()
+
+    def told(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
+        """What failed."""
+        around = [f"in step {int(steps[level])} of {what}: " for what, level in reversed(self.loops)]
+        return "".join(around) + self.text(at, values)
+
+
+NUMBER = ShapedArray((), np.dtype(np.int32))
+
+
+class Places(NamedTuple):
+    """Places that can fail, and what is known of their failures when a program runs.
+
+    That is, as flat arrays (none where nothing can fail): the number of the first place that failed, from 1, or 0; the
+    position in what it looked at, counted in rows; the steps of the loops around it, of the innermost first; and
+    values of each place, which mean something where the number is its own.
+    """
+
+    sites: tuple[Site, ...] = ()
+    depth: int = 0
+
+    def avals(self) -> list[ShapedArray]:
+        return [NUMBER] * (2 + self.depth) + [a for s in self.sites for a in s.avals] if self.sites else []
+
+    def inside(self, what: str) -> Places:
+        """The same places in a loop."""
+        loop = (what, self.depth)
+        return Places(tuple(dataclasses.replace(s, loops=(*s.loops, loop)) for s in self.sites), self.depth + 1)
+
+
+class Error:
+    """What a checkified function returns beside its result.
+
+    It is a pytree of arrays, so that it may be returned from `jit`, carried through loops, and mapped: under vmap
+    there is one for each element, and `get` tells which of them failed.
+    """
+
+    __slots__ = ("_flat", "_places")
+
+    def __init__(self, flat: Sequence[Any], places: Places) -> None:
+        self._flat, self._places = list(flat), places
+
+    def get(self) -> str | None:
+        """What went wrong first, with the line; None if nothing did.
+
+        Raises:
+            ConcretizationError: inside of a transformation, where it is not known yet.
+        """
+        found = self.failures()
+        return "\n".join(f"{text} ({line})" if line else text for text, line in found) if found else None
+
+    def throw(self) -> None:
+        """Raise CheckError if something went wrong."""
+        found = self.failures()
+        if found:
+            lines = dict.fromkeys(line for _, line in found)
+            raise CheckError("\n".join(text for text, _ in found), at=", ".join(filter(None, lines)))
+
+    def failures(self) -> list[tuple[str, str]]:
+        """What went wrong, and the line, of each element of a map."""
+        if not self._flat:
+            return []
+        codes, positions, *rest = map(np.asarray, self._flat)
+        failed = [tuple(map(int, at)) for at in np.argwhere(codes)]
+        found = [self._told(int(codes[at]), at, int(positions[at]), rest) for at in failed[:_MOST_TOLD]]
+        if len(failed) > len(found):
+            found.append((f"and {len(failed) - len(found)} more", ""))
+        return found
+
+    def _told(self, code: int, at: tuple[int, ...], position: int, rest: Sequence[Any]) -> tuple[str, str]:
+        sites, depth = self._places
+        start = depth + sum(len(s.avals) for s in sites[: code - 1])
+        site = sites[code - 1]
+        values = [v[at] for v in rest[start : start + len(site.avals)]]
+        where = f"at mapped index {', '.join(map(str, at))}: " if at else ""
+        text = site.told(position, [v[at] for v in rest[:depth]], values)
+        return where + text, str(sources.user_line(site.source) or "")
+
+    def __repr__(self) -> str:
+        return f"Error({len(self._places.sites)} places can fail)"
+
+
+tree.register_pytree_node(
+    Error, lambda e: (tuple(e._flat), e._places), lambda places, children: Error(children, places)
+)
+
+#: No error.
+init_error = Error([], Places())

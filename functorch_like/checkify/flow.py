@@ -1,0 +1,177 @@
+"""Checks inside of calls, branches and loops: each stays what it is, with more results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.checkify.error import NUMBER, Places
+from functorch_like.checkify.rules import RULES
+from functorch_like.checkify.run import checked
+from functorch_like.checkify.state import NONE, ONE, State, chosen, first
+from functorch_like.core import Primitive, aval_of
+from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
+from functorch_like.interpreters.stage import stage
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.higher.branches import united
+from functorch_like.primitives.higher.groups import groups
+
+
+def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
+    made, consts = stage(fun, avals, name=name, origin=f"checks of {name}", parent=core.EVALUATE, chain="")
+    assert not consts  # all is passed
+    return made
+
+
+def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
+    return [S.zeros(aval) for aval in avals]
+
+
+# --------------------------------------------------------------------------------------------------------------- call
+def _call(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    jaxpr: Jaxpr = params["jaxpr"]
+    part = checked(jaxpr, state.wanted)
+    if part.same:
+        return list(prim(*operands, **params))
+    outs = list(prim(*part.consts, *operands, **{**params, "jaxpr": part.jaxpr}))
+    count = len(jaxpr.outputs)
+    state.absorb(part.places, outs[count:])
+    return outs[:count]
+
+
+# --------------------------------------------------------------------------------------------------------------- cond
+def _cond(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    branches: tuple[Jaxpr, ...] = params["branches"]
+    parts = [checked(b, state.wanted) for b in branches]
+    if all(part.same for part in parts):
+        return list(prim(*operands, **params))
+    places = Places(
+        tuple(site for part in parts for site in part.places.sites), max(part.places.depth for part in parts)
+    )
+
+    def make() -> tuple[list[Any], tuple[Jaxpr, ...]]:
+        consts, wide = united([(part.jaxpr, part.consts) for part in parts])
+        before = 0
+        made = []
+        for part, branch in zip(parts, wide, strict=True):
+            made.append(_padded(part.places, branch, places, before))
+            before += len(part.places.sites)
+        return consts, tuple(made)
+
+    consts, made = branches[0].memo(("checkify cond", state.wanted, branches), make)
+    index, *rest = operands
+    outs = list(prim(index, *consts, *rest, branches=made))
+    count = len(branches[0].outputs)
+    state.absorb(places, outs[count:])
+    return outs[:count]
+
+
+def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
+    """A branch with the places of all branches, of which its own come after the first `before`."""
+    count = len(branch.outputs) - len(own.avals())
+    left = [aval for site in places.sites[:before] for aval in site.avals]
+    right = [aval for site in places.sites[before + len(own.sites) :] for aval in site.avals]
+
+    def fun(*args: Any) -> list[Any]:
+        outs = evaluate(branch, args)
+        if not places.sites:
+            return outs
+        code, *found = outs[count:] or [NONE, NONE]
+        if own.sites and before:
+            code = E.select_n(E.ne(code, NONE), NONE, E.add(code, np.array(before, np.int32)))
+        numbers, values = found[: 1 + own.depth], found[1 + own.depth :]
+        numbers += [NONE] * (places.depth - own.depth)
+        return [*outs[:count], code, *numbers, *_zeros(left), *values, *_zeros(right)]
+
+    return _staged(branch.name, fun, branch.in_avals)
+
+
+# -------------------------------------------------------------------------------------------------------------- loops
+def _merged(before: Sequence[Any], now: Sequence[Any], step: Any, depth: int) -> list[Any]:
+    """What has failed after a step of a loop, with places at a depth inside of it: it is the first time that counts."""
+    if not now:
+        return []
+    now = [*now[: 2 + depth], step, *now[2 + depth :]]
+    fails = first(before[0], now[0])
+    return [chosen(fails, o, n) for o, n in zip(before, now, strict=True)]
+
+
+def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    jaxpr, num_consts, num_carry = (params[k] for k in ("jaxpr", "num_consts", "num_carry"))
+    part = checked(jaxpr, state.wanted)
+    if part.same:
+        return list(prim(*operands, **params))
+    places = part.places.inside("scan")
+    told = places.avals()
+
+    def make() -> Jaxpr:
+        def fun(*args: Any) -> list[Any]:
+            more, own = args[: len(part.consts)], args[len(part.consts) :]
+            consts, (step, *carries), xs = groups(own, num_consts, 1 + len(told) + num_carry)
+            before, carries = carries[: len(told)], carries[len(told) :]
+            outs = evaluate(part.jaxpr, [*more, *consts, *carries, *xs])
+            after = _merged(before, outs[len(jaxpr.outputs) :], step, part.places.depth)
+            return [E.add(step, ONE), *after, *outs[: len(jaxpr.outputs)]]
+
+        consts, carries, xs = groups(jaxpr.in_avals, num_consts, num_carry)
+        first_avals = [aval_of(c) for c in part.consts]
+        return _staged(jaxpr.name, fun, [*first_avals, *consts, NUMBER, *told, *carries, *xs])
+
+    body = jaxpr.memo(("checkify scan", state.wanted, num_consts, num_carry), make)
+    consts, carries, xs = groups(operands, num_consts, num_carry)
+    sizes = {"num_consts": len(part.consts) + num_consts, "num_carry": 1 + len(told) + num_carry}
+    outs = prim(
+        *part.consts, *consts, NONE, *_zeros(told), *carries, *xs, **{**params, "jaxpr": body, **sizes}
+    )  # fmt: skip
+    state.absorb(places, outs[1 : 1 + len(told)])
+    return list(outs[1 + len(told) :])
+
+
+def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """The condition is computed before the loop and at the end of each step, where it may fail like the body."""
+    cond, body = params["cond_jaxpr"], params["body_jaxpr"]
+    asked, done = checked(cond, state.wanted), checked(body, state.wanted)
+    if asked.same and done.same:
+        return list(prim(*operands, **params))
+    inner = Places((*done.places.sites, *asked.places.sites), max(done.places.depth, asked.places.depth))
+    places = inner.inside("while_loop")
+    told, n, m = places.avals(), params["cond_nconsts"], params["body_nconsts"]
+    cond_consts, body_consts, starts = groups(operands, n, m)
+    cond_consts, body_consts = [*asked.consts, *cond_consts], [*done.consts, *body_consts]
+    n, m = len(cond_consts), len(body_consts)
+
+    def make() -> tuple[Jaxpr, Jaxpr]:
+        def step(*args: Any) -> list[Any]:
+            questions, consts, (_, count, *rest) = groups(args, n, m)
+            before, carries = rest[: len(told)], rest[len(told) :]
+            part = State(state.wanted)
+            outs = evaluate(done.jaxpr, [*consts, *carries])
+            part.absorb(done.places, outs[len(carries) :])
+            outs = outs[: len(carries)]
+            more, *found = evaluate(asked.jaxpr, [*questions, *outs])
+            part.absorb(asked.places, found)
+            return [more, E.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
+
+        flag = ShapedArray((), np.dtype(bool))
+        carried = [flag, NUMBER, *told, *body.in_avals[params["body_nconsts"] :]]
+        again = _staged(cond.name, lambda more, *_: [more], carried)
+        consts = [aval_of(c) for c in (*cond_consts, *body_consts)]
+        return again, _staged(body.name, step, [*consts, *carried])
+
+    again, stepping = body.memo(("checkify while", state.wanted, cond, n, m), make)
+    more, *found = evaluate(asked.jaxpr, [*cond_consts, *starts])
+    state.absorb(asked.places, found)
+    outs = prim(
+        *cond_consts, *body_consts, more, NONE, *_zeros(told), *starts,
+        cond_jaxpr=again, body_jaxpr=stepping, cond_nconsts=0, body_nconsts=n + m,
+    )  # fmt: skip
+    state.absorb(places, outs[2 : 2 + len(told)])
+    return list(outs[2 + len(told) :])
+
+
+RULES.update(call=_call, checkpoint=_call, cond=_cond, scan=_scan, **{"while": _while})

@@ -1,0 +1,61 @@
+"""Running a jaxpr with its checks; and the jaxpr of that, for rows that hold one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import core
+from functorch_like.checkify.error import Places
+from functorch_like.checkify.rules import RULES, plain
+from functorch_like.checkify.state import State
+from functorch_like.interpreters.jaxpr import Jaxpr, Literal, Var
+from functorch_like.primitives.higher.derived import derive
+
+
+def run(jaxpr: Jaxpr, args: Sequence[Any], wanted: frozenset[str]) -> tuple[list[Any], State]:
+    """Results of a jaxpr, and what failed."""
+    state = State(wanted)
+    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    carried = core.state.source
+    try:
+        for e in jaxpr.equations:
+            core.state.source = e.source
+            operands = [values[a] if type(a) is Var else a.value for a in e.inputs]
+            outs = RULES.get(e.prim.name, plain)(state, e.source, e.prim, operands, e.params)
+            values.update(zip(e.outputs, outs, strict=True))
+    finally:
+        core.state.source = carried
+    return [a.value if isinstance(a, Literal) else values[a] for a in jaxpr.outputs], state
+
+
+class Checked(NamedTuple):
+    """A jaxpr with its checks: after the results comes what is known of its places.
+
+    Attributes:
+        jaxpr, consts: it, and the values of its first inputs.
+        places: what can fail.
+        same: whether it is no other than the one it was made from.
+    """
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    places: Places
+    same: bool
+
+
+def checked(jaxpr: Jaxpr, wanted: frozenset[str]) -> Checked:
+    """The jaxpr that runs a jaxpr with its checks."""
+
+    def make() -> Checked:
+        places: list[Places] = []
+
+        def fun(*args: Any) -> list[Any]:
+            outs, state = run(jaxpr, args, wanted)
+            places[:] = [state.places]
+            return [*outs, *state.flat()]
+
+        made, consts = derive(jaxpr, "checked", "checks", fun, jaxpr.in_avals)
+        return Checked(made, consts, places[0], not places[0].sites and not jaxpr.effects)
+
+    return jaxpr.memo(("checkify", wanted), make)

@@ -1,0 +1,136 @@
+"""What has failed so far, while a jaxpr is run with its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like.checkify.error import NUMBER, Error, Places, Site
+from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.reductions import reduce_min
+
+#: Sets of what to check; `|` joins them.
+user_checks = frozenset({"user"})
+nan_checks = frozenset({"nan"})
+index_checks = frozenset({"index"})
+div_checks = frozenset({"div"})
+float_checks = nan_checks | div_checks
+automatic_checks = float_checks | index_checks
+all_checks = automatic_checks | user_checks
+
+NONE, ONE = np.zeros((), np.int32), np.ones((), np.int32)
+
+
+#: In the place of a number, where nothing failed: the least number is that of the first place.
+_NEVER = 2**31 - 1
+
+
+class _Candidate(NamedTuple):
+    """The number of a place that failed, or `_NEVER`; the position there, and the steps of loops around it."""
+
+    number: Any
+    position: Any
+    steps: list[Any]
+
+
+class State:
+    """What can fail so far, and what is known of it.
+
+    Most places look for elements that are not finite. Of arrays of one shape, one array keeps the number of the first
+    such place for each element; so a check is two elementwise operations, which fuse with what is checked, and only at
+    the end something is reduced.
+    """
+
+    def __init__(self, wanted: frozenset[str]) -> None:
+        self.wanted = wanted
+        self.places = Places()
+        self._values: list[Any] = []
+        self._candidates: list[_Candidate] = []
+        self._elements: dict[tuple[int, ...], Any] = {}  # numbers, by shape
+
+    def look(self, site: Site, bad: Any) -> None:
+        """Another place, which fails where an element is true."""
+        shape = aval_of(bad).shape
+        self.places = Places((*self.places.sites, site), self.places.depth)
+        number, never = (S.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
+        found = E.select_n(bad, never, number)
+        before = self._elements.get(shape)
+        self._elements[shape] = found if before is None else E.min(before, found)
+
+    def add(self, site: Site, failed: Any, position: Any, values: Sequence[Any] = ()) -> None:
+        """Another place, whether it failed and at which position, and what to keep of it."""
+        self.absorb(Places((site,)), [E.select_n(failed, NONE, ONE), position, *values])
+
+    def absorb(self, places: Places, flat: Sequence[Any]) -> None:
+        """The places of a part that has run, with what is known of them."""
+        if not places.sites:
+            return
+        before, count = len(self.places.sites), 2 + places.depth
+        code, position, *steps = flat[:count]
+        number = E.select_n(E.eq(code, NONE), E.add(code, _int(before)), _int(_NEVER))
+        self._candidates.append(_Candidate(number, position, steps))
+        self._values += flat[count:]
+        self.places = Places((*self.places.sites, *places.sites), max(self.places.depth, places.depth))
+
+    def flat(self) -> list[Any]:
+        """What is known, as `Places` says."""
+        found = [*self._candidates, *(_least(x) for x in self._elements.values())]
+        if not found:
+            return []
+        number = found[0].number
+        for each in found[1:]:
+            number = E.min(number, each.number)
+        told = [NONE] * (1 + self.places.depth)
+        for each in found:
+            mine = E.eq(number, each.number)
+            own = [each.position, *each.steps]
+            told = [
+                *(t if o is t else E.select_n(mine, t, o) for t, o in zip(told, own, strict=False)),
+                *told[len(own) :],
+            ]
+        return [E.select_n(E.eq(number, _int(_NEVER)), number, NONE), *told, *self._values]
+
+    def error(self) -> Error:
+        return Error(self.flat(), self.places)
+
+
+def _int(number: int) -> Any:
+    return np.array(number, NUMBER.dtype)
+
+
+def _least(numbers: Any) -> _Candidate:
+    """The least number of an array, and where it is first."""
+    size = aval_of(numbers).size
+    if not aval_of(numbers).shape:
+        return _Candidate(numbers, NONE, [])
+    flat = S.reshape(numbers, shape=(size,))
+    least = reduce_min(flat, axes=(0,))
+    here = E.eq(flat, S.broadcast_in_dim(least, shape=(size,), broadcast_dimensions=()))
+    return _Candidate(least, first_true(here)[1], [])
+
+
+def first_true(flags: Any) -> tuple[Any, Any]:
+    """Whether any element is true, and which is the first, counted in rows."""
+    size = aval_of(flags).size
+    if not aval_of(flags).shape:
+        return flags, NONE
+    flat = S.reshape(flags, shape=(size,))
+    positions = S.iota(dtype=NUMBER.dtype, shape=(size,), dimension=0)
+    position = reduce_min(E.select_n(flat, S.full((size,), size, NUMBER.dtype), positions), axes=(0,))
+    return E.lt(position, _int(size)), position
+
+
+def first(before: Any, now: Any) -> Any:
+    """Whether something fails now, and nothing has before."""
+    return E.and_(E.eq(before, NONE), E.ne(now, NONE))
+
+
+def chosen(which: Any, old: Any, new: Any) -> Any:
+    """`new` where a scalar says so."""
+    if not aval_of(new).shape:
+        return E.select_n(which, old, new)
+    return E.select_n(S.broadcast_in_dim(which, shape=aval_of(new).shape, broadcast_dimensions=()), old, new)

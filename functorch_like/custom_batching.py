@@ -1,0 +1,51 @@
+"""Rules for vmap by the user, all in one place."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from functorch_like import boundary, lax, tree
+from functorch_like.custom_vmap import custom_vmap as custom_vmap
+from functorch_like.tangents import Fun, check_callable
+
+__all__ = ["custom_vmap", "sequential_vmap"]
+
+
+@boundary.public
+def sequential_vmap(f: Fun) -> custom_vmap:
+    """A function that vmap computes for one element after the other, in a loop.
+
+    For functions that need much memory for each element, or that vmap cannot vectorise. Under nested maps there are
+    nested loops.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+
+    Returns:
+        The function, as a `custom_vmap` function.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> square = ft.custom_batching.sequential_vmap(lambda x: x * x)
+    >>> ft.vmap(square)(fnp.arange(3)).tolist()
+    [0, 1, 4]
+    """
+    check_callable(f, "sequential_vmap")
+    sequential = custom_vmap(f)
+
+    @sequential.def_vmap
+    @functools.wraps(f, updated=())
+    def rule(axis_size: int, in_batched: Any, *args: Any) -> Any:
+        leaves, structure = tree.flatten(args)
+        batched = tree.leaves(in_batched)
+
+        def one(elements: list[Any]) -> Any:
+            rest = iter(elements)
+            return sequential(
+                *structure.unflatten([next(rest) if b else x for x, b in zip(leaves, batched, strict=True)])
+            )
+
+        out = lax.map(one, [x for x, b in zip(leaves, batched, strict=True) if b])
+        return out, tree.map(lambda _: True, out)
+
+    return sequential

@@ -1,0 +1,14 @@
+"""Floor 7. Rules for derivatives by the user, all in one place."""
+
+from __future__ import annotations
+
+from functorch_like.closure_convert import closure_convert as closure_convert
+from functorch_like.custom_gradient import custom_gradient as custom_gradient
+from functorch_like.custom_jvp import custom_jvp as custom_jvp
+from functorch_like.custom_values import SymbolicZero as SymbolicZero
+from functorch_like.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
+from functorch_like.custom_vjp import custom_vjp as custom_vjp
+
+__all__ = [
+    "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
+]  # fmt: skip

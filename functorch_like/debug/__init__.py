@@ -1,0 +1,13 @@
+"""Floor 7. Looking into programs while they run: printing, callbacks, a prompt, and checks for NaN and infinities."""
+
+from __future__ import annotations
+
+from functorch_like.debug.finite import infs as infs
+from functorch_like.debug.finite import nans as nans
+from functorch_like.debug.finite import set_infs as set_infs
+from functorch_like.debug.finite import set_nans as set_nans
+from functorch_like.debug.printing import callback as callback
+from functorch_like.debug.printing import print as print
+from functorch_like.debug.prompt import breakpoint as breakpoint
+
+__all__ = ["breakpoint", "callback", "infs", "nans", "print", "set_infs", "set_nans"]

@@ -1,0 +1,198 @@
+"""`debug.nans` and `debug.infs`: every result is looked at, and what first was not finite is named.
+
+Programs run as they are. Where one gives NaN, it runs once more, primitive by primitive and with the checks of
+`checkify`, which tell the primitive and the user's line.
+
+Environment variables, read at import:
+    FT_DEBUG_NANS  "1": as `debug.set_nans(True)`.
+    FT_DEBUG_INFS  "1": as `debug.set_infs(True)`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from functorch_like import boundary, core, dtypes, sources
+from functorch_like.backends.process import External
+from functorch_like.core import aval_of
+from functorch_like.errors import NonFiniteError
+from functorch_like.interpreters.evaluate import INSPECTED, Program
+from functorch_like.interpreters.jaxpr import Jaxpr, held
+
+
+@dataclasses.dataclass(frozen=True)
+class _Watch:
+    """Looks at results of programs, for NaN, infinities, or both."""
+
+    nans: bool = False
+    infs: bool = False
+
+    def __call__(self, program: Program, args: Sequence[Any], outs: Sequence[Any]) -> None:
+        found = self.found(outs)
+        if found:
+            token = INSPECTED.swap_local(None)
+            try:
+                raise _told(program, args, *found[0])
+            finally:
+                INSPECTED.restore(token)
+
+    def found(self, values: Sequence[Any]) -> list[tuple[int, str]]:
+        """Positions of values that are not finite, and what they are."""
+        found: list[tuple[int, str]] = []
+        for k, x in enumerate(values):
+            if dtypes.is_inexact(aval_of(x).dtype):
+                host = np.asarray(x)
+                if self.nans and np.isnan(host).any():
+                    found.append((k, "nan"))
+                elif self.infs and np.isinf(host).any():
+                    found.append((k, "inf"))
+        return found
+
+
+def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> NonFiniteError:
+    """The error for a program whose result at a position is not finite."""
+    from functorch_like.checkify import run  # 20 ms of modules, needed only here
+
+    jaxpr, name = program.lowered.jaxpr, program.lowered.name
+    word = {"nan": "nan", "inf": "infinity"}[kind]
+    line = str(sources.user_line(core.state.source) or "")
+    # A kernel was traced at the line of the first call; a function under jit knows the line of each primitive.
+    own_lines = bool(jaxpr.origin)
+    reason = f"{word} in result {position} of {name}"
+    if _calls_out(jaxpr):
+        reason += "; it has calls of io_callback, so it is not run again to see where it comes from"
+    else:
+        with core.running(core.EVALUATE):
+            _, state = run(jaxpr, [*program.consts, *args], frozenset({kind, "silent"}))
+        failures = state.error().failures()
+        if failures:
+            reason, place = failures[0]
+            line = place if own_lines and place else line
+        else:
+            reason += "; none of its primitives gives it when they are run one by one"
+    if own_lines:
+        reason += f", in {jaxpr.name}" + (f", {jaxpr.origin}" if " of " in jaxpr.origin else "")
+    given = _Watch(nans=kind == "nan", infs=kind == "inf").found(args)
+    if given:
+        reason += f" (argument {given[0][0]} of {name} has {word} already)"
+    return NonFiniteError(
+        reason,
+        at=line,
+        fix="look at its operands with debug.print or debug.breakpoint; in derivatives, where(x > 0, log(x), 0) needs "
+        "a harmless operand, too: log(where(x > 0, x, 1))",
+    )
+
+
+def _calls_out(jaxpr: Jaxpr) -> bool:
+    """Whether running it again would be seen outside."""
+    return any(e.prim.name == "io_callback" or any(map(_calls_out, held(e.params))) for e in jaxpr.equations)
+
+
+# -------------------------------------------------------------------------------------------------------------- setting
+_everywhere = _Watch()
+
+
+def _set(**changes: bool) -> None:
+    global _everywhere
+    _everywhere = dataclasses.replace(_everywhere, **changes)
+    INSPECTED.set_global(_everywhere if _everywhere != _Watch() else None)
+
+
+@contextmanager
+def _within(**changes: bool) -> Iterator[None]:
+    changed = dataclasses.replace(INSPECTED.value or _Watch(), **changes)
+    token = INSPECTED.swap_local(changed if changed != _Watch() else None)
+    try:
+        yield
+    finally:
+        INSPECTED.restore(token)
+
+
+def nans(enable: bool = True) -> Any:
+    """A block, or decorator, within which every result that has NaN raises, naming the primitive it came from.
+
+    It sees what compiled functions return, forwards and backwards, and each operation outside of them. NaN that a
+    program makes and does not return is not seen. All calls go through Python and results are looked at on the host,
+    so this is slow; arrays that are donated are copied. Nothing is compiled again.
+
+    Args:
+        enable: False ends an outer block's effect.
+
+    Raises:
+        NonFiniteError: (a FloatingPointError) inside the block.
+
+    >>> import functorch_like as ft
+    >>> with ft.debug.nans():
+    ...     ft.jit(lambda x: fnp.log(x) * 2)(-1.0)
+    Traceback (most recent call last):
+    ...
+    functorch_like.errors.NonFiniteError: <lambda>(f32[]): nan generated by log, in <lambda>
+      at: ...
+    """
+    return _within(nans=bool(enable))
+
+
+def infs(enable: bool = True) -> Any:
+    """As `nans`, for infinities.
+
+    Args:
+        enable: False ends an outer block's effect.
+
+    Raises:
+        NonFiniteError: inside the block.
+
+    >>> import functorch_like as ft
+    >>> with ft.debug.infs():
+    ...     fnp.exp(fnp.asarray([1.0, 100.0]))
+    Traceback (most recent call last):
+    ...
+    functorch_like.errors.NonFiniteError: exp(f32[2]): infinity generated by exp, at index (1,) of f32[2]
+      at: ...
+    """
+    return _within(infs=bool(enable))
+
+
+@boundary.public
+def set_nans(enable: bool) -> None:
+    """Look for NaN everywhere, in all threads, from now on; see `nans`.
+
+    Args:
+        enable: whether to.
+
+    >>> import functorch_like as ft
+    >>> ft.debug.set_nans(True)
+    >>> ft.debug.set_nans(False)
+    """
+    _set(nans=bool(enable))
+
+
+@boundary.public
+def set_infs(enable: bool) -> None:
+    """Look for infinities everywhere, in all threads, from now on; see `infs`.
+
+    Args:
+        enable: whether to.
+
+    >>> import functorch_like as ft
+    >>> ft.debug.set_infs(False)
+    """
+    _set(infs=bool(enable))
+
+
+for _kind in ("nans", "infs"):
+    External(
+        f"debug.{_kind}",
+        False,
+        f"Whether every result is looked at for {_kind}.",
+        changes="whether results are looked at",
+        read=lambda kind=_kind: bool(INSPECTED.value) and getattr(INSPECTED.value, kind),
+        by=f"ft.debug.set_{_kind}, or a block of ft.debug.{_kind}",
+        env=f"FT_DEBUG_{_kind.upper()}",
+    )
+_set(nans=os.environ.get("FT_DEBUG_NANS") == "1", infs=os.environ.get("FT_DEBUG_INFS") == "1")

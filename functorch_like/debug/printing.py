@@ -1,0 +1,119 @@
+"""`debug.print` and `debug.callback`: what a compiled program tells while it runs."""
+
+from __future__ import annotations
+
+import builtins
+import string
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from functorch_like import boundary
+from functorch_like.callbacks import host_function
+from functorch_like.errors import ArgumentError
+from functorch_like.primitives.callbacks import debug_callback
+
+
+@boundary.public
+def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Call a Python function with values of the program, when it runs; what it returns is ignored.
+
+    The call is made as often as the program gets there: in a loop, each time around. Derivatives do not see it:
+    `grad` calls it once, with the values of the function itself; `checkpoint` does not call it again when it computes
+    again. Under vmap it is called for each element. In a branch of a `cond` whose predicate vmap maps over it is an
+    error.
+
+    Args:
+        callback: takes the arguments with NumPy arrays (read-only) in the place of arrays. It may use this package.
+        args: pytrees of arrays; all else, numbers included, is handed over as it is.
+        ordered: whether the call keeps its place among the other ordered ones: before those that come after it in
+            the Python code, through loops, branches and nested calls. Under vmap this is an error.
+        kwargs: further arguments for `callback`.
+
+    Raises:
+        Exception: at the call of the program, whatever the function raises.
+
+    >>> import functorch_like as ft
+    >>> seen = []
+    >>> @ft.jit
+    ... def f(x):
+    ...     ft.debug.callback(lambda v: seen.append(float(v)), x * 2)
+    ...     return x
+    >>> y = f(1.5)
+    >>> seen
+    [3.0]
+    """
+    host, operands, _ = host_function(callback, None, args, kwargs, "debug.callback", numbers=False)
+    debug_callback(*operands, fun=host, ordered=bool(ordered))
+
+
+@boundary.public
+def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """Print values of the program when it runs: `debug.print("loss {:.3f} at {step}", loss, step=step)`.
+
+    When and how often is said at `debug.callback`.
+
+    Args:
+        fmt: as for `str.format`. (Not an f-string: that would be filled in while the function is traced, when there
+            are no values yet.)
+        args: for the fields {}, {0}, ...
+        ordered: whether lines keep the order of the Python code.
+        kwargs: for the fields {name}.
+
+    Raises:
+        ArgumentError: for fields without a value, and values without a field.
+
+    >>> import functorch_like as ft
+    >>> @ft.jit
+    ... def f(x):
+    ...     ft.debug.print("{:.2f} and {y}", x, y=x + 1)
+    ...     return x
+    >>> y = f(1.5)
+    1.50 and 2.5
+    """
+    check_format("debug.print", fmt, args, kwargs)
+    write = lambda *a, **k: builtins.print(fmt.format(*a, **k))
+    write.__name__ = "print"
+    host, operands, _ = host_function(write, None, args, kwargs, "debug.print", numbers=False)
+    debug_callback(*operands, fun=host, ordered=bool(ordered))
+
+
+class _Anything:
+    """Stands for a value that is not there yet: it can be formatted and looked into in every way."""
+
+    def __format__(self, spec: str) -> str:
+        return ""
+
+    def __getattr__(self, name: str) -> _Anything:
+        return self
+
+    def __getitem__(self, key: Any) -> _Anything:
+        return self
+
+
+class _Checker(string.Formatter):
+    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if key not in (kwargs if isinstance(key, str) else range(len(args))):
+            raise ArgumentError(f"there is no value for the field {{{key}}}", fix="pass a value for each field")
+        return super().get_value(key, args, kwargs)
+
+    def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        unused = [f"value {i}" for i in range(len(args)) if i not in used]
+        unused += [name for name in kwargs if name not in used]
+        if unused:
+            raise ArgumentError(f"there is no field for {', '.join(unused)}", fix="write {} or {name} where it belongs")
+
+
+def check_format(who: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise unless a format string has a field for each value, and a value for each field."""
+    if not isinstance(fmt, str):
+        raise ArgumentError(
+            f"{who} takes a format string, got {fmt!r:.60} of type {type(fmt).__name__}", fix='pass "{}", x'
+        )
+    stand_in = _Anything()
+    try:
+        _Checker().vformat(fmt, [stand_in] * len(args), dict.fromkeys(kwargs, stand_in))
+    except ArgumentError as error:
+        error.reason = f"in the format string {fmt!r}, {error.reason}"
+        raise
+    except ValueError as error:
+        raise ArgumentError(f"{fmt!r} is no format string: {error}", fix="write {{ for a brace itself") from None

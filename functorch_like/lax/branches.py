@@ -1,0 +1,245 @@
+"""Choosing what to compute when the program runs: cond, switch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import bodies, dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.bodies import Body, beside, name_of
+from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
+from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
+from functorch_like.interpreters.stage import stage
+from functorch_like.jit import jit_is_disabled
+from functorch_like.lax.operands import error
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.higher import cond as row
+from functorch_like.primitives.higher.branches import kept, united
+
+_MISSING = object()
+
+
+def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, ...]:
+    """Operands, which may have been given by position or, a single one, by name."""
+    if operand is _MISSING:
+        return operands
+    if operands:
+        raise error(ArgumentError, f"lax.{name} was given operands and operand=", "pass operands by position alone")
+    return (operand,)
+
+
+def cond(
+    pred: Any,
+    true_fun: Callable[..., Any],
+    false_fun: Callable[..., Any],
+    *operands: Any,
+    operand: Any = _MISSING,
+) -> Any:
+    """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` where it does not.
+
+    Both functions are traced, so both must be able to; only one of them runs. Under `vmap` with a predicate that
+    differs between elements both run, and each element selects: then neither should divide by zero for the sake of
+    the other.
+
+    Args:
+        pred: a boolean scalar, or a number, which counts as true where it is not zero.
+        true_fun: of the operands; it may close over arrays.
+        false_fun: of the operands; gives a pytree of the structure, shapes and dtypes that `true_fun` gives. A Python
+            number takes the dtype that the other function gives.
+        operands: pytrees of arrays.
+        operand: the operand, where there is one; another way to pass it.
+
+    Returns:
+        What the function gives.
+
+    Raises:
+        ShapeError: where pred is no scalar, or the functions give different shapes.
+        DtypeError: where pred is no number, or the functions give different dtypes.
+        TreeError: where the functions give different structures.
+
+    >>> import functorch_like as ft
+    >>> half = ft.jit(lambda n: lax.cond(n % 2 == 0, lambda k: k // 2, lambda k: 3 * k + 1, n))
+    >>> half(6).item(), half(7).item()
+    (3, 22)
+    """
+    operands = _operands(operands, operand, "cond")
+    check_functions((true_fun, false_fun), "cond")
+    aval = _scalar(pred, "cond", "predicate", "compare and reduce with .all() or .any(), or use lax.select")
+    if dtypes.is_complex(aval.dtype):
+        raise error(DtypeError, f"lax.cond chooses by a boolean, got {aval!r}", "compare it with a number")
+    known = _known(pred)
+    if known is not None:
+        which: Any = int(bool(known))
+        if jit_is_disabled():
+            return (false_fun, true_fun)[which](*operands)
+    else:
+        which = pred if aval.dtype == dtypes.bool_ else E.ne(pred, S.full((), 0, aval.dtype))
+        which = S.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
+    return choose(which, (false_fun, true_fun), operands, "cond", (1, 0))
+
+
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _MISSING) -> Any:
+    """`branches[index](*operands)`; an index out of range takes the nearest branch.
+
+    All branches are traced, one of them runs. Under `vmap` with an index that differs between elements all run, and
+    each element selects.
+
+    Args:
+        index: an integer scalar.
+        branches: functions of the operands; all give pytrees of one structure, with the same shapes and dtypes.
+        operands: pytrees of arrays.
+        operand: the operand, where there is one; another way to pass it.
+
+    Returns:
+        What the function gives.
+
+    Raises:
+        ShapeError: where index is no scalar, or the functions give different shapes.
+        DtypeError: where index is no integer, or the functions give different dtypes.
+        TreeError: where the functions give different structures.
+
+    >>> [lax.switch(k, [lambda x: x, lambda x: x * x, lambda x: x + 1], 3.0).item() for k in (0, 1, 7)]
+    [3.0, 9.0, 4.0]
+    """
+    operands = _operands(operands, operand, "switch")
+    if not isinstance(branches, Sequence) or not branches:
+        raise error(ArgumentError, f"lax.switch was given {branches!r:.60} for branches", "give a list of functions")
+    branches = tuple(branches)
+    check_functions(branches, "switch")
+    aval = _scalar(index, "switch", "index", "use an index for each element with vmap, or lax.select_n")
+    if not dtypes.is_integer(aval.dtype):
+        raise error(DtypeError, f"lax.switch chooses by an integer, got {aval!r}", "convert it, or use lax.cond")
+    last = len(branches) - 1
+    known = _known(index) if last else 0
+    if known is not None:
+        which: Any = min(max(int(known), 0), last)
+        if jit_is_disabled():
+            return branches[which](*operands)
+    else:
+        bound = lambda k: S.full((), k, aval.dtype)
+        most = min(last, int(dtypes.iinfo(aval.dtype).max))
+        which = E.clamp(bound(0), index, bound(most))
+        which = S.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
+    return choose(which, branches, operands, "switch", range(len(branches)))
+
+
+# ------------------------------------------------------------------------------------------------------------ choosing
+def choose(
+    which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, told: Sequence[int]
+) -> Any:
+    """Stage all functions, and apply the row; or the one function where it is known while staging which.
+
+    Args:
+        which: an index as a Python int, where it is known, or an i32[].
+        functions: in the order of the index.
+        operands: pytrees.
+        what: the name of the user's function.
+        told: the order in which the user gave the functions.
+    """
+    call = bodies.arguments(operands)
+    given = {k: bodies.staged(functions[k], call, what) for k in told}
+    found = [given[k] for k in range(len(functions))]
+    leaves = bodies.operands(call)
+    promoted = _promoted(found, [(k, name_of(functions[k])) for k in told], what)
+    if isinstance(which, int) and (len(found) == 1 or state.trace.staging):
+        outs = evaluate(promoted[which], [*found[which].consts, *leaves])
+    else:
+        consts, branches = _united(found, promoted)
+        index = np.asarray(which, np.int32) if isinstance(which, int) else which
+        outs = row.cond(index, *consts, *leaves, branches=branches)
+    return found[0].out_tree.unflatten(outs)
+
+
+def _united(found: Sequence[Body], promoted: Sequence[Jaxpr]) -> Any:
+    parts = [(jaxpr, body.consts) for jaxpr, body in zip(promoted, found, strict=True)]
+    return kept(promoted, "united", lambda: united(parts))
+
+
+def _promoted(found: Sequence[Body], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:
+    """The branches, giving the same avals: numbers take the dtype of the other branches.
+
+    Raises:
+        FtError: where structures, shapes or dtypes differ.
+    """
+    columns = [body.jaxpr.out_avals for body in found]
+    if all(body.out_tree == found[0].out_tree for body in found):
+        if all(column == columns[0] for column in columns):
+            return [body.jaxpr for body in found]
+        joined = [_join(leaf) for leaf in zip(*columns, strict=True)]
+        wanted = tuple(aval for aval in joined if aval is not None)
+        if len(wanted) == len(joined):
+            return [_giving(body.jaxpr, wanted) for body in found]
+    raise _disagree(found, names, what)
+
+
+def _join(leaf: Sequence[ShapedArray]) -> ShapedArray | None:
+    """The aval of a result that branches give with these; None where they do not fit."""
+    dtype, weak = dtypes.promote(*leaf)
+    fits = all(a.shape == leaf[0].shape and (a.weak_type or a.dtype == dtype) for a in leaf)
+    return ShapedArray(leaf[0].shape, dtype, weak) if fits else None
+
+
+def _giving(jaxpr: Jaxpr, wanted: tuple[ShapedArray, ...]) -> Jaxpr:
+    """A jaxpr with its results converted."""
+
+    def fun(*xs: Any) -> list[Any]:
+        outs = evaluate(jaxpr, xs)
+        return [
+            o if aval_of(o) is w else S.convert_element_type(o, new_dtype=w.dtype, weak_type=w.weak_type)
+            for o, w in zip(outs, wanted, strict=True)
+        ]
+
+    make = lambda: stage(fun, jaxpr.in_avals, name=jaxpr.name, origin=jaxpr.origin, parent=EVALUATE, chain="")[0]
+    return jaxpr.memo(("giving", wanted), make)
+
+
+# -------------------------------------------------------------------------------------------------------------- checks
+def check_functions(functions: Sequence[Any], what: str) -> None:
+    """Refuse what is no function."""
+    for f in functions:
+        if not callable(f):
+            raise error(
+                ArgumentError,
+                f"lax.{what} takes functions, got {f!r:.60} of type {type(f).__name__}",
+                "pass the function itself, and its arguments after it; or choose between values with lax.select",
+            )
+
+
+def _scalar(x: Any, what: str, role: str, fix: str) -> ShapedArray:
+    try:
+        aval = aval_of(x)
+    except FtError:
+        raise error(DtypeError, f"the {role} of lax.{what} is {x!r:.60}, no number", "pass a scalar") from None
+    if aval.shape:
+        raise error(ShapeError, f"the {role} of lax.{what} must be a scalar, got {aval!r}", fix)
+    return aval
+
+
+def _known(x: Any) -> Any:
+    """The number, where it is known now and nothing has to be waited for that could run meanwhile; else None."""
+    if isinstance(x, (Tracer, ArrayImpl)):
+        if not (state.trace.staging or jit_is_disabled()):
+            return None
+        return x.concrete() if isinstance(x, Tracer) else x
+    return x
+
+
+def _disagree(found: Sequence[Body], names: Sequence[tuple[int, str]], what: str) -> FtError:
+    trees = [found[k].out_tree for k, _ in names]
+    columns = [found[k].jaxpr.out_avals for k, _ in names]
+    of = {"cond": ["true_fun", "false_fun"], "switch": [f"branches[{k}]" for k, _ in names]}
+    titles = of.get(what, [f"function {k}" for k, _ in names])
+    who = ", ".join(f"{title} {name}" for title, (_, name) in zip(titles, names, strict=True))
+    table = beside(titles, trees, columns)
+    if any(t != trees[0] for t in trees):
+        kind, fix = TreeError, "return the same structure from each; None is a structure of its own"
+    elif any([a.shape for a in c] != [a.shape for a in columns[0]] for c in columns):
+        kind, fix = ShapeError, "make the shapes equal, e.g. with broadcast_to or reshape"
+    else:
+        kind, fix = DtypeError, "convert the results with astype"
+    return error(kind, f"the functions of lax.{what} ({who}) give different results:\n{table}", fix)

@@ -1,0 +1,148 @@
+"""What loops hand from step to step: a body must give a carry of the type that it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import bodies, dtypes, sources
+from functorch_like.avals import ShapedArray
+from functorch_like.bodies import Body, beside, name_of
+from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
+from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.lax.operands import error
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.higher.derived import rearranged
+from functorch_like.signatures import Call
+
+
+class LoopBody(NamedTuple):
+    """A staged body whose carry fits.
+
+    Attributes:
+        jaxpr: takes `(*consts, *carry, *others)`, gives `(*carry, *ys)`.
+        consts: what it closes over.
+        starts: the first carry, of the dtypes it takes.
+        carry_tree: the structure of the carry.
+        y_tree: the structure of what else it gives.
+    """
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    starts: list[Any]
+    carry_tree: Any
+    y_tree: Any
+
+
+def check_function(f: Any, what: str, usage: str) -> None:
+    """Raise unless it can be called."""
+    if not callable(f):
+        raise error(ArgumentError, f"lax.{what} takes a function, got {f!r:.60} of type {type(f).__name__}", usage)
+
+
+def fixed_point(
+    f: Callable[..., Any], call: Call, starts: Sequence[Any], what: str, through: Any = None, pair: bool = True
+) -> LoopBody:
+    """Stage a body for a carry that keeps its type: numbers take the dtype that the body returns for them.
+
+    Args:
+        f: the user's function.
+        call: its arguments; the carry comes first. Its avals are replaced where numbers take another dtype.
+        starts: leaves of the first carry.
+        what: the name of the loop.
+        through: makes the body of the user's function.
+        pair: whether the body gives `(carry, ys)`, or the carry alone.
+
+    Raises:
+        FtError: where the carry changes its type.
+    """
+    n = len(starts)
+    carry_tree = call.tree.children()[0].children()[0]
+    while True:
+        body = bodies.staged(f, call, what, through=through)
+        given, y_tree = _result(body, f, what) if pair else (body.out_tree, None)
+        taken, outs = call.avals[:n], body.jaxpr.out_avals[: given.num_leaves]
+        if given != carry_tree:
+            raise _changed(f, what, (carry_tree, given), (taken, outs))
+        joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
+        wanted = [w for w in joined if w is not None]
+        if len(wanted) < n:
+            raise _changed(f, what, (carry_tree, given), (taken, outs))
+        if wanted == taken:
+            return LoopBody(body.jaxpr, body.consts, list(map(_as, starts, taken)), carry_tree, y_tree)
+        call.avals[:n] = wanted
+
+
+def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
+    """What a carry must be to be taken and given; None where there is no such type."""
+    if taken.shape != given.shape:
+        return None
+    if not taken.weak_type:
+        return taken if given.dtype == taken.dtype else None
+    dtype, weak = dtypes.promote(taken, given)
+    return taken.update(dtype=dtype, weak_type=weak)
+
+
+def _as(x: Any, aval: ShapedArray) -> Any:
+    if type(x) is ArrayImpl or isinstance(x, Tracer):
+        same = x.aval.dtype == aval.dtype and x.aval.weak_type == aval.weak_type
+        return x if same else S.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+    return x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
+
+
+def _result(body: Body, f: Any, what: str) -> tuple[Any, Any]:
+    """Structures of the carry and of the rest."""
+    found = body.out_tree.children()
+    if len(found) == 2 and body.out_tree.node_data()[0] in (tuple, list):
+        return tuple(found)
+    result = body.out_tree.unflatten(body.jaxpr.out_avals)
+    raise error(
+        ArgumentError,
+        f"the body of lax.{what}, {told(f)}, returned {result!r:.100}, which is no pair",
+        "return (carry, y); y may be None",
+    )
+
+
+def _changed(f: Any, what: str, trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]]) -> FtError:
+    if what == "fori_loop":  # the counter is none of the user's
+        trees, avals = (
+            [t.children()[-1] for t in trees],
+            [a[len(a) - t.children()[-1].num_leaves :] for t, a in zip(trees, avals, strict=True)],
+        )
+    table = beside(["taken", "returned"], trees, avals, "carry")
+    if trees[0] != trees[1]:
+        kind, fix = TreeError, "return the structure that is taken; None is a structure of its own"
+    elif [a.shape for a in avals[0]] != [a.shape for a in avals[1]]:
+        kind, fix = ShapeError, "return the shapes that are taken: start with the full shape, e.g. by broadcast_to"
+    else:
+        kind, fix = DtypeError, "start with the dtype that is returned, or convert what is returned with astype"
+    return error(kind, f"the body of lax.{what}, {told(f)}, returns another type of carry than it takes:\n{table}", fix)
+
+
+def told(f: Any) -> str:
+    """A function by its name and line."""
+    code = getattr(f, "__code__", None)
+    if code is None:
+        return name_of(f)
+    return f"{name_of(f)} at {sources.Line(code.co_filename, code.co_firstlineno, '').short}"
+
+
+def unchanged(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> tuple[Jaxpr, list[bool]]:
+    """Carries that a body hands on as they are, and the body with these moved to the end of its consts."""
+    n, m = num_consts, num_consts + num_carry
+    same = [v is o for v, o in zip(jaxpr.inputs[n:m], jaxpr.outputs, strict=False)]
+    if not any(same):
+        return jaxpr, same
+    inputs = [*range(n), *(n + k for k, s in enumerate(same) if s), *(n + k for k, s in enumerate(same) if not s)]
+    outputs = [k for k, s in enumerate(same) if not s] + list(range(num_carry, len(jaxpr.outputs)))
+    return rearranged(jaxpr, [*inputs, *range(m, len(jaxpr.inputs))], outputs), same
+
+
+def merged(starts: Sequence[Any], same: Sequence[bool], ends: Sequence[Any]) -> list[Any]:
+    """The last carry, of what was unchanged from the start and of what the row gave."""
+    rest = iter(ends)
+    arrays = (ArrayImpl, Tracer)
+    return [(s if isinstance(s, arrays) else S.copy(s)) if u else next(rest) for s, u in zip(starts, same, strict=True)]

@@ -1,0 +1,100 @@
+"""fori_loop: a loop over whole numbers, a scan where it is known how many and a while loop where it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.lax.carries import check_function
+from functorch_like.lax.loops import loop
+from functorch_like.lax.operands import error
+from functorch_like.lax.unbounded import run_while
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
+) -> Any:
+    """Apply a function for each whole number from `lower` to `upper - 1`.
+
+    It computes what this loop does, as one compiled program::
+
+        val = init_val
+        for i in range(lower, upper):
+            val = body_fun(i, val)
+        return val
+
+    Bounds that are known while tracing make it a `scan`, which has reverse mode; with traced bounds it is a
+    `while_loop`, which has not.
+
+    Args:
+        lower: whole number, or integer scalar.
+        upper: whole number, or integer scalar.
+        body_fun: `(i, val) -> val`; what it returns has the structure, shapes and dtypes of what it takes.
+        init_val: the first value, a pytree of arrays and numbers.
+        unroll: how many steps are one round of the compiled loop; True for all of them. Only with known bounds.
+
+    Returns:
+        The last value; `init_val` where upper is not above lower.
+
+    Raises:
+        DtypeError: where a bound is no integer, or dtypes of the value change.
+        ShapeError: where a bound is no scalar, or shapes of the value change.
+        TreeError: where the structure of the value changes.
+        ArgumentError: where unroll is no count, or given with bounds that are traced.
+
+    >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
+    110
+    """
+    check_function(body_fun, "fori_loop", "lax.fori_loop(lower, upper, lambda i, val: val, init_val)")
+    dtype = _bounds_dtype(lower, upper)
+    if isinstance(lower, Tracer) or isinstance(upper, Tracer):
+        if unroll not in (None, False):
+            raise error(
+                ArgumentError,
+                f"unroll={unroll!r} of lax.fori_loop with traced bounds",
+                "make the bounds Python ints, or leave unroll out",
+            )
+        first, last = (S.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (lower, upper))
+        return run_while(_below, body_fun, (first, last, init_val), "fori_loop", _bounded)[2]
+    init = (np.asarray(int(lower), dtype), init_val)
+    steps = max(int(upper) - int(lower), 0)
+    return loop(body_fun, init, None, steps, False, unroll or 1, "fori_loop", _numbered)[0][1]
+
+
+def _bounds_dtype(lower: Any, upper: Any) -> np.dtype[Any]:
+    avals = []
+    for name, x in (("lower", lower), ("upper", upper)):
+        aval = aval_of(x)
+        if aval.shape:
+            raise error(ShapeError, f"{name} of lax.fori_loop is no scalar: {aval!r}", "give one number")
+        if not dtypes.is_integer(aval.dtype):
+            raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
+        avals.append(aval)
+    return dtypes.promote(*avals)[0]
+
+
+def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def step(carry: Any, _: Any) -> Any:
+        i, val = carry
+        return (E.add(i, np.ones((), aval_of(i).dtype)), body(i, val)), None
+
+    return step
+
+
+def _bounded(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
+    def step(carry: Any) -> Any:
+        i, last, val = carry
+        return E.add(i, np.ones((), aval_of(i).dtype)), last, body(i, val)
+
+    return step
+
+
+def _below(carry: Any) -> Any:
+    return E.lt(carry[0], carry[1])

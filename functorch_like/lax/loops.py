@@ -1,0 +1,214 @@
+"""Loops that are compiled: scan over slices, map."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import bodies, tree
+from functorch_like.avals import ShapedArray
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.jit import jit_is_disabled
+from functorch_like.lax.carries import check_function, fixed_point, merged, unchanged
+from functorch_like.lax.operands import error
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.higher import scan as row
+from functorch_like.signatures import Call
+from functorch_like.vmap import vmap
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> Any:
+    """Apply a function to one slice after the other, handing a carry on; stack what it gives for each.
+
+    It computes what this loop does, as one compiled program whose size does not depend on the number of steps::
+
+        ys = []
+        for x in xs:
+            carry, y = f(carry, x)
+            ys.append(y)
+        return carry, stack(ys)
+
+    Reverse mode keeps what the derivative of each step needs, stacked; what is the same for all steps is kept once.
+
+    Args:
+        f: `(carry, x) -> (carry, y)`; the carry it returns has the structure, shapes and dtypes of the one it takes.
+            It may close over arrays. It is traced once for each signature.
+        init: the first carry, a pytree of arrays and numbers. A Python number takes the dtype that f returns for it.
+        xs: pytree of arrays with the same size along the first axis, or None.
+        length: the number of steps; needed where xs has no leaves.
+        reverse: start with the last slice. Results stay in the order of the slices.
+        unroll: how many steps are one round of the compiled loop; True for all of them.
+
+    Returns:
+        The last carry, and the pytree of the y of all steps, stacked along a new first axis.
+
+    Raises:
+        ShapeError: where leaves of xs differ in their first size, or from length; where the shapes of the carry change.
+        DtypeError: where its dtypes change.
+        TreeError: where its structure changes.
+        ArgumentError: where f does not return a pair, or length or unroll are no counts.
+
+    >>> import functorch_like as ft
+    >>> total, sums = lax.scan(lambda c, x: (c + x, c + x), 0, fnp.asarray([1, 2, 3, 4]))
+    >>> total.item(), sums.tolist()
+    (10, [1, 3, 6, 10])
+    """
+    check_function(f, "scan", "lax.scan(lambda carry, x: (carry, y), init, xs)")
+    return loop(f, init, xs, length, reverse, unroll, "scan")
+
+
+def loop(
+    f: Callable[..., Any],
+    init: Any,
+    xs: Any,
+    length: Any,
+    reverse: Any,
+    unroll: Any,
+    what: str,
+    through: Callable[[Any], Callable[..., Any]] | None = None,
+) -> Any:
+    """A scan; `through` makes its body of the user's function."""
+    call = bodies.arguments((init, xs))
+    carried = len(tree.leaves(init))
+    steps = _length(call, carried, xs, length, what)
+    rounds = _unroll(unroll, steps, what)
+    if jit_is_disabled():
+        return _python_scan(f if through is None else through(f), init, xs, steps, reverse)
+    leaves = bodies.operands(call)
+    call.avals[carried:] = [a.update(shape=a.shape[1:]) for a in call.avals[carried:]]
+    body = fixed_point(f, call, leaves[:carried], what, through)
+    outs = apply(body.jaxpr, body.consts, body.starts, leaves[carried:], steps, bool(reverse), rounds)
+    return body.carry_tree.unflatten(outs[:carried]), body.y_tree.unflatten(outs[carried:])
+
+
+def apply(
+    jaxpr: Jaxpr, consts: list[Any], starts: list[Any], xs: list[Any], length: int, reverse: bool, unroll: int
+) -> list[Any]:
+    """Bind the row. What the body hands on unchanged is the same for all steps: no carry, but a const."""
+    n, m = len(consts), len(starts)
+    made, same = jaxpr.memo(("scan", n, m), lambda: unchanged(jaxpr, n, m))
+    still = [s for s, u in zip(starts, same, strict=True) if u]
+    moving = [s for s, u in zip(starts, same, strict=True) if not u]
+    outs = row.scan(
+        *(*consts, *still, *moving, *xs),
+        jaxpr=made,
+        num_consts=n + len(still),
+        num_carry=len(moving),
+        length=length,
+        reverse=reverse,
+        unroll=unroll,
+    )
+    return [*merged(starts, same, outs[: len(moving)]), *outs[len(moving) :]]
+
+
+def _length(call: Call, carried: int, xs: Any, length: Any, what: str) -> int:
+    avals = call.avals[carried:]
+    if length is not None:
+        try:
+            length = operator.index(length)
+        except (TypeError, FtError):
+            raise error(
+                ArgumentError, f"length={length!r:.60} of lax.{what} is no int", "the number of steps must be static"
+            ) from None
+        if length < 0:
+            raise error(ArgumentError, f"length={length} of lax.{what} is negative", "give a count of steps")
+    if not avals:
+        if length is None:
+            raise error(ArgumentError, f"lax.{what} was given no length, and xs={xs!r:.60} has none", "give length=")
+        return length
+    sizes = {a.shape[0] if a.shape else None for a in avals}
+    wanted = next(iter(sizes)) if length is None else length
+    if sizes != {wanted} or None in sizes:
+        paths = [f"xs{path}" for path in tree.leaf_paths(tree.structure(xs))]
+        shown = ", ".join(f"{p}: {a!r}" for p, a in zip(paths, avals, strict=True))
+        if None in sizes:
+            scalar = next(p for p, a in zip(paths, avals, strict=True) if not a.shape)
+            raise error(
+                ShapeError, f"{scalar} has no first axis to take slices along ({shown})", "close over it instead"
+            )
+        many = f"length={length}" if length is not None else "sizes that differ"
+        raise error(
+            ShapeError, f"lax.{what} was given {many} along the first axis of xs: {shown}", "make the first sizes equal"
+        )
+    assert wanted is not None
+    return wanted
+
+
+def _unroll(unroll: Any, length: int, what: str) -> int:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    if not isinstance(unroll, (int, np.integer)) or unroll < 1:
+        raise error(
+            ArgumentError, f"unroll={unroll!r:.60} of lax.{what}", "give a count of at least 1, or True for all"
+        )
+    return max(min(int(unroll), length), 1)
+
+
+def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
+    """The loop itself, for `disable_jit`."""
+    carry, ys = init, []
+    for i in reversed(range(length)) if reverse else range(length):
+        carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
+        ys.append(y)
+    if reverse:
+        ys.reverse()
+    if not ys:
+        slices = tree.map(lambda x: np.zeros(x.shape[1:], x.dtype), xs)
+        jaxpr_y = f(init, slices)[1]
+        return carry, tree.map(lambda y: S.zeros(ShapedArray((0, *aval_of(y).shape), aval_of(y).dtype)), jaxpr_y)
+    stack = lambda *rows: S.concatenate(*(S.widen(r, 1) for r in rows), dimension=0)
+    return carry, tree.map(stack, *ys)
+
+
+# ---------------------------------------------------------------------------------------------------------------- map
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+    """Apply a function to one slice after the other, and stack the results.
+
+    Unlike `vmap` it needs the memory of one step at a time; with `batch_size`, of so many.
+
+    Args:
+        f: of one slice.
+        xs: pytree of arrays with the same size along the first axis.
+        batch_size: how many slices are computed at once, with `vmap`.
+
+    Returns:
+        The pytree of results, stacked along a new first axis.
+
+    Raises:
+        ShapeError: where leaves of xs differ in their first size.
+        ArgumentError: where batch_size is no count.
+
+    >>> lax.map(lambda x: x * x, fnp.arange(4)).tolist()
+    [0, 1, 4, 9]
+    """
+    check_function(f, "map", "lax.map(f, xs)")
+    if batch_size is None:
+        return loop(f, None, xs, None, False, 1, "map", _each)[1]
+    if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
+        raise error(ArgumentError, f"batch_size={batch_size!r:.60} of lax.map", "give a count of at least 1")
+    size = _length(bodies.arguments((None, xs)), 0, xs, None, "map")
+    rounds, rest = divmod(size, int(batch_size))
+    parts = []
+    if rounds or not size:
+        grouped = lambda x: x[: size - rest].reshape((rounds, batch_size, *x.shape[1:]))
+        outs = loop(f, None, tree.map(grouped, xs), None, False, 1, "map by vmap", lambda f: _each(vmap(f)))[1]
+        parts.append(tree.map(lambda y: y.reshape((rounds * batch_size, *y.shape[2:])), outs))
+    if rest:
+        parts.append(vmap(f)(tree.map(lambda x: x[size - rest :], xs)))
+    return parts[0] if len(parts) == 1 else tree.map(lambda a, b: S.concatenate(a, b, dimension=0), *parts)
+
+
+def _each(f: Callable[[Any], Any]) -> Callable[..., Any]:
+    return lambda _, x: (None, f(x))

@@ -1,0 +1,77 @@
+"""Products and factorizations that change by a little: symmetric_product, cholesky_update."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.lax.operands import error
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import orthogonal
+from functorch_like.primitives import structure as S
+
+
+@kernel(static=("alpha", "beta", "symmetrize_output"))
+def symmetric_product(
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Any:
+    """alpha A A^T + beta C, of a symmetric C.
+
+    Args:
+        a_matrix: (..., n, k).
+        c_matrix: (..., n, n) of the same dtype.
+        alpha, beta: numbers.
+        symmetrize_output: take the upper triangle from the lower one, so that the result is symmetric to the last bit.
+
+    Raises:
+        ShapeError: where the shapes do not fit.
+
+    >>> lax.linalg.symmetric_product(fnp.asarray([[1.0], [2.0]]), fnp.eye(2), beta=3.0).tolist()
+    [[4.0, 2.0], [2.0, 7.0]]
+    """
+    a, c = aval_of(a_matrix), aval_of(c_matrix)
+    if a.ndim < 2 or c.shape != (*a.shape[:-1], a.shape[-2]):
+        raise error(
+            ShapeError, f"{c!r} is no symmetric product of {a!r}", "give C as many rows and columns as A has rows"
+        )
+    scaled = lambda x, by: E.mul(x, S.full_like(x, by))
+    out = E.add(scaled(M.mm(a_matrix, M.transposed(a_matrix)), alpha), scaled(c_matrix, beta))
+    return E.add(M.tril(out), M.transposed(M.tril(out, -1))) if symmetrize_output else out
+
+
+@kernel
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The upper triangle of A + w w^T, from that of A: R with R^T R = A.
+
+    It is that of the QR factorization of R with w as one more row, so nothing is squared.
+
+    Args:
+        r_matrix: (..., n, n), upper triangular, real.
+        w_vector: (..., n).
+
+    Raises:
+        ShapeError: where the shapes do not fit.
+        DtypeError: for complex matrices.
+
+    >>> r = lax.linalg.cholesky_update(fnp.asarray([[3.0, 1.0], [0.0, 2.0]]), fnp.asarray([4.0, 0.0]))
+    >>> (r.T @ r).round(4).tolist()
+    [[25.0, 3.0], [3.0, 5.0]]
+    """
+    r, w = aval_of(r_matrix), aval_of(w_vector)
+    if r.ndim < 2 or r.shape[-1] != r.shape[-2] or w.shape != r.shape[:-1]:
+        raise error(
+            ShapeError, f"{w!r} does not update {r!r}", "give a square matrix, and a vector as long as its sides"
+        )
+    if r.dtype.kind == "c":
+        raise error(
+            DtypeError, f"lax.linalg.cholesky_update takes real matrices, not {r!r}", "factorize A + w w^H anew"
+        )
+    row = S.reshape(w_vector, shape=(*w.shape[:-1], 1, w.shape[-1]))
+    whole = S.concatenate(M.triu(r_matrix), row, dimension=r.ndim - 2)
+    _, updated = orthogonal.qr(whole, full_matrices=False)
+    negative = E.lt(M.diagonal(updated), S.zeros(w))
+    sign = E.select_n(negative, S.full_like(w_vector, 1), S.full_like(w_vector, -1))
+    return E.mul(updated, M.rows(sign, updated))

@@ -1,0 +1,53 @@
+"""Choosing what to compute when the program is compiled: platform_dependent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import bodies
+from functorch_like.core import state
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters.evaluate import device_for
+from functorch_like.lax.branches import check_functions, choose
+from functorch_like.lax.operands import error
+from functorch_like.primitives.platforms import index_of, platform_index
+
+PLATFORMS = ("cpu", "gpu", "cuda")
+
+
+def platform_dependent(
+    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
+) -> Any:
+    """What one of several functions gives, by the platform that the program is compiled for.
+
+    Args:
+        args: pytrees of arrays, for the functions.
+        default: the function for all other platforms.
+        per_platform: functions by the name of the platform: `cpu=`, `gpu=` or `cuda=`. All functions give pytrees of
+            one structure, with the same shapes and dtypes.
+
+    Returns:
+        What the function gives.
+
+    Raises:
+        UnsupportedError: where there is none for the platform.
+        ShapeError, DtypeError, TreeError: where the functions give different results.
+
+    >>> float(lax.platform_dependent(2.0, cpu=lambda x: x + 1, default=lambda x: 1 + x))
+    3.0
+    """
+    given = {**per_platform, **({} if default is None else {"default": default})}
+    unknown = [name for name in per_platform if name not in PLATFORMS]
+    if unknown or not given:
+        raise error(
+            ArgumentError,
+            f"lax.platform_dependent was given functions for {list(given)}",
+            f"give a function for each of {PLATFORMS} that matters, and a default",
+        )
+    functions = tuple(given.values())
+    check_functions(functions, "platform_dependent")
+    if state.trace.staging:
+        which = platform_index(platforms=tuple(given))
+        return choose(which, functions, args, "platform_dependent", range(len(functions)))
+    return functions[index_of(device_for(bodies.arguments(args).leaves).platform, tuple(given))](*args)

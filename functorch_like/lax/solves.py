@@ -1,0 +1,224 @@
+"""Solutions of equations, differentiated as what they are solutions of: custom_root, custom_linear_solve."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import bodies, tree
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.bodies import Body, beside, name_of
+from functorch_like.core import aval_of
+from functorch_like.custom_jvp import custom_jvp
+from functorch_like.differentials import jvp
+from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
+from functorch_like.interpreters.jaxpr import evaluate
+from functorch_like.lax.operands import error
+from functorch_like.linear_transpose import linear_transpose
+from functorch_like.primitives.arithmetic import neg
+from functorch_like.primitives.higher.call import CallSpec, apply
+from functorch_like.primitives.higher.linear_solve import linear_solve
+from functorch_like.primitives.structure import convert_element_type
+from functorch_like.signatures import Call
+
+Function = Callable[..., Any]
+
+
+def custom_linear_solve(
+    matvec: Function,
+    b: Any,
+    solve: Function,
+    transpose_solve: Function | None = None,
+    symmetric: bool = False,
+    has_aux: bool = False,
+) -> Any:
+    """The solution x of `matvec(x) = b`, differentiated as such, however it is found.
+
+    With A for `matvec`: the tangent of x is the solution of A dx = db - dA x, and cotangents are pulled back by a
+    solution of the transposed system. `solve` itself is never differentiated: it may loop until it is satisfied.
+
+    Args:
+        matvec: a linear function, of a pytree like `b` to one like it. Derivatives reach what it closes over.
+        b: the right-hand side, a pytree of arrays.
+        solve: `(matvec, b) -> x`.
+        transpose_solve: `(vecmat, b) -> x`, which solves the transposed system; needed for reverse mode.
+        symmetric: whether `matvec` is its own transpose (for complex numbers, without conjugation): then `solve` does
+            for both.
+        has_aux: whether `solve` and `transpose_solve` return `(x, aux)`; aux has no derivative.
+
+    Returns:
+        x, a pytree like `b`; with `has_aux` a pair `(x, aux)`.
+
+    Raises:
+        TreeError, ShapeError, DtypeError: where a function gives something that is not like `b`.
+        DifferentiationError: in reverse mode, where the transposed system cannot be solved.
+
+    >>> import functorch_like as ft
+    >>> divide = lambda a, b: lax.custom_linear_solve(lambda x: a * x, b, lambda f, b: b / f(1.0), symmetric=True)
+    >>> divide(4.0, 2.0).item(), ft.grad(divide)(4.0, 2.0).item()  # -b / a**2
+    (0.5, -0.125)
+    """
+    call = bodies.arguments((b,))
+    system = _System(bodies.staged(matvec, call, "custom_linear_solve"), call, tree.structure(b), name_of(matvec))
+    system.check(system.body, f"matvec {name_of(matvec)}", False)
+    solver = system.solver(solve, has_aux)
+    back, back_solver = None, None
+    if symmetric or transpose_solve is not None:
+        back = system if symmetric else system.transpose()
+        back_solver = back.solver(solve if transpose_solve is None else transpose_solve, has_aux)
+    parts = (system.body, back and back.body, solver, back_solver)
+    consts = [[] if p is None else p.consts for p in parts]
+    outs = linear_solve(
+        *(c for group in consts for c in group),
+        *bodies.operands(call),
+        functions=tuple(p and p.jaxpr for p in parts),
+        counts=tuple(map(len, consts)),
+    )
+    return solver.out_tree.unflatten(outs)
+
+
+def custom_root(
+    f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
+) -> Any:
+    """A root x of `f`, `f(x) = 0`, differentiated as such, however it is found.
+
+    By the implicit function theorem the tangent of x solves `J dx = -df`, where J is the derivative of `f` at x and df
+    its change with what it closes over. `solve` itself is never differentiated: it may loop until it is satisfied.
+
+    Args:
+        f: of a pytree like `initial_guess`, to one like it. Derivatives reach what it closes over.
+        initial_guess: a pytree of float or complex arrays. The derivative by it is zero.
+        solve: `(f, initial_guess) -> x`.
+        tangent_solve: `(g, y) -> x` with `g(x) = y`, for a linear function g and y like `initial_guess`; linear in y.
+            For scalars `lambda g, y: y / g(1.0)`; for vectors
+            `lambda g, y: fnp.linalg.solve(ft.jacobian(g)(y), y)`, or `custom_linear_solve`.
+        has_aux: whether `solve` returns `(x, aux)`; aux has no derivative.
+
+    Returns:
+        x, a pytree like `initial_guess`; with `has_aux` a pair `(x, aux)`.
+
+    Raises:
+        TreeError, ShapeError, DtypeError: where `f` or `solve` give something that is not like `initial_guess`.
+
+    >>> import functorch_like as ft
+    >>> def newton(f, x):
+    ...     for _ in range(6):
+    ...         x = x - f(x) / ft.grad(f)(x)
+    ...     return x
+    >>> sqrt = lambda a: lax.custom_root(lambda x: x * x - a, a, newton, lambda g, y: y / g(1.0))
+    >>> round(sqrt(9.0).item(), 4), round(ft.grad(sqrt)(9.0).item(), 4)
+    (3.0, 0.1667)
+    """
+    call = bodies.arguments((initial_guess,))
+    system = _System(bodies.staged(f, call, "custom_root"), call, tree.structure(initial_guess), name_of(f))
+    system.check(system.body, f"function {name_of(f)}", False)
+    solver = system.solver(solve, has_aux)
+    count = len(call.leaves)
+
+    @custom_jvp
+    def root(consts: Any, solver_consts: Any, guess: Any) -> Any:
+        return apply(solver.jaxpr, solver_consts, guess, CallSpec("custom_root"))
+
+    @root.defjvp
+    def implicit(primals: Any, tangents: Any) -> Any:
+        consts, _, _ = primals
+        outs = root(*primals)
+        x = outs[:count]
+        pushed = jvp(lambda c: system.closing_over(c).flat(x), (consts,), (tangents[0],))[1]
+        linear = lambda v: jvp(system.closing_over(consts).flat, (x,), (tree.leaves(v),))[1]
+        along = lambda v: system.structure.unflatten(linear(v))
+        moved = tangent_solve(along, system.structure.unflatten([neg(t) for t in pushed]))
+        return outs, [*tree.leaves(moved), *[None] * (len(outs) - count)]
+
+    outs = root(list(system.body.consts), list(solver.consts), bodies.operands(call))
+    return solver.out_tree.unflatten(outs)
+
+
+class _System:
+    """A staged function to solve for, and what solves for it.
+
+    Args:
+        body: the function.
+        call: what it takes, and gives.
+        structure: of that.
+        name: of the function that it was.
+    """
+
+    def __init__(self, body: Body, call: Call, structure: Any, name: str) -> None:
+        self.body, self.call, self.structure, self.name = body, call, structure, name
+
+    def __call__(self, x: Any) -> Any:
+        """As a function of pytrees."""
+        leaves, given = tree.flatten(x)
+        if given != self.structure:
+            raise error(TreeError, f"{self.name} takes {self.structure}, got {given}", "give it what is like b")
+        return self.structure.unflatten(self.flat(leaves))
+
+    def flat(self, leaves: Sequence[Any]) -> list[Any]:
+        """As a function of leaves."""
+        strong = [_like(leaf, aval) for leaf, aval in zip(leaves, self.call.avals, strict=True)]
+        return evaluate(self.body.jaxpr, [*self.body.consts, *strong])
+
+    def closing_over(self, consts: Sequence[Any]) -> _System:
+        """The same function of other values that it closes over."""
+        return _System(self.body._replace(consts=list(consts)), self.call, self.structure, self.name)
+
+    def transpose(self) -> _System:
+        """The transposed map."""
+        like = self.structure.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals])
+
+        def transposed(ct: Any) -> Any:
+            return linear_transpose(self, like)(ct)[0]
+
+        kept = self.body.jaxpr.memo("transposed map", dict)
+        body = bodies.staged(transposed, self.call, "custom_linear_solve", kept)
+        return _System(body, self.call, self.structure, f"the transpose of {self.name}")
+
+    def solver(self, how: Function, has_aux: bool) -> Body:
+        """`how` staged as a solver for this map, and kept with it."""
+
+        def solve(b: Any) -> Any:
+            return how(self, b)
+
+        solve.__name__ = name_of(how)
+        # Held weakly: what solves may close over the function that it solves for.
+        solvers: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = self.body.jaxpr.memo(
+            "solvers", weakref.WeakKeyDictionary
+        )
+        kept = solvers.setdefault(how, {})
+        body = bodies.staged(solve, self.call, "custom_linear_solve", kept)
+        self.check(body, f"solver {name_of(how)}", has_aux)
+        return body
+
+    def check(self, body: Body, who: str, has_aux: bool) -> None:
+        """Refuse a function that gives something else than what the map takes."""
+        found = body.out_tree
+        if has_aux:
+            parts = found.children() if found.node_data() and found.node_data()[0] is tuple else []
+            if len(parts) != 2:
+                raise error(
+                    TreeError, f"the {who} returned {found}, not a pair", "return (x, aux), or leave out has_aux"
+                )
+            found = parts[0]
+        avals = body.jaxpr.out_avals[: found.num_leaves]
+        wanted = self.call.avals
+        if found == self.structure and all(
+            a.shape == w.shape and a.dtype == w.dtype for a, w in zip(avals, wanted, strict=True)
+        ):
+            return
+        kind: type[FtError] = DtypeError
+        if found != self.structure:
+            kind = TreeError
+        elif any(a.shape != w.shape for a, w in zip(avals, wanted, strict=True)):
+            kind = ShapeError
+        table = beside(["takes", "gives"], [self.structure, found], [wanted, avals])
+        raise error(kind, f"the {who} gives what it does not take:\n{table}", "make them alike")
+
+
+def _like(x: Any, aval: ShapedArray) -> Any:
+    """A number in the dtype of the array that it stands for."""
+    found = aval_of(x)
+    if not found.weak_type or found.dtype == aval.dtype:
+        return x
+    return convert_element_type(x, new_dtype=aval.dtype, weak_type=False)

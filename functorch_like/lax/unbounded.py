@@ -1,0 +1,89 @@
+"""while_loop: how often is decided while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import bodies, dtypes
+from functorch_like.bodies import Body
+from functorch_like.errors import DtypeError, ShapeError, TreeError
+from functorch_like.jit import jit_is_disabled
+from functorch_like.lax.carries import check_function, fixed_point, merged, told, unchanged
+from functorch_like.lax.operands import error
+from functorch_like.primitives.higher import while_loop as row
+from functorch_like.primitives.higher.derived import rearranged
+
+
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+    """Apply a function to its own result for as long as a condition holds.
+
+    It computes what this loop does, as one compiled program::
+
+        val = init_val
+        while cond_fun(val):
+            val = body_fun(val)
+        return val
+
+    It has forward mode, and no reverse mode: how many steps there will be is not known when it is compiled, so there is
+    no room to keep what the derivatives of all of them need. Under `vmap` the loop runs until the last element has
+    stopped; elements that have stopped before keep their values.
+
+    Args:
+        cond_fun: of the value; gives a boolean scalar.
+        body_fun: of the value; what it returns has the structure, shapes and dtypes of what it takes.
+        init_val: the first value, a pytree of arrays and numbers. A Python number takes the dtype that body_fun
+            returns for it.
+
+    Returns:
+        The first value for which the condition does not hold.
+
+    Raises:
+        ShapeError: where cond_fun gives no scalar, or shapes of the value change.
+        DtypeError: where cond_fun gives no boolean, or dtypes of the value change.
+        TreeError: where the structure of the value changes.
+
+    >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3).item()
+    192
+    """
+    check_function(cond_fun, "while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
+    check_function(body_fun, "while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
+    return run_while(cond_fun, body_fun, init_val, "while_loop")
+
+
+def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: Any = None) -> Any:
+    """A while loop; `through` makes its body of the user's function."""
+    if jit_is_disabled():
+        step = body_fun if through is None else through(body_fun)
+        while cond_fun(init_val):
+            init_val = step(init_val)
+        return init_val
+    call = bodies.arguments((init_val,))
+    body = fixed_point(body_fun, call, bodies.operands(call), what, through, pair=False)
+    cond = bodies.staged(cond_fun, call, f"{what} condition")
+    _check_condition(cond, cond_fun)
+    n, m, carried = len(cond.consts), len(body.consts), len(body.starts)
+    steps, same = body.jaxpr.memo(("while", m), lambda: unchanged(body.jaxpr, m, carried))
+    order = [n + k for k in sorted(range(carried), key=lambda k: not same[k])]
+    asks = cond.jaxpr.memo(("while", n, *same), lambda: rearranged(cond.jaxpr, [*range(n), *order]))
+    still = [s for s, u in zip(body.starts, same, strict=True) if u]
+    moving = [s for s, u in zip(body.starts, same, strict=True) if not u]
+    outs = row.while_(
+        *(*cond.consts, *still, *body.consts, *still, *moving),
+        cond_jaxpr=asks,
+        body_jaxpr=steps,
+        cond_nconsts=n + len(still),
+        body_nconsts=m + len(still),
+    )
+    return body.carry_tree.unflatten(merged(body.starts, same, outs))
+
+
+def _check_condition(cond: Body, fun: Any) -> None:
+    avals = cond.jaxpr.out_avals
+    single = cond.out_tree.num_nodes == 1 and len(avals) == 1
+    if single and not avals[0].shape and avals[0].dtype == dtypes.bool_:
+        return
+    shown = repr(avals[0]) if single else repr(cond.out_tree.unflatten(avals))
+    kind = TreeError if not single else ShapeError if avals[0].shape else DtypeError
+    fix = "compare with a number; reduce an array with .any() or .all()"
+    raise error(kind, f"the condition of lax.while_loop, {told(fun)}, gives {shown:.100}, and no bool[]", fix)

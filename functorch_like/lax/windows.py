@@ -1,0 +1,204 @@
+"""Windows sliding over arrays: their folds, and patches."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like.backends.forms import canonical
+from functorch_like.core import aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.lax import elementwise as L
+from functorch_like.lax.contract import dtype_of
+from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
+from functorch_like.lax.folding import body_of, operands_of
+from functorch_like.lax.operands import error, ints, same_rank, value
+from functorch_like.lax.reductions import is_identity
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import structure as S
+from functorch_like.primitives import windows
+from functorch_like.primitives.contract import dot_general
+from functorch_like.primitives.higher import reduce_window as higher
+from functorch_like.primitives.windowing import NAMES, dilated, taps, window_count
+
+#: What computations are known by, the row that folds windows, the row that combines, and the identity.
+_KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
+    ((L.add, E.add, operator.add, np.add), windows.reduce_window_sum, E.add, lambda dtype: np.zeros((), dtype)),
+    ((L.max, E.max, max, np.maximum), windows.reduce_window_max, E.max, R.lowest),
+    ((L.min, E.min, min, np.minimum), windows.reduce_window_min, E.min, R.highest),
+]
+
+
+def reduce_window(
+    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Any, window_strides: Any,
+    padding: Any, base_dilation: Any = None, window_dilation: Any = None,
+) -> Any:  # fmt: skip
+    """Reductions of all windows of an array.
+
+    Args:
+        operand: array, or pytree of arrays of one shape, which are folded together.
+        init_value: scalar that each reduction starts from, and that padding and holes hold; for a pytree one for each
+            array, in the same structure. Of a computation of your own it must be neutral.
+        computation: lax.add, lax.max or lax.min; or `(a, b) -> c` of scalars (of pytrees of scalars, where the operand
+            is one), associative and commutative.
+        window_dimensions: sizes of the window, one for each dimension.
+        window_strides: steps from one window to the next.
+        padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
+        base_dilation: distances between neighbouring elements of the operand; 1 by default.
+        window_dilation: likewise of the window.
+
+    Returns:
+        As the operand, with one element for each window.
+
+    Raises:
+        ShapeError: where parameters do not fit the rank, or operands differ in shape.
+        ArgumentError: where the computation does not give what it takes, or for unknown padding.
+        UnsupportedError: where the computation closes over arrays.
+
+    >>> lax.reduce_window(fnp.arange(6.0), -fnp.inf, lax.max, (2,), (2,), "VALID").tolist()
+    [1.0, 3.0, 5.0]
+    >>> lax.reduce_window(fnp.arange(1, 5), 1, lambda a, b: a * b, (2,), (1,), "SAME").tolist()
+    [2, 6, 12, 4]
+    """
+    leaves, starts, structure = operands_of(operand, init_value)
+    avals = [aval_of(x) for x in leaves]
+    params = _params(avals[0], window_dimensions, window_strides, padding, base_dilation, window_dilation)
+    plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
+    known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
+    if known is None or len(leaves) > 1:
+        jaxpr = body_of(computation, structure, avals, "reduce_window")
+        return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=jaxpr, **params))
+    _, row, combine, identity = known
+    (x,), (start,) = leaves, starts
+    if is_identity(start, identity(avals[0].dtype)):
+        return structure.unflatten([row(x, **params)])
+    config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
+    ones = (1,) * avals[0].ndim
+    out = row(
+        S.pad(x, start, padding_config=config),
+        **params | {"padding": ((0, 0),) * avals[0].ndim, "base_dilation": ones},
+    )
+    return structure.unflatten(
+        [combine(out, S.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))]
+    )
+
+
+def _params(aval: Any, window: Any, strides: Any, padding: Any, base: Any, holes: Any) -> dict[str, Any]:
+    named = lambda v, name: (1,) * aval.ndim if v is None else same_rank(ints(v, name), aval.ndim, name)
+    window, strides = named(window, "window_dimensions"), named(strides, "window_strides")
+    base, holes = named(base, "base_dilation"), named(holes, "window_dilation")
+    sizes = [dilated(n, b) for n, b in zip(aval.shape, base, strict=True)]
+    pads = pads_of(padding, sizes, [dilated(w, h) for w, h in zip(window, holes, strict=True)], strides)
+    same_rank(pads, aval.ndim, "padding")
+    return dict(zip(NAMES, (window, strides, pads, base, holes), strict=True))
+
+
+# -------------------------------------------------------------------------------------------------------------- patches
+def conv_general_dilated_patches(
+    lhs: Any, filter_shape: Any, window_strides: Any, padding: Any, lhs_dilation: Any = None, rhs_dilation: Any = None,
+    dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None,
+) -> Any:  # fmt: skip
+    """What the window of a convolution sees, at each of its places: elements are copied, not multiplied.
+
+    Args:
+        lhs: operand: batch, features and n spatial dimensions.
+        filter_shape: n sizes of the window.
+        window_strides: n steps.
+        padding: "SAME", "SAME_LOWER", "VALID", or n pairs (low, high).
+        lhs_dilation: n distances between neighbouring elements of the operand; 1 by default.
+        rhs_dilation: likewise of the window.
+        dimension_numbers: as for `conv_dimension_numbers`.
+        precision: has no effect, because nothing is rounded.
+        preferred_element_type: dtype of the result.
+
+    Returns:
+        An array in the layout of a convolution's result. Its features are those of the operand, each with all elements
+        of the window: features * prod(filter_shape) of them, the elements of the window varying fastest.
+
+    Raises:
+        ShapeError: where shapes do not fit together.
+        ArgumentError: for unknown letters or padding.
+
+    >>> lax.conv_general_dilated_patches(fnp.arange(4.0).reshape(1, 1, 4), (2,), (1,), "VALID").tolist()
+    [[[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]]
+    """
+    lhs = value(lhs)
+    canonical(precision)
+    shape, window = aval_of(lhs).shape, ints(filter_shape, "filter_shape")
+    n = len(window)
+    numbers = conv_dimension_numbers(shape, (1, 1, *window), dimension_numbers)
+    named = lambda v, name: (1,) * n if v is None else same_rank(ints(v, name), n, name)
+    strides = named(window_strides, "window_strides")
+    stretch, holes = named(lhs_dilation, "lhs_dilation"), named(rhs_dilation, "rhs_dilation")
+    sizes = [dilated(shape[d], s) for d, s in zip(numbers.lhs_spec[2:], stretch, strict=True)]
+    reach = [dilated(w, h) for w, h in zip(window, holes, strict=True)]
+    pads = same_rank(pads_of(padding, sizes, reach, strides), n, "padding")
+    counts = [window_count(m, lo, hi, w, s) for m, (lo, hi), w, s in zip(sizes, pads, reach, strides, strict=True)]
+    line = S.transpose(lhs, permutation=tuple(numbers.lhs_spec))
+    config = ((0, 0, 0), (0, 0, 0), *((lo, hi, s - 1) for (lo, hi), s in zip(pads, stretch, strict=True)))
+    line = S.pad(line, S.full((), 0, aval_of(lhs).dtype), padding_config=config)
+    params: dict[str, Any] = dict(zip(NAMES, (window, strides, pads, stretch, holes), strict=True))
+    batch, features = aval_of(line).shape[:2]
+    seen = [
+        S.slice(
+            line,
+            start_indices=(0, 0, *(s.start for s in tap)),
+            limit_indices=(batch, features, *(s.stop for s in tap)),
+            strides=(1, 1, *(s.step for s in tap)),
+        )
+        for tap in taps(counts, params)
+    ]
+    apart = [S.reshape(x, shape=(batch, features, 1, *counts)) for x in seen]
+    out = S.reshape(S.concatenate(*apart, dimension=2), shape=(batch, features * len(apart), *counts))
+    out = S.transpose(out, permutation=tuple(np.argsort(numbers.out_spec).tolist()))
+    dtype = dtype_of(preferred_element_type)
+    return out if dtype is None else S.convert_element_type(out, new_dtype=dtype)
+
+
+def conv_general_dilated_local(
+    lhs: Any, rhs: Any, window_strides: Any, padding: Any, filter_shape: Any, lhs_dilation: Any = None,
+    rhs_dilation: Any = None, dimension_numbers: Any = None, precision: Any = None,
+) -> Any:  # fmt: skip
+    """A convolution with another kernel at each place.
+
+    Args:
+        lhs: operand: batch, features and n spatial dimensions.
+        rhs: kernels, in the kernel's layout: output features; input features times elements of the window, as
+            `conv_general_dilated_patches` orders them; and the n spatial dimensions of the RESULT.
+        window_strides, padding, lhs_dilation, rhs_dilation, dimension_numbers: as for `conv_general_dilated`.
+        filter_shape: n sizes of the window.
+        precision: as for `dot_general`.
+
+    Raises:
+        ShapeError: where shapes do not fit together.
+
+    >>> x, kernels = fnp.arange(4.0).reshape(1, 1, 4), fnp.ones((1, 2, 3)) * fnp.arange(3.0)
+    >>> lax.conv_general_dilated_local(x, kernels, (1,), "VALID", (2,)).tolist()
+    [[[0.0, 3.0, 10.0]]]
+    """
+    lhs, rhs = value(lhs), value(rhs)
+    numbers = conv_dimension_numbers(aval_of(lhs).shape, aval_of(rhs).shape, dimension_numbers)
+    n = len(numbers.lhs_spec) - 2
+    straight = (tuple(numbers.lhs_spec), tuple(numbers.rhs_spec), tuple(range(n + 2)))
+    patches = conv_general_dilated_patches(
+        lhs, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, straight
+    )
+    wanted, kernel = aval_of(patches).shape[1:], aval_of(rhs).shape
+    given = tuple(kernel[d] for d in numbers.rhs_spec[1:])
+    if given != wanted:
+        raise error(
+            ShapeError,
+            f"kernels {aval_of(rhs)!r} have {given} input features and places, windows over {aval_of(lhs)!r} {wanted}",
+            "give features * prod(filter_shape) input features, and a kernel for each place",
+        )
+    space = tuple(range(2, n + 2))
+    dims = (((1,), (numbers.rhs_spec[1],)), (space, tuple(numbers.rhs_spec[2:])))
+    out = dot_general(  # (*space, batch, features)
+        patches, rhs, dimension_numbers=dims, precision=canonical(precision), preferred_element_type=None
+    )
+    order = [n, n + 1, *range(n)]
+    return S.transpose(out, permutation=tuple(order[p] for p in np.argsort(numbers.out_spec)))

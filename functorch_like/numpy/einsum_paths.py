@@ -1,0 +1,202 @@
+"""Orders of contractions of einsum: how they are found, what they cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like.backends import opt_einsum
+from functorch_like.backends.xla import events
+from functorch_like.errors import ArgumentError
+from functorch_like.numpy import promotion as P
+
+#: For each step the positions of operands that are taken from the list; their product goes to its end.
+Path = tuple[tuple[int, ...], ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Contraction:
+    """One step of a path: a product of two operands.
+
+    Attributes:
+        subscripts: letters of the operands, and of the result: "ij,jk->ik".
+        flops: multiplications and additions.
+        size: elements of the result.
+    """
+
+    subscripts: str
+    flops: int
+    size: int
+
+
+@dataclasses.dataclass(frozen=True)
+class PathInfo:
+    """What a path costs.
+
+    Attributes:
+        subscripts: letters of all operands, and of the result.
+        shapes: of the operands.
+        path: positions of operands in the list for each step; products go to its end.
+        how: the strategy that found it.
+        steps: the contractions, one after the other.
+        naive_flops: what one loop over all letters at once would cost.
+    """
+
+    subscripts: str
+    shapes: tuple[tuple[int, ...], ...]
+    path: Path
+    how: str
+    steps: tuple[Contraction, ...]
+    naive_flops: int
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions of all steps."""
+        return sum(step.flops for step in self.steps)
+
+    @property
+    def largest_intermediate(self) -> int:
+        """Elements of the largest result of a step."""
+        return max((step.size for step in self.steps), default=0)
+
+    @property
+    def speedup(self) -> float:
+        """How many times fewer operations than one loop over all letters."""
+        return self.naive_flops / max(self.flops, 1)
+
+    def __str__(self) -> str:
+        lines = [
+            f"einsum {self.subscripts}, path by {self.how}",
+            f"  {self.flops:.4g} operations, {self.speedup:.4g} times fewer than one loop over all letters; largest "
+            f"intermediate {self.largest_intermediate:.4g} elements",
+        ]
+        wide = max((len(step.subscripts) for step in self.steps), default=0)
+        lines += [
+            f"  {step.subscripts.ljust(wide)}  {step.flops:.4g} operations, {step.size:.4g} elements"
+            for step in self.steps
+        ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def find_path(inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], optimize: Any) -> PathInfo:
+    """The path that `optimize=` asks for, or else the settings in force; kept for the next time.
+
+    Raises:
+        ArgumentError: for a strategy that does not exist, or a path that does not fit.
+    """
+    started = time.perf_counter()
+    how, limit = _asked(optimize, len(inputs))
+    key = inputs, result, shapes, how, limit
+    found = opt_einsum.path_cache.get(key, lambda: _info(inputs, result, shapes, how, limit))
+    if len(inputs) > 2 and events.heard():
+        size = f"largest intermediate {found.largest_intermediate:.4g} elements"
+        text = f"{found.how}, {' then '.join(step.subscripts for step in found.steps)}, {found.flops:.4g} operations"
+        events.tell("einsum", found.subscripts, time.perf_counter() - started, how=text, size=size, info=found)
+    return found
+
+
+def _asked(optimize: Any, operands: int) -> tuple[Any, Any]:
+    """A strategy (False: left to right; or a path) and a limit of memory."""
+    if isinstance(optimize, (list, tuple)):
+        given = [*optimize]
+        if len(given) == 2 and ((isinstance(given[0], str) and given[0] != "einsum_path") or callable(given[0])):
+            return _checked_strategy(given[0]), int(given[1])  # NumPy's (strategy, limit)
+        path = given[1:] if given and given[0] == "einsum_path" else given  # NumPy's paths begin so
+        return tuple(tuple(int(i) for i in step) for step in path), None
+    if isinstance(optimize, str) or callable(optimize):
+        optimize = _checked_strategy(optimize)
+    elif optimize is True or (optimize is None and opt_einsum.enabled):
+        optimize = opt_einsum.strategy
+    elif optimize is not None and optimize is not False:
+        _checked_strategy(optimize)
+    if not optimize or operands <= 2 or not opt_einsum.is_available():
+        return False, None
+    return optimize, opt_einsum.memory_limit
+
+
+def _checked_strategy(strategy: Any) -> Any:
+    return type(opt_einsum).strategy.checked(strategy)
+
+
+def _info(
+    inputs: tuple[str, ...], result: str, shapes: tuple[tuple[int, ...], ...], how: Any, limit: int | None
+) -> PathInfo:
+    n, text = len(inputs), ",".join(inputs) + "->" + result
+    sizes: dict[str, int] = {}
+    for letters, shape in zip(inputs, shapes, strict=True):
+        for c, size in zip(letters, shape, strict=True):
+            sizes[c] = size if sizes.get(c, 1) == 1 else sizes[c]  # 1 broadcasts
+    if isinstance(how, tuple):
+        path, name = _checked(how, n, text), "the caller"
+    elif n <= 2 or how is False:
+        path, name = tuple((0, 1) if k == 0 else (0, n - 1 - k) for k in range(n - 1)), "left to right"
+    elif callable(how):
+        found: Any = how([frozenset(letters) for letters in inputs], frozenset(result), sizes, limit)
+        path, name = _checked(tuple(tuple(step) for step in found), n, text), _name(how)
+    else:
+        package = opt_einsum.get_opt_einsum()
+        found, _ = package.contract_path(text, *shapes, shapes=True, optimize=how, memory_limit=limit)
+        path, name = tuple(tuple(step) for step in found), how
+    every = set("".join(inputs))
+    return PathInfo(
+        subscripts=text,
+        shapes=shapes,
+        path=path,
+        how=name,
+        steps=tuple(_steps(inputs, result, sizes, path)),
+        naive_flops=_flops(every, set(result), sizes, n),
+    )
+
+
+def _name(strategy: Any) -> str:
+    return getattr(strategy, "__name__", type(strategy).__name__)
+
+
+def _checked(path: Path, count: int, text: str) -> Path:
+    left = count
+    for step in path:
+        if len(set(step)) != len(step) or not all(0 <= i < left for i in step) or not step:
+            raise P.error(
+                ArgumentError,
+                f"fnp.einsum({text!r}): step {step} of the path {list(path)} does not fit {left} operands",
+                "name positions in what is left of the list; products go to its end",
+            )
+        left -= len(step) - 1
+    if left != 1:
+        raise P.error(
+            ArgumentError,
+            f"fnp.einsum({text!r}): the path {list(path)} leaves {left} operands",
+            "contract until one is left, or give optimize='auto'",
+        )
+    return path
+
+
+def _steps(inputs: Sequence[str], result: str, sizes: dict[str, int], path: Path) -> list[Contraction]:
+    """The products of two that einsum makes of a path."""
+    terms, made = list(inputs), []
+    for step in path:
+        chosen = [terms[i] for i in step]
+        terms = [t for i, t in enumerate(terms) if i not in step]
+        while len(chosen) > 1:
+            kept = set(result).union(*chosen[2:], *terms)
+            both = dict.fromkeys(chosen[0] + chosen[1])
+            out = "".join(c for c in both if c in kept)
+            flops = _flops(set(both), set(out), sizes, 2)
+            made.append(Contraction(f"{chosen[0]},{chosen[1]}->{out}", flops, math.prod(sizes[c] for c in out)))
+            chosen = [out, *chosen[2:]]
+        terms.append(chosen[0])
+    if made:
+        last = made[-1]
+        made[-1] = dataclasses.replace(last, subscripts=last.subscripts.partition("->")[0] + "->" + result)
+    return made
+
+
+def _flops(letters: set[str], kept: set[str], sizes: dict[str, int], operands: int) -> int:
+    """For each combination of letters a product of all operands, and an addition where letters are summed over."""
+    each = max(1, operands - 1) + (letters > kept)
+    return math.prod(sizes[c] for c in letters) * each

@@ -1,0 +1,176 @@
+"""Floor 7. Profiling: traces for Perfetto and TensorBoard, time by operation, memory."""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from functorch_like import boundary
+from functorch_like.backends import xla
+from functorch_like.backends.xla import client
+from functorch_like.core import ArrayImpl
+
+
+@contextmanager
+def trace(directory: str | os.PathLike[str]) -> Iterator[None]:
+    """Record what runs within the block, and write a trace of it.
+
+    Args:
+        directory: receives plugins/profile/.../*.xplane.pb, which TensorBoard opens (`tensorboard --logdir directory`),
+            and *.trace.json.gz, which https://ui.perfetto.dev opens.
+
+    Raises:
+        ArgumentError: if the profiler runs already: there is one for the process.
+
+    >>> import functorch_like as ft, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with ft.profiler.trace(folder):
+    ...         y = ft.numpy.sin(ft.numpy.ones(1000)).block_until_ready()
+    ...     any(pathlib.Path(folder).rglob("*.trace.json.gz"))
+    True
+    """
+    from functorch_like.backends.xla import profiling
+
+    session = profiling.Session()
+    try:
+        yield
+    finally:
+        session.export(session.stop(), os.fspath(directory))
+
+
+class Profile:
+    """What ran within a block of `profile`; prints as a table.
+
+    Attributes:
+        operations: time by operation of compiled programs, the longest first: name, program, calls, seconds, line.
+        seconds: of the whole block.
+    """
+
+    def __init__(self) -> None:
+        self.operations: list[Any] = []
+        self.seconds = 0.0
+
+    def __str__(self) -> str:
+        from functorch_like.backends.xla import reporting
+
+        return reporting.table(self.operations, self.seconds)
+
+    __repr__ = __str__
+
+
+@contextmanager
+def profile() -> Iterator[Profile]:
+    """Measure the time of each operation that compiled programs run within the block.
+
+    Returns:
+        A `Profile`, filled when the block ends.
+
+    >>> import functorch_like as ft
+    >>> with ft.profiler.profile() as found:
+    ...     y = ft.jit(lambda x: x @ x)(ft.numpy.ones((200, 200))).block_until_ready()
+    >>> found.operations[0].calls >= 1
+    True
+    """
+    from functorch_like.backends.xla import profiling
+
+    found = Profile()
+    session = profiling.Session()
+    started = time.perf_counter()
+    try:
+        yield found
+    finally:
+        found.seconds = time.perf_counter() - started
+        found.operations = profiling.operations(session.stop())
+
+
+def annotate(name: str, **about: Any) -> Any:
+    """A block that has a name in traces; it costs next to nothing when nobody records.
+
+    Args:
+        name: of the block.
+        about: shown with it.
+
+    >>> import functorch_like as ft
+    >>> with ft.profiler.annotate("step", number=3):
+    ...     x = 1
+    """
+    from functorch_like.backends.xla import profiling
+
+    return profiling.TraceMe(name, **about)
+
+
+class MemoryStats(NamedTuple):
+    """Memory of one device, in bytes.
+
+    Attributes:
+        in_use: by arrays now.
+        peak: most at one time. On CPUs, of the whole process, programs and Python included.
+        limit: how much there is to have.
+        arrays: how many arrays have memory.
+    """
+
+    in_use: int
+    peak: int
+    limit: int
+    arrays: int
+
+
+@boundary.public
+def memory_stats(device: Any = None) -> MemoryStats:
+    """Memory of a device: in use, at most, and available.
+
+    Args:
+        device: as `devices()` lists it, or "cpu", "gpu:1"; the default one if None.
+
+    Raises:
+        DeviceError: for a device that is not there.
+
+    >>> import functorch_like as ft
+    >>> x = ft.numpy.ones(1000)
+    >>> ft.profiler.memory_stats().in_use >= 4000
+    True
+    """
+    place = xla.find_device(device)
+    arrays = live_arrays(place)
+    told = place.memory_stats()
+    if told:  # GPUs keep accounts; CPUs do not
+        limit = told.get("bytes_limit", 0)
+        return MemoryStats(told["bytes_in_use"], told.get("peak_bytes_in_use", 0), limit, len(arrays))
+    in_use = sum(x.nbytes for x in arrays)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return MemoryStats(in_use, peak, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), len(arrays))
+
+
+@boundary.public
+def live_arrays(device: Any = None) -> list[Any]:
+    """All arrays that have memory on a device.
+
+    Args:
+        device: as for `memory_stats`.
+
+    >>> import functorch_like as ft
+    >>> x = ft.numpy.ones(3)
+    >>> any(x is y for y in ft.profiler.live_arrays())
+    True
+    """
+    place = xla.find_device(device)
+    alive = [x for x in client.live_arrays() if type(x) is ArrayImpl and not xla.is_deleted(x)]
+    return [x for x in alive if xla.device_of(x) == place]
+
+
+@boundary.public
+def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None) -> None:
+    """Write which memory is allocated and where it was, for `pprof`.
+
+    Args:
+        file: is written gzipped, as https://github.com/google/pprof reads it.
+        device: as for `memory_stats`.
+    """
+    import gzip
+
+    Path(file).write_bytes(gzip.compress(xla.find_device(device).client.heap_profile()))

@@ -1,0 +1,95 @@
+"""QR, Schur and Hessenberg forms, under SciPy's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import eigen, orthogonal
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import structure as S
+
+
+def matrices(a: Any, name: str, square: bool = True) -> Any:
+    """An argument that is a stack of matrices."""
+    a = arr(a, f"scipy.linalg.{name}")
+    aval = aval_of(a)
+    if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
+        what = "square matrices" if square else "matrices"
+        raise P.error(ShapeError, f"scipy.linalg.{name} of {aval!r}", f"give {what}, in the last two dimensions")
+    return a
+
+
+def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
+    """Orthonormal Q and triangular R with a = Q R; with pivoting a[..., P] = Q R, and P.
+
+    Args:
+        a: (..., m, n).
+        mode: "full", "economic", or "r", which gives R without Q.
+        pivoting: take columns in an order in which the diagonal of R falls.
+
+    Raises:
+        ArgumentError: for another mode.
+
+    >>> [f.shape for f in ft.scipy.linalg.qr(fnp.ones((3, 2)), mode="economic")]
+    [(3, 2), (2, 2)]
+    """
+    if mode not in ("full", "economic", "r"):
+        raise P.error(ArgumentError, f"scipy.linalg.qr with mode={mode!r}", "use 'full', 'economic' or 'r'")
+    q, *rest = _qr(matrices(a, "qr", square=False), mode != "economic", bool(pivoting))
+    return tuple(rest) if mode == "r" else (q, *rest)
+
+
+@kernel(static=("full", "pivoting"))
+def _qr(a: Any, full: bool, pivoting: bool) -> Any:
+    return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full, pivoting=pivoting))
+
+
+def schur(a: Any, output: str = "real") -> Any:
+    """T and Z with a = Z T Z^H, T triangular.
+
+    Args:
+        a: (..., n, n).
+        output: "real" leaves blocks of two in T where a real matrix has complex eigenvalues; "complex" does not.
+
+    Raises:
+        ArgumentError: for another output.
+
+    >>> ft.scipy.linalg.schur(fnp.asarray([[1.0, 2.0], [0.0, 3.0]]))[0].tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
+    if output not in ("real", "complex"):
+        raise P.error(ArgumentError, f"scipy.linalg.schur with output={output!r}", "use 'real' or 'complex'")
+    return _schur(matrices(a, "schur"), output == "complex")
+
+
+@kernel(static=("full",))
+def _schur(a: Any, full: bool) -> Any:
+    a = P.to_inexact(a)
+    a = M.to(a, dtypes.complex_of(dtypes.real_part(aval_of(a).dtype))) if full else a
+    return tuple(eigen.schur(a, compute_schur_vectors=True))
+
+
+@kernel(static=("calc_q",))
+def hessenberg(a: Any, calc_q: bool = False) -> Any:
+    """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.
+
+    >>> ft.scipy.linalg.hessenberg(fnp.eye(3)).shape
+    (3, 3)
+    """
+    packed, taus = orthogonal.hessenberg(P.to_inexact(matrices(a, "hessenberg")))
+    form = M.triu(packed, -1)
+    if not calc_q:
+        return form
+    n = aval_of(form).shape[-1]
+    inner = orthogonal.householder_product(M.block(packed, (1, n), (0, n - 1)), taus)
+    shape = aval_of(form)
+    config = ((0, 0, 0),) * (shape.ndim - 2) + ((1, 0, 0), (1, 0, 0))
+    q = S.pad(inner, S.full((), 0, shape.dtype), padding_config=config)
+    corner = M.block(M.eye_like(q), (0, 1), (0, n))
+    return form, S.concatenate(corner, M.block(q, (1, n), (0, n)), dimension=shape.ndim - 2)

@@ -1,0 +1,205 @@
+"""Linear algebra under SciPy's names: factors kept to solve with, and forms of matrices. Leading dimensions broadcast.
+
+Arrays cannot be overwritten and their values are not looked at, so there is no `overwrite_a` and no `check_finite`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.linalg import inv as inv
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import factorizations
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.primitives import structure as S
+from functorch_like.primitives.factorizations import solved
+from functorch_like.primitives.matrices import I32
+from functorch_like.primitives.sorting import sort
+from functorch_like.scipy.decompositions import hessenberg as hessenberg
+from functorch_like.scipy.decompositions import matrices
+from functorch_like.scipy.decompositions import qr as qr
+from functorch_like.scipy.decompositions import schur as schur
+
+
+def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
+    """Square matrices, and right-hand sides of as many rows."""
+    a, b = matrices(a, name), arr(b, f"scipy.linalg.{name}")
+    left, right = aval_of(a), aval_of(b)
+    if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
+        raise P.error(
+            ShapeError, f"scipy.linalg.{name} of {left!r} and {right!r}", f"give b {left.shape[-1]} rows, or one vector"
+        )
+    return a, b
+
+
+def _solving(a: Any, b: Any, solve: Any) -> Any:
+    """Promote, broadcast, take a vector for a matrix of one column."""
+    a, b = map(P.to_inexact, P.promote(a, b))
+    vector = aval_of(b).ndim == 1
+    b = S.reshape(b, shape=(*aval_of(b).shape, 1)) if vector else b
+    lead = P.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
+    a, b = (P.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
+    x = solve(a, b)
+    return S.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
+
+
+def _trans(trans: Any, name: str) -> str:
+    how = {0: "N", 1: "T", 2: "C"}.get(trans, str(trans).upper())
+    if how not in ("N", "T", "C"):
+        raise P.error(ArgumentError, f"scipy.linalg.{name} with trans={trans!r}", "use 0 or 'N', 1 or 'T', 2 or 'C'")
+    return how
+
+
+# ------------------------------------------------------------------------------------------------------------- cholesky
+def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+    """The Cholesky factor of Hermitian positive definite matrices, to be passed to `cho_solve`.
+
+    Args:
+        a: (..., n, n), of which one triangle is read.
+        lower: which, and which the factor is.
+
+    Returns:
+        The factor, and `lower`. The factor is NaN where a matrix is not positive definite.
+
+    >>> factor = ft.scipy.linalg.cho_factor(fnp.asarray([[4.0, 0.0], [0.0, 1.0]]))
+    >>> ft.scipy.linalg.cho_solve(factor, fnp.asarray([4.0, 3.0])).tolist()
+    [1.0, 3.0]
+    """
+    return _cho_factor(matrices(a, "cho_factor"), bool(lower)), bool(lower)
+
+
+@kernel(static=("lower",))
+def _cho_factor(a: Any, lower: bool) -> Any:
+    a = P.to_inexact(a)
+    return factorizations.cholesky(a) if lower else M.adjoint(factorizations.cholesky(M.adjoint(a)))
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+    """The x of a x = b, with the factor of `a` that `cho_factor` gave.
+
+    Args:
+        c_and_lower: factor, and whether it is lower.
+        b: (n,), or (..., n, k).
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+    """
+    c, lower = c_and_lower
+    c, b = _fits(c, b, "cho_solve")
+    return _cho_solve(c, b, bool(lower))
+
+
+@kernel(static=("lower",))
+def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
+    first, second = (False, True) if lower else (True, False)
+    half = lambda c, b, back: solved(c, b, lower=lower, back=back)
+    return _solving(c, b, lambda c, b: half(c, half(c, b, first), second))
+
+
+# ------------------------------------------------------------------------------------------------------------------- lu
+def lu_factor(a: Any) -> tuple[Any, Any]:
+    """Both factors of P a = L U in one matrix, and the rows that were swapped in turn: for `lu_solve`.
+
+    >>> factor = ft.scipy.linalg.lu_factor(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))
+    >>> ft.scipy.linalg.lu_solve(factor, fnp.asarray([2.0, 4.0])).tolist()
+    [1.0, 1.0]
+    """
+    return _lu_factor(matrices(a, "lu_factor", square=False))
+
+
+@kernel
+def _lu_factor(a: Any) -> Any:
+    return tuple(factorizations.lu(P.to_inexact(a))[:2])
+
+
+def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
+    """The x of a x = b, with the factors of `a` that `lu_factor` gave.
+
+    Args:
+        lu_and_piv: factors and swaps.
+        b: (n,), or (..., n, k).
+        trans: 1 solves with the transpose of `a`, 2 with its adjoint.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+        ArgumentError: for another `trans`.
+    """
+    factors, pivots = lu_and_piv
+    factors, b = _fits(factors, b, "lu_solve")
+    return _lu_solve(factors, arr(pivots, "scipy.linalg.lu_solve"), b, _trans(trans, "lu_solve"))
+
+
+@kernel(static=("how",))
+def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
+    n = aval_of(factors).shape[-1]
+
+    def solve(a: Any, b: Any) -> Any:
+        swaps = P.broadcast(pivots, aval_of(a).shape[:-1])
+        order = factorizations.lu_pivots_to_permutation(swaps, permutation_size=n)
+        given = {"left_side": True, "transpose_a": how != "N", "conjugate_a": how == "C"}
+        lower = lambda x: factorizations.triangular_solve(a, x, lower=True, unit_diagonal=True, **given)
+        upper = lambda x: factorizations.triangular_solve(a, x, lower=False, unit_diagonal=False, **given)
+        if how == "N":
+            return upper(lower(M.permuted(b, order)))
+        shape = aval_of(order).shape
+        places = S.iota(dtype=I32, shape=shape, dimension=len(shape) - 1)
+        _, back = sort(order, places, dimension=len(shape) - 1, is_stable=True, num_keys=1)
+        return M.permuted(lower(upper(b)), back)
+
+    return _solving(factors, b, solve)
+
+
+@kernel(static=("permute_l",))
+def lu(a: Any, permute_l: bool = False) -> Any:
+    """P, L and U with a = P L U; or P L and U.
+
+    Args:
+        a: (..., m, n).
+        permute_l: multiply the first two.
+
+    >>> [f.tolist() for f in ft.scipy.linalg.lu(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))]
+    [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
+    """
+    factors, _, order = factorizations.lu(P.to_inexact(matrices(a, "lu", square=False)))
+    m, n = aval_of(factors).shape[-2:]
+    k = min(m, n)
+    left = M.tril(M.block(factors, (0, m), (0, k)), -1)
+    left = E.add(left, M.eye_like(left))
+    upper = M.triu(M.block(factors, (0, k), (0, n)))
+    square = S.zeros(aval_of(factors).update(shape=(*aval_of(factors).shape[:-2], m, m)))
+    swap = M.transposed(M.permuted(M.eye_like(square), order))
+    return (M.mm(swap, left), upper) if permute_l else (swap, left, upper)
+
+
+# ------------------------------------------------------------------------------------------------------------ triangles
+def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """The x of a x = b for triangular matrices.
+
+    Args:
+        a: (..., n, n), of which one triangle is read.
+        b: (n,), or (..., n, k).
+        trans: 1 or "T" solves with the transpose of `a`, 2 or "C" with its adjoint.
+        lower: which triangle.
+        unit_diagonal: take the diagonal to be one, without a look.
+
+    Raises:
+        ShapeError: where the sizes do not fit.
+        ArgumentError: for another `trans`.
+
+    >>> ft.scipy.linalg.solve_triangular(fnp.asarray([[2.0, 1.0], [0.0, 1.0]]), fnp.asarray([4.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    a, b = _fits(a, b, "solve_triangular")
+    return _solve_triangular(a, b, _trans(trans, "solve_triangular"), bool(lower), bool(unit_diagonal))
+
+
+@kernel(static=("how", "lower", "unit"))
+def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
+    given = {"left_side": True, "lower": lower, "unit_diagonal": unit}
+    given |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
+    return _solving(a, b, lambda a, b: factorizations.triangular_solve(a, b, **given))

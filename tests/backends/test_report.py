@@ -1,0 +1,75 @@
+"""What is shown of settings."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from support.messages import refusal, says
+
+import functorch_like as ft
+from functorch_like import backends
+from functorch_like.backends.process import External
+
+
+def test_describe_names_value_source_and_effect():
+    with backends.flags(cpu_fast_lowerings=False):
+        rows = {row[0]: row for row in backends.describe().rows}
+    assert rows["cpu.fast_lowerings"][1:3] == ("False", "with-block")
+    assert rows["FT_CPU_ASYNC"][2] == "default"
+    assert set(rows) == set(backends.settings.SETTINGS)
+    for name, row in rows.items():
+        assert row[4] == "yes" or row[4].startswith("no: "), name
+        assert backends.settings.SETTINGS[name].__doc__, name
+
+
+def test_what_is_kept_elsewhere_is_shown_and_not_set():
+    with ft.disable_jit():
+        rows = {row[0]: row for row in backends.describe().rows}
+    assert rows["disable_jit"][1:3] == ("True", "code") and rows["default_float"][1] == "'float32'"
+    setting = backends.settings.find("FT_CPU_ASYNC")
+    says(refusal(lambda: setting.set("1")).remedy, "the environment variable FT_CPU_ASYNC, before the process starts")
+    says(refusal(lambda: backends.flags(default_float="float64")).remedy, "ft.set_default_dtype")
+
+
+def test_describe_as_text_and_table():
+    shown = backends.describe()
+    lines = str(shown).splitlines()
+    assert lines[0].split()[:3] == ["setting", "value", "from"] and len(lines) == len(shown.rows) + 1
+    assert str(shown) == repr(shown)
+    table = shown._repr_html_()
+    assert table.count("<tr>") == len(lines) and table.startswith("<table>") and "fast_lowerings" in table
+
+
+def test_describe_some_or_one():
+    assert {row[0] for row in backends.describe("cudnn").rows} == {
+        name for name in backends.settings.SETTINGS if name.startswith("cudnn.")
+    }
+    told = str(backends.describe("cuda.matmul.fp32_precision"))
+    says(
+        told, "cuda.matmul.fp32_precision\n  How exact products", "value: 'none' (from: default)",
+        "takes: one of 'none'",
+        "default: 'none'", "environment: FT_CUDA_MATMUL_FP32_PRECISION", "changes: StableHLO: precision_config",
+        "effect here: no: it is about GPUs",
+    )  # fmt: skip
+    assert backends.describe("cuda.matmul.fp32_precision")._repr_html_().count("<tr>") == 2
+    says(refusal(lambda: backends.describe("cuda.matmull")).head, "no setting 'cuda.matmull'", "did you mean")
+
+
+def test_every_setting_is_tested():
+    tests = Path(__file__).parents[1]
+    text = "\n".join(path.read_text() for path in tests.rglob("test_*.py"))
+    declared = [name for name, s in backends.settings.SETTINGS.items() if not isinstance(s, External)]
+    untested = [name for name in declared if name.rpartition(".")[2] not in text]
+    assert not untested, f"no test names {untested}"
+
+
+def test_the_report_for_bugs():
+    done = subprocess.run(
+        [sys.executable, "-m", "functorch_like.backends"], capture_output=True, text=True, timeout=120,
+        env={**os.environ, "FT_CUDA_MATMUL_ALOW_TF32": "1"},
+    )  # fmt: skip
+    says(done.stdout, "FT_CUDA_MATMUL_ALOW_TF32: 1  (no setting reads this; did you mean 'FT_CUDA_MATMUL_ALLOW_TF32'?)")
+    assert done.returncode == 0, done.stderr
+    for part in ("jaxlib: ", "numpy: ", "Python: ", "cpu:0", "cores: ", "directory: ", "cpu.fast_lowerings  "):
+        assert part in done.stdout, part

@@ -1,0 +1,131 @@
+"""What rows of linear algebra emit for GPUs; two of the forms run on CPUs too, and all on a GPU where there is one."""
+
+import re
+
+import numpy as np
+import pytest
+from support.row_checks import check_compiled
+from support.rows import all_cases, results
+
+import functorch_like as ft
+from functorch_like import core
+from functorch_like.backends import xla
+from functorch_like.core import TABLE, aval_of
+from functorch_like.errors import UnsupportedError
+from functorch_like.interpreters.lower import lower
+from functorch_like.interpreters.stage import stage
+
+CALLS = {
+    "cholesky": {"stablehlo.cholesky"},
+    "triangular_solve": {"stablehlo.triangular_solve"},
+    "lu": {"cusolver_getrf_ffi"},
+    "lu_pivots_to_permutation": set(),
+    "solve": {"cusolver_getrf_ffi", "stablehlo.triangular_solve"},
+    "geqrf": {"cusolver_geqrf_ffi"},
+    "geqp3": {"cuhybrid_geqp3"},
+    "householder_product": {"cusolver_orgqr_ffi"},
+    "qr": {"cusolver_geqrf_ffi", "cusolver_orgqr_ffi", "cuhybrid_geqp3"},
+    "svd": {"cusolver_gesvdj_ffi", "cusolver_gesvd_ffi"},
+    "pinv": {"cusolver_gesvdj_ffi"},
+    "eigh": {"cusolver_syevd_ffi"},
+    "eig": {"cuhybrid_eig_real", "cuhybrid_eig_comp"},
+    "tridiagonal": {"cusolver_sytrd_ffi"},
+    "tridiagonal_solve": {"cusparse_gtsv2_ffi"},
+}
+CPU_ONLY = ("schur", "hessenberg")
+
+
+def lowered(prim, avals, params):
+    jaxpr, _ = stage(lambda *xs: results(prim, prim(*xs, **params)), avals, name=prim.name, parent=core.EVALUATE)
+    return lower(jaxpr, name=prim.name, platform="gpu")
+
+
+def text(name, *avals, **params):
+    return xla.module_text(lowered(TABLE[name], [core.ShapedArray(*a) for a in avals], params).module)
+
+
+def test_every_row_of_linear_algebra_is_listed():
+    linear = {name for name, row in TABLE.items() if row.lower.__module__.endswith("primitives.matrices")}
+    assert linear | {"cholesky", "triangular_solve"} == {*CALLS, *CPU_ONLY}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_each_row_calls_its_kernels(name):
+    found = set()
+    for case in all_cases():
+        if case.prim.name == name:
+            module = lowered(case.prim, [aval_of(x) for x in case.draw()], case.sample.params).module
+            xla.verify(module)
+            shown = xla.module_text(module)
+            found.update(re.findall(r"custom_call @(\w+)", shown))
+            found.update(re.findall(r"stablehlo\.(?:cholesky|triangular_solve)", shown))
+    assert found == CALLS[name]
+
+
+@pytest.mark.parametrize("name", CPU_ONLY)
+def test_rows_without_a_kernel_say_so(name):
+    case = next(c for c in all_cases() if c.prim.name == name)
+    with pytest.raises(UnsupportedError, match=f"no kernel for {name} on GPUs") as caught:
+        _ = lowered(case.prim, [aval_of(x) for x in case.draw()], case.sample.params).module
+    assert "device_put" in str(caught.value)
+
+
+def test_matrices_are_passed_column_by_column():
+    shown = text("lu", ((2, 4, 3), "float32"))
+    assert "operand_layouts = [dense<[1, 2, 0]>" in shown
+    assert "result_layouts = [dense<[1, 2, 0]> : tensor<3xindex>, dense<[1, 0]> : tensor<2xindex>" in shown
+
+
+@pytest.mark.parametrize(
+    ("shown", "attributes"),
+    [
+        (text("eigh", ((3, 3), "float64"), lower=True, compute_v=True), ("algorithm = 0 : ui8", "lower = true")),
+        (text("tridiagonal", ((3, 3), "float64"), lower=False), ("lower = false",)),
+        (
+            text("eig", ((3, 3), "float32"), compute_left_eigenvectors=False, compute_right_eigenvectors=True),
+            ('magma = "auto"', "left = false", "right = true"),
+        ),
+        (text("geqp3", ((3, 2), "float32")), ('magma = "auto"', "operand_index = 1")),
+        (
+            text("svd", ((3, 2), "float32"), full_matrices=False, compute_uv=True),
+            ("cusolver_gesvdj_ffi", "full_matrices = false", "compute_uv = true"),
+        ),
+        (
+            text("svd", ((2, 2000), "float32"), full_matrices=True, compute_uv=True),
+            ("cusolver_gesvd_ffi", "transposed = false", "tensor<2000x2000xf32>, tensor<2x2xf32>"),
+        ),
+        (text("svd", ((2000, 2), "float32"), full_matrices=False, compute_uv=False, algorithm="jacobi"), ("gesvdj",)),
+    ],
+)  # fmt: skip
+def test_attributes_are_those_the_kernels_take(shown, attributes):
+    for attribute in attributes:
+        assert attribute in shown
+
+
+PORTABLE = [
+    pytest.param(c, id=c.label)
+    for c in all_cases()
+    if c.prim.name in ("cholesky", "triangular_solve", "lu_pivots_to_permutation") and all(x.size for x in c.draw())
+]
+
+
+@pytest.mark.parametrize("case", PORTABLE)
+def test_forms_that_are_xla_s_own_run_on_cpus_too(case):
+    xs = case.draw()
+    program = lowered(case.prim, [aval_of(x) for x in xs], case.sample.params)
+    (device,) = ft.devices("cpu")[:1]
+    found = program.compile(device).execute(xs)
+    if case.prim.name == "cholesky" and not case.sample.smooth:
+        return  # where it fails XLA:GPU gives NaN, XLA:CPU something else
+    check_compiled(case, [np.asarray(o) for o in found], xs)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.label) for c in all_cases() if c.prim.name in CALLS])
+def test_results_on_a_gpu(case):
+    xs = case.draw()
+    device = ft.devices("gpu")[0]
+    found = results(case.prim, case.prim(*[ft.device_put(x, device) for x in xs], **case.sample.params))
+    wanted = results(case.prim, case.prim(*xs, **case.sample.params))
+    for got, want in zip(found, wanted, strict=True):  # vectors are determined but for a sign or phase
+        np.testing.assert_allclose(np.abs(np.asarray(got)), np.abs(np.asarray(want)), rtol=1e-3, atol=1e-3)

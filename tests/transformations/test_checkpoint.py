@@ -1,0 +1,283 @@
+"""checkpoint: the identity for values and all derivatives; what is kept, and what is computed again."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import checkpoint_policies as policies
+from functorch_like import lax
+from functorch_like.backends.xla import counters
+from functorch_like.interpreters.jaxpr import Jaxpr
+
+RNG = np.random.default_rng(11)
+W = [RNG.normal(size=(4, 4)) * 0.5 for _ in range(3)]
+X = RNG.normal(size=4)
+V = RNG.normal(size=4)
+
+inner = ft.jit(lambda x, w: fnp.sin(ft.checkpoint_name(w @ x, "product")))
+
+
+@ft.custom_jvp
+def gentle(x):
+    return fnp.tanh(x)
+
+
+gentle.defjvps(lambda t, out, x: t * (1 - out * out))
+
+
+def network(w, x):
+    """Products, names, nested jit, custom rules, a branch, and what is closed over."""
+    x = inner(x, w[0])
+    x = ft.checkpoint_name(gentle(w[1] @ x), "hidden") * fnp.exp(0.1 * x) + V
+    x = lax.cond(x[0] > 0, lambda x: fnp.cos(w[2] @ x), lambda x: x * x, x)
+    return fnp.sum(x * fnp.sin(x))
+
+
+POLICIES = {
+    "default": None,
+    "nothing": policies.nothing_saveable,
+    "everything": policies.everything_saveable,
+    "dots": policies.dots_saveable,
+    "dots without batch": policies.dots_with_no_batch_dims_saveable,
+    "only hidden": policies.save_only_these_names("hidden"),
+    "all names but product": policies.save_any_names_but_these("product"),
+    "all but product": policies.save_anything_except_these_names("product"),
+    "both": policies.save_from_both_policies(policies.save_only_these_names("hidden"), policies.dots_saveable),
+    "sines": lambda prim, *avals, **params: prim.name == "sin" and avals[0].size > 1,
+    "within nothing": policies.within(0),
+    "within a little": policies.within(100),
+    "within a lot": policies.within(1 << 30),
+}
+
+NESTS = {
+    "value": lambda f: f,
+    "grad": lambda f: ft.grad(f, (0, 1)),
+    "jvp": lambda f: lambda w, x: ft.jvp(lambda x: f(w, x), (x,), (V,)),
+    "linearize": lambda f: lambda w, x: ft.linearize(lambda x: f(w, x), x)[1](V),
+    "grad of jit": lambda f: ft.grad(ft.jit(f), (0, 1)),
+    "hessian": lambda f: ft.hessian(f, 1),
+    "grad of grad": lambda f: ft.grad(lambda w, x: fnp.sum(ft.grad(f, 1)(w, x) ** 2), (0, 1)),
+    "vmap": lambda f: lambda w, x: ft.vmap(f, (None, 0))(w, np.stack([X, V, X * V])),
+    "vmap of grad": lambda f: lambda w, x: ft.vmap(ft.grad(f, (0, 1)), (None, 0))(w, np.stack([V, V * V])),
+    "grad of vmap": lambda f: lambda w, x: ft.grad(lambda w: ft.vmap(f, (None, 0))(w, np.stack([X, V])).sum())(w),
+}
+
+
+def same(got, want, rtol=1e-9):
+    for g, w in zip(ft.tree.leaves(got), ft.tree.leaves(want), strict=True):
+        assert np.asarray(g).dtype == np.asarray(w).dtype
+        np.testing.assert_allclose(np.asarray(g), np.asarray(w), rtol=rtol, atol=1e-12)
+
+
+@pytest.mark.parametrize("nest", NESTS)
+def test_checkpoint_is_the_identity(nest):
+    # All policies where it is split once; two of them elsewhere. One program for all: compiling takes the time.
+    chosen = POLICIES if nest == "grad" else ["default", "within a little"]
+    checkpointed = [ft.checkpoint(network, policy=POLICIES[name]) for name in chosen]
+    want, *found = ft.jit(lambda w, x: [NESTS[nest](f)(w, x) for f in [network, *checkpointed]])(W, X)
+    for got in found:
+        same(got, want)
+
+
+def test_outside_of_jit():
+    f = ft.checkpoint(network, policy=policies.save_only_these_names("hidden"))
+    for nest in ("value", "grad", "jvp"):
+        same(NESTS[nest](f)(W, X), ft.jit(NESTS[nest](network))(W, X))
+
+
+@pytest.mark.parametrize("prevent", [True, False])
+def test_checkpoints_in_checkpoints_and_in_jit(prevent):
+    part = lambda x, w: ft.checkpoint(lambda x, w: fnp.tanh(w @ fnp.sin(x)), prevent_cse=prevent)(x, w)
+    plain = lambda w, x: fnp.sum(fnp.tanh(w[1] @ fnp.sin(fnp.tanh(w[0] @ fnp.sin(x)))) ** 2)
+    nested = ft.remat(lambda w, x: fnp.sum(ft.jit(part)(part(x, w[0]), w[1]) ** 2), prevent_cse=prevent)
+    got, want = ft.jit(lambda w, x: [[NESTS[nest](f)(w, x) for nest in NESTS] for f in (nested, plain)])(W, X)
+    same(got, want)
+
+
+# ---------------------------------------------------------------------------------------------- how much is done again
+def count(jaxpr, name):
+    """How many equations of a row a jaxpr has, those it holds included."""
+    found = 0
+    for e in jaxpr.equations:
+        found += e.prim.name == name
+        for value in e.params.values():
+            for held in value if isinstance(value, tuple) else (value,):
+                found += count(held, name) if isinstance(held, Jaxpr) else 0
+    return found
+
+
+def chain(x, w):
+    for _ in range(5):
+        x = fnp.sin(ft.checkpoint_name(fnp.dot(w, x), "product"))
+    return fnp.sum(x)
+
+
+@pytest.mark.parametrize(
+    ("policy", "sines", "products"),
+    [
+        ("everything", 5, 5),
+        ("dots", 9, 5),  # the last sine is never needed again
+        ("only product", 9, 5),
+        ("sines", 5, 10),
+        ("nothing", 9, 10),
+        ("within a lot", 9, 5),
+    ],
+)
+def test_what_is_computed_again(policy, sines, products):
+    chosen = {**POLICIES, "only product": policies.save_only_these_names("product")}[policy]
+    jaxpr = ft.make_jaxpr(ft.value_and_grad(ft.checkpoint(chain, policy=chosen), (0, 1)))(X, W[0])
+    assert count(jaxpr, "sin") == sines
+    assert count(jaxpr, "dot_general") == products + 10, "two more to pull each cotangent back"
+
+
+def test_xla_is_kept_from_undoing_it():
+    for prevent in (True, False):
+        f = ft.value_and_grad(ft.checkpoint(lambda x: fnp.sum(fnp.sin(fnp.sin(fnp.sin(x)))), prevent_cse=prevent))
+        lowered = ft.jit(f).lower(np.ones(64, np.float32))
+        compiled = lowered.compile().as_text()
+        if ft.default_backend() == "cpu":
+            assert ("conditional(" in compiled) == prevent, "XLA drops barriers, but cannot know which branch is taken"
+        else:
+            assert ("optimization_barrier" in lowered.as_text()) == prevent
+        assert compiled.count(" sine(") >= (5 if prevent else 3)
+
+
+def test_budgets_trade_memory_for_work():
+    """As the square root of the depth, for at most one more run: 24 layers live within some 12."""
+    width, batch, layers = 32, 256, 24
+    weights = [np.eye(width, dtype=np.float32)] * layers
+    x = np.ones((batch, width), np.float32)
+    unit = x.nbytes
+
+    def deep(weights, x):
+        for w in weights:
+            x = fnp.tanh(x @ w)
+        return fnp.sum(x * x)
+
+    def measured(f):
+        compiled = ft.jit(ft.grad(f)).lower(weights, x).compile()
+        return compiled.memory_analysis()["temp"] / unit, compiled.cost_analysis()["flops"]
+
+    memory, work = measured(deep)
+    assert memory > layers
+    for budget, most in [(30, layers + 4), (16, 20), (0, 14)]:
+        smaller, more = measured(ft.checkpoint(deep, policy=policies.within(budget * unit)))
+        assert smaller <= most
+        assert more <= work * 4 / 3
+    by_hand = lambda weights, x: fnp.sum(sections(weights, x) ** 2)
+
+    def sections(weights, x):
+        for k in range(0, layers, 6):
+            x = ft.checkpoint(lambda x, ws: [x := fnp.tanh(x @ w) for w in ws][-1])(x, weights[k : k + 6])
+        return x
+
+    smaller, more = measured(by_hand)
+    assert smaller <= 14 and more <= work * 4 / 3 * 1.02
+
+
+def test_scan_keeps_carries_alone():
+    def total(checkpointed, x, w):
+        step = lambda x, _: (fnp.sin(fnp.cos(fnp.sin(w @ x))), None)
+        return fnp.sum(lax.scan(ft.checkpoint(step, prevent_cse=False) if checkpointed else step, x, None, length=7)[0])
+
+    def stacked(checkpointed):
+        jaxpr = ft.make_jaxpr(ft.grad(lambda x: total(checkpointed, x, W[0])))(X)
+        forward = next(e for e in jaxpr.equations if e.prim.name == "scan")
+        return sum(v.aval.shape == (7, 4) for v in forward.outputs)
+
+    assert stacked(True) == 1 < stacked(False)
+    for nest in (ft.grad, lambda f: ft.grad(lambda x: ft.grad(f)(x).sum()), lambda f: ft.jit(ft.grad(f))):
+        same(nest(lambda x: total(True, x, W[0]))(X), nest(lambda x: total(False, x, W[0]))(X))
+
+
+def test_effects_happen_once():
+    seen = []
+
+    def f(x):
+        y = fnp.sin(x)
+        ft.debug.callback(lambda a: seen.append(float(a)), y)
+        z = ft.io_callback(
+            lambda a: (seen.append("io"), a)[1], ft.ShapeDtypeStruct((), "float32"), lax.stop_gradient(y)
+        )
+        return fnp.sin(y) * z
+
+    for wrap in (lambda f: f, ft.jit):
+        seen.clear()
+        wrap(ft.grad(ft.checkpoint(f)))(0.0)
+        ft.effects_barrier()
+        assert sorted(map(str, seen)) == ["0.0", "io"]
+
+
+# ---------------------------------------------------------------------------------------------------- the user's side
+def test_arguments():
+    f = ft.checkpoint(lambda x, how, *, scale=1.0: scale * (fnp.sin(x) if how == "sin" else x * x), static_argnums=1)
+    same(f(X, "sin"), np.sin(X))
+    same(ft.grad(lambda x: f(x, "square", scale=3.0).sum())(X), 6 * X)
+    decorated = ft.checkpoint(policy=policies.dots_saveable)(lambda t: {"y": t["x"] * 2})
+    same(decorated({"x": X, "n": None})["y"], 2 * X)
+    tree = ft.checkpoint_name({"a": X, "b": (W[0], 2)}, "all")
+    same(tree["b"][0], W[0])
+
+
+def test_kept_functions_are_traced_once():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return fnp.sum(fnp.sin(fnp.sin(x)))
+
+    g = ft.grad(ft.checkpoint(f))
+    x = ft.device_put(X)
+    for _ in range(2):
+        g(x)
+    before = counters.snapshot()
+    g(x), ft.grad(ft.checkpoint(f))(x)
+    after = counters.snapshot()
+    assert len(calls) == 1
+    assert all(after[c] == before[c] for c in ("traces", "modules", "compiles", "cache_hits"))
+
+
+def test_saved_residuals_as_text(capsys):
+    def f(w, x):
+        return fnp.sin(ft.checkpoint_name(fnp.sin(w @ x), "inner"))  # the line
+
+    def printed(f):
+        ft.print_saved_residuals(f, W[0], X)
+        return capsys.readouterr().out.splitlines()
+
+    line = f"test_checkpoint.py:{f.__code__.co_firstlineno + 1}"
+    plain = printed(f)
+    assert "f64[4,4] from the argument args[0]" in plain
+    assert sum("cos" in row and line in row for row in plain) == 2
+    arguments = ["f64[4,4] from the argument args[0]", "f64[4] from the argument args[1]"]
+    assert sorted(printed(ft.checkpoint(f))) == sorted(arguments)
+    kept = printed(ft.checkpoint(f, policy=policies.save_only_these_names("inner")))
+    assert any("named 'inner'" in row and line in row for row in kept)
+
+
+def test_policies_made_alike_are_equal():
+    assert policies.save_only_these_names("a", "b") == policies.save_only_these_names("b", "a")
+    assert policies.within(10) == policies.within(10.0) != policies.within(11)
+
+
+def test_messages():
+    for wrong, text in [
+        (lambda: ft.checkpoint(3), "takes a function"),
+        (lambda: ft.checkpoint(network, policy="dots"), "'dots'"),
+        (lambda: ft.checkpoint_name(X, 3), "name 3"),
+        (lambda: policies.within(-1), "-1"),
+        (lambda: policies.save_only_these_names(["a"]), "['a']"),
+    ]:
+        with pytest.raises(ft.errors.ArgumentError) as caught:
+            wrong()
+        assert text in str(caught.value)
+    offload = lambda *names: policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=["a"], names_which_can_be_offloaded=names, offload_src="device", offload_dst="host"
+    )
+    assert offload() == policies.save_only_these_names("a")
+    for asked in (lambda: offload("b"), policies.offload_dot_with_no_batch_dims):
+        with pytest.raises(ft.errors.UnsupportedError, match="host"):
+            asked()
+    with pytest.raises(ft.errors.ConcretizationError, match=r"checkpoint\(<lambda>\)"):
+        ft.checkpoint(lambda x: x if x > 0 else -x)(1.0)

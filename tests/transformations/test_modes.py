@@ -1,0 +1,163 @@
+"""jit(mode=): which compile options a program gets, and the choice by measurement."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends, lax
+from functorch_like.backends.xla import option_sets as sets
+from functorch_like.backends.xla import processor, trial
+from functorch_like.interpreters import tuning
+from functorch_like.interpreters.options import choose
+
+cpu = pytest.mark.skipif(ft.default_backend() != "cpu", reason="the rule is for CPUs")
+X = ft.ShapeDtypeStruct((256, 256), "float32")
+MANY = ft.ShapeDtypeStruct((8, 128, 64), "float32")
+
+
+def chosen(f, *args, mode="default", platform="cpu"):
+    return choose(ft.make_jaxpr(f)(*args), mode, platform)
+
+
+def test_the_rule():
+    half = ft.ShapeDtypeStruct((64, 64), "bfloat16")
+    assert chosen(lambda x: fnp.tanh(x @ x), X) == {}
+    assert chosen(lambda x: x @ x, half) is sets.ALL_DOTS
+    products = lambda x: fnp.einsum("bik,bjk->bij", x, x)
+    assert chosen(products, MANY) is sets.BATCHED_DOTS
+    assert chosen(ft.jit(products), MANY) is sets.BATCHED_DOTS  # seen inside of calls
+    assert chosen(lambda x, y: (products(x), y @ y @ y), MANY, X) == {}  # most of the work is elsewhere
+    assert chosen(lambda x: fnp.einsum("bik,bjk->bij", x, x), ft.ShapeDtypeStruct((64, 4, 4), "float32")) == {}
+
+
+def test_products_in_loops_stay_where_they_are_fast():
+    step = lambda c, x: (fnp.tanh(c @ x), None)
+    assert (
+        chosen(lambda c, xs: lax.scan(step, c, xs)[0], X, ft.ShapeDtypeStruct((5, 256, 256), "float32")) is sets.PLAIN
+    )
+
+
+def test_what_is_computed_on_the_fly_is_fused_into_its_sum():
+    points = ft.ShapeDtypeStruct((1024, 3), "float32")
+
+    def potential(x):
+        difference = x[:, None] - x[None]
+        return fnp.sum(1 / fnp.sqrt(fnp.sum(difference**2, axis=-1) + 1))
+
+    assert chosen(lambda x: fnp.sum((x[:, None] - x[None]) ** 2, axis=-1), points) is sets.NONE
+    assert chosen(lambda x, y: (fnp.sum((x[:, None] - x[None]) ** 2, axis=-1), ft.nn.softmax(y)), points,
+                  ft.ShapeDtypeStruct((2048, 64), "float32")) == {}  # fmt: skip
+
+
+def test_random_bits_take_wide_registers(monkeypatch):
+    draw = lambda key: ft.random.bits(key, (100_000,))
+    key = ft.ShapeDtypeStruct((2,), "uint32")
+    monkeypatch.setattr(processor, "features", lambda: frozenset({"avx512f"}))
+    assert chosen(draw, key) is sets.WIDE
+    monkeypatch.setattr(processor, "features", lambda: frozenset({"avx2"}))
+    assert chosen(draw, key) == {}
+
+
+def test_other_modes_and_platforms():
+    f = lambda x: x @ x
+    assert chosen(f, X, mode="fast-compile") is sets.UNOPTIMIZED
+    assert chosen(f, X, mode="reduce-overhead", platform="gpu") is sets.GRAPHS
+    assert chosen(f, X, platform="gpu") == {}
+    assert chosen(f, X, mode="reduce-overhead") == chosen(f, X)
+
+
+@pytest.mark.parametrize("mode", ["default", "fast-compile", "reduce-overhead", "max-autotune"])
+def test_results_are_the_same_in_all_modes(mode):
+    x = np.random.default_rng(0).standard_normal((4, 16, 8)).astype(np.float32)
+    f = ft.jit(lambda x: ft.nn.softmax(fnp.einsum("bik,bjk->bij", x, x)), mode=mode)
+    scores = x.astype(np.float64) @ x.astype(np.float64).swapaxes(1, 2)
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    np.testing.assert_allclose(f(x), weights / weights.sum(-1, keepdims=True), rtol=1e-4, atol=1e-6)
+
+
+@cpu
+def test_fast_compiling_reaches_the_compile_options():
+    happened = ft.explain(ft.jit(lambda x: fnp.sin(x) + 41, mode="fast-compile"))(np.ones(3, np.float32))
+    lowered = ft.jit(lambda x: fnp.sin(x), mode="fast-compile").trace(np.ones(3, np.float32)).lower()._lowered
+    assert lowered.options(ft.devices()[0], mode="fast-compile")["xla_backend_optimization_level"] == 0
+    assert happened.count("trace") == 1
+
+
+def test_a_setting_and_the_users_options_go_before_the_mode():
+    name = "xla_backend_optimization_level"
+    lowered = ft.jit(fnp.sin).trace(1.0).lower()._lowered
+    with backends.xla.options({name: 1}):
+        assert lowered.options(ft.devices()[0], mode="fast-compile")[name] == 1
+        assert lowered.options(ft.devices()[0], {name: 2}, mode="fast-compile")[name] == 2
+
+
+def test_an_unknown_mode_names_the_known_ones():
+    with pytest.raises(ft.errors.ArgumentError, match=r"no mode 'max-autotun'; did you mean 'max-autotune'\?"):
+        ft.jit(fnp.sin, mode="max-autotun")
+
+
+# ------------------------------------------------------------------------------------------------------ max-autotune
+def tuned(happened):
+    return [e.about["how"] for e in happened.events if e.kind == "tune"]
+
+
+@cpu
+def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
+    slow, fast = tuning.Way("default"), tuning.Way("quick", sets.UNOPTIMIZED)
+    monkeypatch.setattr(tuning, "WAYS", {"cpu": (slow, fast)})
+    monkeypatch.setattr(tuning, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
+    x = np.arange(5, dtype=np.float32)
+    make = lambda: ft.jit(lambda x: fnp.cos(x) * 7, mode="max-autotune")
+    with backends.cache.flags(directory=tmp_path / "cache", enabled=True):
+        first = ft.explain(make())(x)
+        np.testing.assert_allclose(first.result, np.cos(x) * 7, rtol=1e-6)
+        assert tuned(first) == ["quick of default 2e+03 ms, quick 1e+03 ms"]
+        assert tuned(ft.explain(make())(x)) == ["quick, as measured before"]
+
+
+@cpu
+def test_what_is_hardly_faster_is_not_taken(monkeypatch):
+    ways = tuning.Way("default"), tuning.Way("quick", sets.UNOPTIMIZED)
+    monkeypatch.setattr(tuning, "WAYS", {"cpu": ways})
+    monkeypatch.setattr(
+        tuning, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
+    )
+    with backends.cache.flags(enabled=False):
+        assert tuned(ft.explain(ft.jit(fnp.sinh, mode="max-autotune"))(1.0))[0].startswith("default of")
+
+
+@cpu
+def test_a_way_that_dies_is_left_out(monkeypatch):
+    ways = tuning.Way("default"), tuning.Way("deadly", sets.UNOPTIMIZED, risky=True)
+    monkeypatch.setattr(tuning, "WAYS", {"cpu": ways})
+    monkeypatch.setattr(trial, "survives", lambda *args: False)
+    with backends.cache.flags(enabled=False):
+        assert "deadly" not in tuned(ft.explain(ft.jit(fnp.cosh, mode="max-autotune"))(1.0))[0]
+
+
+@cpu
+def test_options_that_no_way_takes_are_refused_by_name():
+    wrong = ft.jit(fnp.sinh, mode="max-autotune", compiler_options={"xla_cpu_enable_fast_mat": True})
+    with pytest.raises(ft.errors.ArgumentError, match="did you mean 'xla_cpu_enable_fast_math'"):
+        wrong(1.0)
+
+
+@cpu
+def test_donated_arguments_are_donated_once_and_not_by_the_measurement():
+    f = ft.jit(lambda x: x * 3, mode="max-autotune", donate_argnums=0)
+    x = fnp.ones(1000)
+    assert float(f(x)[0]) == 3 and x.is_deleted()
+
+
+@cpu
+def test_a_trial_lives_or_dies_in_a_process_of_its_own(monkeypatch, tmp_path):
+    lowered = ft.jit(lambda x: fnp.sin(x) @ x).trace(np.ones((3, 3), np.float32)).lower()
+    module, device = lowered._lowered.module, ft.devices()[0]
+    assert trial.survives(module, device, lowered._lowered.options(device))
+    assert not trial.survives(module, device, {"xla_there_is_no_such_option": True})
+    deadly = tmp_path / "python"
+    deadly.write_text("#!/bin/sh\nkill -ABRT $$\n")
+    deadly.chmod(0o700)
+    monkeypatch.setattr(trial.sys, "executable", str(deadly))
+    assert not trial.survives(module, device, {})

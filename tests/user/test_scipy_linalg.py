@@ -1,0 +1,107 @@
+"""functorch_like.scipy.linalg against SciPy."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import functorch_like as ft
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.scipy import linalg
+from functorch_like.testing import check_grads
+
+RNG = np.random.default_rng(0)
+A = RNG.normal(size=(4, 4))
+Z = A + 1j * RNG.normal(size=A.shape)
+SPD, HPD = A @ A.T + np.eye(4), Z @ Z.conj().T + np.eye(4)
+B = RNG.normal(size=(4, 3))
+
+
+def close(got, want):
+    np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("a", [SPD, HPD], ids=["real", "complex"])
+@pytest.mark.parametrize("lower", [False, True])
+def test_cholesky_factors_are_kept(a, lower):
+    other = np.tril(a) if lower else np.triu(a)  # the other triangle is not read
+    factor, flag = linalg.cho_factor(other, lower)
+    assert flag == lower
+    close(np.tril(factor) if lower else np.triu(factor), scipy.linalg.cholesky(a, lower=lower))
+    for b in (B, B[:, 0], np.stack([B, 2 * B])):
+        close(linalg.cho_solve((factor, lower), b), np.linalg.solve(a, b))
+    with pytest.raises(ShapeError, match="4 rows"):
+        linalg.cho_solve((factor, lower), B[:3])
+
+
+@pytest.mark.parametrize("a", [A, Z], ids=["real", "complex"])
+@pytest.mark.parametrize("trans", [0, 1, 2])
+def test_lu_factors_are_kept(a, trans):
+    factor = linalg.lu_factor(a)
+    want = scipy.linalg.lu_factor(a)
+    close(factor[0], want[0])
+    np.testing.assert_array_equal(factor[1], want[1])
+    for b in (B, B[:, 0]):
+        close(linalg.lu_solve(factor, b, trans), scipy.linalg.lu_solve(want, b, trans))
+        close(
+            ft.vmap(lambda b: linalg.lu_solve(factor, b, trans))(np.stack([b, 2 * b]))[1],
+            linalg.lu_solve(factor, 2 * b, trans),
+        )
+
+
+LU = {"square": A, "complex": Z, "wide": A[:3], "tall": A[:, :3], "stack": np.stack([A, A.T])}
+
+
+@pytest.mark.parametrize("a", LU.values(), ids=LU)
+def test_lu(a):
+    p, left, upper = map(np.asarray, linalg.lu(a))
+    for got, want in zip((p, left, upper), scipy.linalg.lu(a), strict=True):
+        close(got, want)
+    both, same = linalg.lu(a, permute_l=True)
+    close(both, p @ left)
+    close(same, upper)
+
+
+@pytest.mark.parametrize("trans", [0, 1, 2, "N", "T", "C"])
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+def test_triangles(trans, lower, unit):
+    a = Z + 3 * np.eye(4)
+    close(
+        linalg.solve_triangular(a, B, trans, lower, unit),
+        scipy.linalg.solve_triangular(a, B, trans, lower, unit_diagonal=unit),
+    )
+    with pytest.raises(ArgumentError, match="trans='X'"):
+        linalg.solve_triangular(a, B, "X")
+
+
+@pytest.mark.parametrize("a", [RNG.normal(size=(3, 5)), RNG.normal(size=(5, 3)), Z], ids=["wide", "tall", "complex"])
+@pytest.mark.parametrize("mode", ["full", "economic", "r"])
+@pytest.mark.parametrize("pivoting", [False, True])
+def test_qr(a, mode, pivoting):
+    got, want = linalg.qr(a, mode, pivoting), scipy.linalg.qr(a, mode=mode, pivoting=pivoting)
+    assert len(got) == len(want)
+    for x, y in zip(got, want, strict=True):
+        close(np.abs(x), np.abs(y))
+    with pytest.raises(ArgumentError, match="mode"):
+        linalg.qr(a, "half")
+
+
+@pytest.mark.parametrize("a", [A, Z], ids=["real", "complex"])
+def test_forms(a):
+    for output in ("real", "complex"):
+        t, z = map(np.asarray, linalg.schur(a, output))
+        close(z @ t @ z.conj().T, a)
+        if output == "complex":
+            close(np.tril(t, -1), 0)
+    h, q = map(np.asarray, linalg.hessenberg(a, calc_q=True))
+    close(q @ h @ q.conj().T, a)
+    close(np.tril(h, -2), 0)
+    close(linalg.hessenberg(a), h)
+    with pytest.raises(ShapeError, match="square"):
+        linalg.schur(a[:3])
+
+
+def test_derivatives():
+    check_grads(lambda a, b: linalg.cho_solve(linalg.cho_factor(a), b), (SPD, B[:, :1]), order=1)
+    check_grads(lambda a, b: linalg.lu_solve(linalg.lu_factor(a), b, 1), (A + 3 * np.eye(4), B[:, :1]), order=1)
+    check_grads(lambda a: linalg.lu(a)[1:], (A,), order=1)
