@@ -9,9 +9,7 @@
 
 from __future__ import annotations
 
-import importlib as _importlib
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
@@ -23,6 +21,7 @@ from functorch_like import errors as errors
 from functorch_like import extend as extend
 from functorch_like import ffi as ffi
 from functorch_like import inspect as inspect
+from functorch_like import late as _late
 from functorch_like import lax as lax
 from functorch_like import nn as nn
 from functorch_like import numpy as numpy
@@ -98,33 +97,17 @@ __version__ = "0.1.0"
 debug_nans, debug_infs = debug.nans, debug.infs  # as JAX calls them
 
 # Imported when they are asked for: few want them, or they stand above.
-_LATE = ("checkify", "checkpoint_policies", "profiler", "testing")
-
-#: Functions that are imported when they are asked for, and the modules they are in.
-_LATE_FUNCTIONS = {
-    **dict.fromkeys(
-        ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"), "functional"
-    ),
-    **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), "jacobians"),
-    **dict.fromkeys(("gnvp", "hvp"), "products"),
-    "jet": "jets",
-    "sparse_jacobian": "sparse_jacobians",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    if name in _LATE:
-        return _importlib.import_module(f"{__name__}.{name}")
-    if name in _LATE_FUNCTIONS:
-        found = getattr(_importlib.import_module(f"{__name__}.{_LATE_FUNCTIONS[name]}"), name)
-        globals()[name] = found
-        return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATE, *_LATE_FUNCTIONS})
-
+__getattr__, __dir__ = _late.attach(
+    __name__,
+    {
+        "functional": ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"),
+        "jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+        "jets": ("jet",),
+        "products": ("gnvp", "hvp"),
+        "sparse_jacobians": ("sparse_jacobian",),
+    },
+    modules=("checkify", "checkpoint_policies", "profiler", "testing"),
+)
 
 _array_methods.install()
 for _module in (

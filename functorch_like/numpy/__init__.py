@@ -8,9 +8,11 @@ and are promoted; Python numbers and NumPy scalars take the dtype of the array t
 from __future__ import annotations
 
 import math as _math
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
 
+from functorch_like import late as _late
 from functorch_like.core import Array as ndarray
 from functorch_like.dtypes import finfo, iinfo
 from functorch_like.numpy import fft, linalg
@@ -253,9 +255,20 @@ from functorch_like.numpy.shapes import (
     swapaxes,
     transpose,
 )  # fmt: skip
-from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
 from functorch_like.numpy.statistics import average, mean, median, percentile, quantile, std, var
-from functorch_like.numpy.vectorizing import vectorize
+
+if _TYPE_CHECKING:
+    from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
+    from functorch_like.numpy.vectorizing import vectorize
+
+# Imported when they are asked for: what few programs use.
+__getattr__, __dir__ = _late.attach(
+    __name__,
+    {
+        "skipping_nan": ("nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar"),
+        "vectorizing": ("vectorize",),
+    },
+)
 
 bool = bool_
 concat = concatenate
@@ -270,4 +283,4 @@ signedinteger, unsignedinteger, complexfloating, generic = (
 )  # fmt: skip
 __array_api_version__ = "2024.12"
 
-__all__ = [name for name in dir() if not name.startswith("_") and name != "annotations"]
+__all__ = [name for name in __dir__() if not name.startswith("_") and name != "annotations"]

@@ -103,8 +103,8 @@ def test_another_program_for_the_same_trace():
 
 
 def test_derived_functions_are_told():
-    f = ft.jit(fnp.tanh)
-    assert "derived tanh_jvp: jvp of tanh" in str(ft.explain(ft.grad(f))(1.0))
+    f = ft.jit(lambda x: fnp.tanh(x))  # another test may have derived the jvp of fnp.tanh itself
+    assert "derived <lambda>_jvp: jvp of <lambda>" in str(ft.explain(ft.grad(f))(1.0))
     assert ft.explain(ft.grad(f))(1.0).count("derive") == 0
 
 
