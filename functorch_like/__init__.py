@@ -30,6 +30,7 @@ from functorch_like import random as random
 from functorch_like import scipy as scipy
 from functorch_like import tree as tree
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from functorch_like.caches import clear_caches as clear_caches
 from functorch_like.callbacks import effects_barrier as effects_barrier
 from functorch_like.callbacks import io_callback as io_callback
 from functorch_like.callbacks import pure_callback as pure_callback

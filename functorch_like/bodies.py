@@ -11,13 +11,14 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.stage import stage
 from functorch_like.signatures import Call, Static
 
 #: Bodies by function; they die with it.
-_BODIES: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = weakref.WeakKeyDictionary()
+_BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = weakref.WeakKeyDictionary()
 _MOST_BODIES = 4096
 _ALL_TRACED = Static((), ())
 
@@ -78,7 +79,7 @@ def staged(
     """
     if kept is None:
         try:
-            kept = _BODIES.setdefault(fun, {})
+            kept = _BODIES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
             kept = {}
     key = (what, call.key)

@@ -22,6 +22,7 @@ import numpy as np
 from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.caches import Cache
 from functorch_like.errors import DtypeError, FtError, LeakError, NumberError, UnsupportedError
 
 ArrayImpl = xla.ArrayImpl
@@ -381,7 +382,7 @@ def _quote(x: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules
-_SHAPES: dict[Any, Any] = {}
+_SHAPES: Cache[Any, Any] = Cache()
 
 
 def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ from functorch_like.backends.process import External
 from functorch_like.backends.settings import nearest
 from functorch_like.backends.xla import compile_options, events
 from functorch_like.bodies import operands
+from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Tracer, named_axis
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.interpreters.evaluate import Program, device_for
@@ -36,7 +37,7 @@ External(
 )
 
 #: Traces by function, so that `jit(f)` made anew does not trace `f` again. They die with the function.
-_TRACES: weakref.WeakKeyDictionary[Any, dict[Any, Traced]] = weakref.WeakKeyDictionary()
+_TRACES: weakref.WeakKeyDictionary[Any, Cache[Any, Traced]] = weakref.WeakKeyDictionary()
 _MOST_TRACES = 4096
 
 
@@ -151,9 +152,9 @@ class _Jit:
     def __init__(self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec) -> None:
         self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
         try:
-            self.traces = _TRACES.setdefault(fun, {})
+            self.traces = _TRACES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
-            self.traces = {}
+            self.traces = Cache()
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
         careful = static.nums or static.names or donate.nums or donate.names
         self.public = self.checked() if careful else self.fast

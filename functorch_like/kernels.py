@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.backends import xla
+from functorch_like.caches import Cache
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
@@ -43,7 +44,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         return functools.partial(kernel, static=static, ints=ints)
     name = fun.__name__
     which = _static(fun, static)
-    programs: dict[Any, tuple[Program, Any]] = {}
+    programs: Cache[Any, tuple[Program, Any]] = Cache()
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if state.trace.staging:

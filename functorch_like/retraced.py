@@ -10,10 +10,11 @@ from typing import Any
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.settings import Values
+from functorch_like.caches import known
 from functorch_like.signatures import argument_path
 
 #: Code of functions that were traced, to tell a function made anew from one never seen.
-_CODES: weakref.WeakSet[types.CodeType] = weakref.WeakSet()
+_CODES: weakref.WeakSet[types.CodeType] = known(weakref.WeakSet())
 
 
 def remember(fun: Callable[..., Any]) -> None:

@@ -30,7 +30,7 @@ from functorch_like.backends.xla.client import (
 )
 from functorch_like.backends.xla.compile_options import on_compile
 from functorch_like.backends.xla.configuration import Setting, config, setting_names, settings
-from functorch_like.backends.xla.dispatch import PjitFunction, function, on_error
+from functorch_like.backends.xla.dispatch import PjitFunction, clear_functions, function, on_error
 from functorch_like.backends.xla.executable import Executable, compile
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
 from functorch_like.backends.xla.pytree import (
@@ -79,6 +79,7 @@ __all__ = [
     "block_until_ready",
     "build",
     "check_alive",
+    "clear_functions",
     "compile",
     "config",
     "counters",

@@ -29,6 +29,11 @@ def on_error(polish: Callable[[BaseException], None]) -> None:
     _polish = polish
 
 
+def clear_functions() -> None:
+    """Make C++ forget every program that it runs without Python: the next call of each function comes to its `miss`."""
+    _cache.clear()
+
+
 def _no_fallback(*args: Any) -> Any:
     raise RuntimeError("an argument with no way to the device reached a compiled function")  # many devices only
 

@@ -13,6 +13,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
 from functorch_like.interpreters import tuning
@@ -20,7 +21,7 @@ from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import Lowered, lower
 from functorch_like.interpreters.stage import stage
 
-_KERNELS: dict[Any, Any] = {}
+_KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 8192
 _MOST_PROGRAMS = 256
 
@@ -50,7 +51,7 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
         out = prim(*args, **params)
         return list(out) if prim.multiple else [out]
 
-    programs: dict[Any, Program] = {}
+    programs: Cache[Any, Program] = Cache()
 
     def make(*args: Any) -> Program:
         jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")

@@ -11,6 +11,7 @@ import numpy as np
 
 from functorch_like import core, tree
 from functorch_like.avals import ShapedArray
+from functorch_like.caches import Cache
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.interpreters.jaxpr import Jaxpr
@@ -34,7 +35,7 @@ _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any
     ((L.bitwise_xor, E.xor, operator.xor), R.reduce_xor, E.xor, lambda dtype: np.zeros((), dtype)),
 ]
 
-_BODIES: weakref.WeakKeyDictionary[Any, dict[Any, Jaxpr]] = weakref.WeakKeyDictionary()
+_BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
 def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Any) -> Any:
@@ -92,10 +93,11 @@ def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[Sha
     scalars = [ShapedArray((), a.dtype) for a in avals]
     key = (structure, *scalars)
     try:
-        kept = _BODIES.setdefault(computation, {})
+        kept = _BODIES.setdefault(computation, Cache())
     except TypeError:  # no weak references to it
-        kept = {}
-    if key not in kept:
+        kept = Cache()
+    found = kept.get(key)
+    if found is None:
 
         def flat(*values: Any) -> list[Any]:
             a, b = (structure.unflatten(half) for half in (values[: len(scalars)], values[len(scalars) :]))
@@ -109,12 +111,12 @@ def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[Sha
             return [value(o) for o in outs]
 
         title = getattr(computation, "__name__", "body")
-        jaxpr, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
+        found, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
         if consts:
             raise error(
                 UnsupportedError,
                 f"the computation of lax.{name} closes over {aval_of(consts[0])!r}",
                 "pass what it needs as another operand, broadcast to the shape of the first",
             )
-        kept[key] = jaxpr
-    return kept[key]
+        kept[key] = found
+    return found

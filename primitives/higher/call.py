@@ -15,6 +15,7 @@ import numpy as np
 from functorch_like import core, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.caches import Cache
 from functorch_like.core import Axis, Lin, Primitive, Sample, Tracer, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import passes, reverse
@@ -133,7 +134,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
 
 
 #: Kernels by what they compute and the user's lines that say so; the first to come is the first to go.
-_KERNELS: dict[Any, Any] = {}
+_KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 256
 
 
@@ -161,7 +162,7 @@ def _lines(jaxpr: Jaxpr) -> Iterator[Any]:
 
 
 def _kernel(jaxpr: Jaxpr, spec: CallSpec) -> Any:
-    programs: dict[Any, Program] = {}
+    programs: Cache[Any, Program] = Cache()
 
     def make(*args: Any) -> Program:
         return Program(jaxpr, [], args, name=spec.name, options=dict(spec.options), mode=spec.mode)

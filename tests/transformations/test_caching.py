@@ -1,5 +1,6 @@
 """What is traced and compiled, and how often: counted, not timed."""
 
+import gc
 import threading
 
 import numpy as np
@@ -232,3 +233,55 @@ def test_equal_programs_for_numbers_and_arrays_keep_their_weak_types_apart():
     make = lambda: ft.jit(lambda x: fnp.sin(x))
     weak = [ft.value_and_grad(make())(v)[0].weak_type for v in (1.0, fnp.float32(1.0), 1.0)]
     assert weak == [True, False, True]
+
+
+def test_clear_caches_forgets_everything_and_nothing_breaks():
+    from functorch_like.interpreters.evaluate import Program
+    from functorch_like.interpreters.jaxpr import Jaxpr
+
+    def kept():
+        gc.collect()
+        return [o for o in gc.get_objects() if type(o) in (Jaxpr, Program)]
+
+    counted = Counted(cube)
+    compiled = ft.jit(counted)
+    product = lambda a, b: a * b + 0 * a
+    f = lambda x: (
+        compiled(x),
+        ft.grad(ft.jit(cube))(x),
+        fnp.tanh(x) + x,
+        ft.lax.map(fnp.sin, x),
+        ft.lax.reduce(x, 1.0, product, (0,)),
+    )
+    ft.clear_caches()
+    earlier = {id(o) for o in kept()}
+    first = f(X)
+    assert len({id(o) for o in kept()} - earlier) > 5
+    ft.clear_caches()
+    assert {id(o) for o in kept()} <= earlier  # identities of objects that died meanwhile may be taken again
+    before = counters.snapshot()
+    for a, b in zip(first, f(X), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert counters.since(before)["traces"] >= 2
+    assert counted.calls == 2
+    before = counters.snapshot()
+    f(X)
+    assert not {"compiles", "cache_hits", "traces"} & set(counters.since(before))
+
+
+def test_clear_caches_leaves_what_is_held():
+    made = ft.jit(cube).lower(X).compile()
+    y, push = ft.vjp(ft.jit(cube), X)
+    ft.clear_caches()
+    np.testing.assert_allclose(made(X), y)
+    np.testing.assert_allclose(push(fnp.ones_like(y))[0], slope(X), rtol=1e-5)
+
+
+def test_clear_caches_leaves_the_disk(tmp_path):
+    f = ft.jit(lambda x: fnp.sin(x) * 3.25)
+    with ft.backends.cache.flags(directory=str(tmp_path), enabled=True):
+        f(X)
+        ft.clear_caches()
+        before = counters.snapshot()
+        f(X)
+    assert {k: n for k, n in counters.since(before).items() if k in ("compiles", "cache_hits")} == {"cache_hits": 1}

@@ -1,0 +1,58 @@
+"""Floor 2. What is kept between calls, to be found and dropped: `clear_caches`.
+
+Whoever keeps traces or programs in a dictionary makes it a `Cache`. What is derived from a jaxpr is kept on that jaxpr,
+and goes with it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, TypeVar
+
+from functorch_like.backends import xla
+
+K = TypeVar("K")
+V = TypeVar("V")
+Kept = TypeVar("Kept")
+
+#: Everything that `clear_caches` clears, by identity: dictionaries have no hash.
+_kept: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+class Cache(dict[K, V]):
+    """A dictionary that `clear_caches` empties."""
+
+    __slots__ = ("__weakref__",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        known(self)
+
+
+def known(kept: Kept) -> Kept:
+    """Let `clear_caches` call `kept.clear()`; returns `kept`."""
+    _kept[id(kept)] = kept
+    return kept
+
+
+def clear_caches() -> None:
+    """Forget everything traced and compiled in this process: traces, derivatives of them, programs, eager kernels.
+
+    Functions keep working, and are traced and compiled anew when they are called. What you hold yourself stays as it
+    is: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the cache on
+    disk (`ft.backends.cache`), from which programs are loaded again instead of compiled.
+
+    To forget the traces of one function there is `jit(f).clear_cache()`.
+
+    >>> import functorch_like as ft
+    >>> f = ft.jit(lambda x: x + 1)
+    >>> y = f(1.0)
+    >>> ft.clear_caches()
+    >>> ft.explain(f)(1.0).count("trace")
+    1
+    """
+    for reference in _kept.valuerefs():
+        kept = reference()
+        if kept is not None:
+            kept.clear()
+    xla.clear_functions()
