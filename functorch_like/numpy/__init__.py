@@ -258,13 +258,47 @@ from functorch_like.numpy.shapes import (
 from functorch_like.numpy.statistics import average, mean, median, percentile, quantile, std, var
 
 if _TYPE_CHECKING:
+    from functorch_like.numpy.bit_packing import packbits, unpackbits
+    from functorch_like.numpy.convolving import convolve, correlate
+    from functorch_like.numpy.covariance import corrcoef, cov
+    from functorch_like.numpy.editing import delete, insert, resize, trim_zeros
+    from functorch_like.numpy.fitting import polyfit
+    from functorch_like.numpy.gradients import gradient
+    from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+    from functorch_like.numpy.interpolation import interp
+    from functorch_like.numpy.polynomials import (
+        poly,
+        polyadd,
+        polyder,
+        polydiv,
+        polyint,
+        polymul,
+        polysub,
+        polyval,
+        roots,
+    )
+    from functorch_like.numpy.printing import array_repr, array_str, get_printoptions, printoptions, set_printoptions
+    from functorch_like.numpy.saving import load, save, savez
     from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
     from functorch_like.numpy.vectorizing import vectorize
+    from functorch_like.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 # Imported when they are asked for: what few programs use.
 __getattr__, __dir__ = _late.attach(
     __name__,
     {
+        "bit_packing": ("packbits", "unpackbits"),
+        "convolving": ("convolve", "correlate"),
+        "covariance": ("corrcoef", "cov"),
+        "editing": ("delete", "insert", "resize", "trim_zeros"),
+        "fitting": ("polyfit",),
+        "gradients": ("gradient",),
+        "histograms": ("bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
+        "interpolation": ("interp",),
+        "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots"),
+        "printing": ("array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"),
+        "saving": ("load", "save", "savez"),
+        "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
         "skipping_nan": ("nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar"),
         "vectorizing": ("vectorize",),
     },

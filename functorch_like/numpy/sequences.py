@@ -119,9 +119,12 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
     count = S.iota(dtype=real, shape=shape, dimension=axis)
     part = E.div(count, S.full_like(count, spaces))
     part = part if real == given.dtype else S.convert_element_type(part, new_dtype=given.dtype)
-    # The weighted mean of both ends: exact at the ends, and free of overflow.
+    # The weighted mean of both ends is free of overflow. XLA divides by multiplying with a rounded 1 / spaces, so the
+    # last part may miss 1.
     rest = E.sub(S.full_like(part, 1), part)
     out = E.add(E.mul(spread(start), rest), E.mul(spread(stop), part))
+    if endpoint and num > 1:
+        out = E.select_n(E.eq(count, S.full_like(count, spaces)), out, spread(stop))
     if dtypes.is_integer(dtype):
         out = E.floor(out)
     return P.convert(out, dtype)

@@ -128,6 +128,12 @@ def test_staged_sequences_equal_eager_ones():
         assert np.array_equal(np.asarray(ft.jit(f)()), np.asarray(f()))
 
 
+def test_linspace_ends_where_it_is_told():
+    """XLA divides by a constant by multiplying with its rounded reciprocal: 9 * (1 / 9) is not always 1."""
+    for n in (2, 10, 14, 199):
+        assert float(fnp.linspace(np.float64(0.1), np.float64(1.9), n)[-1]) == 1.9
+
+
 def test_nonzero_of_known_size():
     x = fnp.asarray([0, 3, 0, 5])
     assert ft.jit(lambda x: fnp.nonzero(x, size=3, fill_value=-1))(x)[0].tolist() == [1, 3, -1]

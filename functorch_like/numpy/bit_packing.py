@@ -1,0 +1,101 @@
+"""Bits, eight to a byte and one to a byte."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.operands import given
+
+
+def _order(bitorder: Any, name: str) -> Any:
+    """What the eight bits are worth, as shifts."""
+    if bitorder not in ("big", "little"):
+        raise P.error(ArgumentError, f"fnp.{name} with bitorder={bitorder!r}", "use 'big' or 'little'")
+    return bitorder == "big"
+
+
+def _shifts(big: bool) -> Any:
+    return fnp.asarray(np.arange(7, -1, -1) if big else np.arange(8), np.uint8)
+
+
+def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+    """Eight elements, as bits, in each byte.
+
+    Args:
+        a: booleans or whole numbers, which count as 1 unless they are 0.
+        axis: along which; of the flattened array if None. The last byte is filled up with zeros.
+        bitorder: "big" puts the first element into the highest bit, "little" into the lowest.
+
+    Returns:
+        uint8, of an eighth of the size along the axis.
+
+    Raises:
+        DtypeError: for other dtypes.
+
+    >>> fnp.packbits(fnp.asarray([1, 0, 1])).tolist()
+    [160]
+    """
+    (a,) = given(a)
+    if aval_of(a).dtype.kind not in "iub":
+        raise P.error(DtypeError, f"fnp.packbits of {aval_of(a)!r}", "compare with something first")
+    big = _order(bitorder, "packbits")
+    return _packbits(a, d=None if axis is None else axis_of(axis, aval_of(a).ndim, "fnp.packbits"), big=big)
+
+
+@kernel(static=("d", "big"))
+def _packbits(a: Any, d: int | None, big: bool) -> Any:
+    bits = fnp.moveaxis(P.convert(a != 0, dtypes.uint8), d, -1) if d is not None else fnp.ravel(a != 0)
+    bits = P.convert(bits, dtypes.uint8)
+    *lead, n = aval_of(bits).shape
+    bits = fnp.pad(bits, [(0, 0)] * len(lead) + [(0, -n % 8)])
+    rows = fnp.reshape(bits, (*lead, -(-n // 8), 8))
+    packed = fnp.sum(fnp.left_shift(rows, _shifts(big)), -1, dtype=np.uint8)
+    return packed if d is None else fnp.moveaxis(packed, -1, d)
+
+
+def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+    """The bits of bytes, one to an element.
+
+    Args:
+        a: uint8.
+        axis: along which; of the flattened array if None.
+        count: how many bits along the axis: fewer are cut, more filled with zeros; a negative one cuts so many.
+        bitorder: "big" takes the highest bit first, "little" the lowest.
+
+    Returns:
+        uint8, of 0 and 1.
+
+    Raises:
+        DtypeError: for other dtypes.
+
+    >>> fnp.unpackbits(fnp.asarray([160], "uint8"), count=4).tolist()
+    [1, 0, 1, 0]
+    """
+    (a,) = given(a)
+    if aval_of(a).dtype != dtypes.uint8:
+        raise P.error(DtypeError, f"fnp.unpackbits of {aval_of(a)!r}", "convert to uint8 with astype")
+    big, d = _order(bitorder, "unpackbits"), None
+    if axis is not None:
+        d = axis_of(axis, aval_of(a).ndim, "fnp.unpackbits")
+    return _unpackbits(a, d=d, count=None if count is None else operator.index(count), big=big)
+
+
+@kernel(static=("d", "count", "big"))
+def _unpackbits(a: Any, d: int | None, count: int | None, big: bool) -> Any:
+    a = fnp.ravel(a) if d is None else fnp.moveaxis(a, d, -1)
+    *lead, n = aval_of(a).shape
+    bits = fnp.reshape(fnp.right_shift(a[..., None], _shifts(big)) & fnp.asarray(1, np.uint8), (*lead, 8 * n))
+    if count is not None:
+        kept = count if count >= 0 else max(8 * n + count, 0)
+        bits = fnp.pad(bits[..., :kept], [(0, 0)] * len(lead) + [(0, max(kept - 8 * n, 0))])
+    return bits if d is None else fnp.moveaxis(bits, -1, d)

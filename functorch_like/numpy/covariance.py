@@ -1,0 +1,110 @@
+"""Covariance and correlation of variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+from functorch_like.numpy.reductions import _dtype
+
+
+def cov(
+    m: Any,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Any:
+    """Covariances of variables.
+
+    Args:
+        m: observations: (variables, observations), or one variable.
+        y: further variables, in the same form.
+        rowvar: variables are rows; False: columns.
+        bias: divide by the number of observations, not one less.
+        ddof: divide by the number of observations less this; before `bias`.
+        fweights: how often each observation counts: whole numbers.
+        aweights: how much each counts.
+        dtype: of the result.
+
+    Returns:
+        (variables, variables); a number for one variable.
+
+    Raises:
+        ShapeError: for more than two dimensions, or weights that do not fit.
+        ArgumentError: where ddof is no int.
+
+    >>> fnp.cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    m, y, fweights, aweights = given(m, y, fweights, aweights)
+    for a in (m, y):
+        if a is not None and aval_of(a).ndim > 2:
+            raise P.error(ShapeError, f"fnp.cov of {aval_of(a)!r}", "give at most two dimensions")
+    if ddof is not None and ddof != int(ddof):
+        raise P.error(ArgumentError, f"fnp.cov with ddof={ddof}", "give an int")
+    ddof = ddof if ddof is not None else 0 if bias else 1
+    return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=int(ddof), dtype=_dtype(dtype))
+
+
+def _variables(a: Any, rowvar: bool) -> Any:
+    a = P.to_inexact(a)
+    return a.T if aval_of(a).ndim == 2 and not rowvar else fnp.atleast_2d(a)
+
+
+@kernel(static=("rowvar", "ddof", "dtype"))
+def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, dtype: Any) -> Any:
+    x = _variables(m, rowvar)
+    if y is not None:
+        x = fnp.concatenate([x, _variables(y, rowvar)], 0)
+    x = x if dtype is None else P.convert(x, dtype)
+    n = aval_of(x).shape[1]
+    weights = None
+    for given_weights in (fweights, aweights):
+        if given_weights is not None:
+            if aval_of(given_weights).shape != (n,):
+                raise P.error(
+                    ShapeError, f"fnp.cov of {n} observations with weights {aval_of(given_weights)!r}", "give one each"
+                )
+            weights = given_weights if weights is None else weights * given_weights
+    if weights is None:
+        mean, total, freedom = fnp.mean(x, 1), n, n - ddof
+    else:
+        weights = P.convert(weights, fnp.real(x).dtype)
+        total = fnp.sum(weights)
+        mean = fnp.sum(x * weights, 1) / total
+        freedom = total - ddof
+        if aweights is not None and ddof:
+            freedom = total - ddof * fnp.sum(weights * aweights) / total
+    gap = x - mean[:, None]
+    weighted = fnp.conj(gap if weights is None else gap * weights)
+    freedom = fnp.maximum(P.convert(freedom, fnp.real(x).dtype), 0)
+    return fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom)
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """Correlation coefficients of variables; arguments as for `cov`.
+
+    >>> fnp.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).round(3).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    return _corrcoef(cov(x, y, rowvar, dtype=dtype))
+
+
+@kernel
+def _corrcoef(c: Any) -> Any:
+    if not aval_of(c).ndim:
+        return c / c
+    size = fnp.sqrt(fnp.real(fnp.diagonal(c)))
+    c = c / size[:, None] / size[None]
+    bound = lambda part: fnp.clip(part, -1, 1)
+    return bound(fnp.real(c)) + 1j * bound(fnp.imag(c)) if aval_of(c).dtype.kind == "c" else bound(c)

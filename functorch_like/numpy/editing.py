@@ -1,0 +1,172 @@
+"""Arrays with elements put in or left out, cut to a size, or freed of zeros at their ends."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axes_of, axis_of
+from functorch_like.numpy.operands import given, known
+
+
+def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
+    (arr,) = given(arr)
+    arr = fnp.asarray(arr)
+    if axis is None:
+        return fnp.ravel(arr), 0
+    return arr, axis_of(axis, aval_of(arr).ndim, what)
+
+
+def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+    """An array with values put in.
+
+    Args:
+        arr: array.
+        obj: before which positions: int, slice, or whole numbers, counted in `arr` as it is.
+        values: what to put there; broadcast.
+        axis: along which; of the flattened array if None.
+
+    Raises:
+        BoundsError: for known positions out of bounds.
+
+    >>> fnp.insert(fnp.arange(3), 1, 9).tolist(), fnp.insert(fnp.arange(3), fnp.asarray([0, 2]), 9).tolist()
+    ([0, 9, 1, 2], [9, 0, 1, 9, 2])
+    """
+    arr, d = _flat(arr, axis, "fnp.insert")
+    (values,) = given(values)
+    shape = aval_of(arr).shape
+    n = shape[d]
+    values = fnp.asarray(values, aval_of(arr).dtype)
+    obj = np.arange(n)[obj] if isinstance(obj, slice) else obj
+    places = known(obj)
+    scalar = (places.ndim if places is not None else aval_of(obj).ndim) == 0
+    if aval_of(values).ndim < len(shape):
+        values = fnp.reshape(values, (1,) * (len(shape) - aval_of(values).ndim) + aval_of(values).shape)
+    if scalar:  # NumPy's rule: all the values go there, and their first axis is the one along which
+        values = fnp.moveaxis(values, 0, d)
+    one = scalar or (places.size if places is not None else aval_of(obj).size) == 1
+    if places is not None and places.dtype == bool:
+        places = np.flatnonzero(places)
+        one = places.size == 1
+    many = aval_of(values).shape[d] if one else places.size if places is not None else aval_of(obj).size
+    values = fnp.broadcast_to(values, (*shape[:d], many, *shape[d + 1 :]))
+    if places is not None:
+        at = places.astype(np.int64) if places.size else np.zeros(0, np.int64)
+        if at.size and not (-n <= at.min() and at.max() <= n):
+            raise P.error(BoundsError, f"fnp.insert before {obj!r} of {n} elements", f"use {-n} to {n}")
+        source = np.insert(np.arange(n), at.reshape(-1)[0] if one else at, n + np.arange(many))
+    else:
+        source = _merged(fnp.ravel(obj), n, many)
+    return fnp.take(fnp.concatenate([arr, values], d), source, d)
+
+
+def _merged(places: Any, n: int, many: int) -> Any:
+    """Where the elements of the result come from: from 0 on those of the array, from n on the values."""
+    places = fnp.broadcast_to(fnp.where(places < 0, places + n, places), (many,))
+    order = fnp.argsort(places)
+    at = places[order] + fnp.arange(many)
+    new = fnp.zeros(n + many, bool).at[at].set(True)
+    old = fnp.arange(n + many) - fnp.cumsum(fnp.where(new, 1, 0))
+    return old.at[at].set(n + order)
+
+
+def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+    """An array without some of its elements.
+
+    Args:
+        arr: array.
+        obj: which: int, slice, or whole numbers, or booleans that are known.
+        axis: along which; of the flattened array if None.
+        assume_unique_indices: traced numbers are all different, so that the size of the result is known.
+
+    Raises:
+        BoundsError: for known positions out of bounds.
+        ConcretizationError: for a traced array of positions, without that promise.
+
+    >>> fnp.delete(fnp.arange(4), 1).tolist(), fnp.delete(fnp.arange(4), slice(1, 3)).tolist()
+    ([0, 2, 3], [0, 3])
+    """
+    arr, d = _flat(arr, axis, "fnp.delete")
+    n = aval_of(arr).shape[d]
+    places = obj if isinstance(obj, slice) else known(obj)
+    if places is not None:
+        if not isinstance(places, slice) and not places.size:
+            places = places.astype(np.int64)
+        try:
+            return fnp.take(arr, np.delete(np.arange(n), places), d)
+        except (IndexError, ValueError) as e:
+            raise P.error(BoundsError, f"fnp.delete of {n} elements: {e}", f"use {-n} to {n - 1}") from None
+    places = fnp.asarray(obj)
+    many = aval_of(places).size
+    if aval_of(places).dtype == bool or (aval_of(places).ndim and not assume_unique_indices):
+        raise P.error(
+            ConcretizationError,
+            f"fnp.delete of a traced {aval_of(places)!r}: how many different elements it names is not known",
+            "give whole numbers, and assume_unique_indices=True if they are all different",
+        )
+    gone = fnp.zeros(n, bool).at[fnp.ravel(places)].set(True)
+    return fnp.take(arr, fnp.flatnonzero(~gone, size=n - many), d)
+
+
+def resize(a: Any, new_shape: Any) -> Any:
+    """The elements of an array, in order and from the beginning again, in another shape.
+
+    Args:
+        a: array.
+        new_shape: int or tuple of ints.
+
+    >>> fnp.resize(fnp.arange(3), (2, 2)).tolist()
+    [[0, 1], [2, 0]]
+    """
+    (a,) = given(a)
+    flat = fnp.ravel(a)
+    shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
+    if any(s < 0 for s in shape):
+        raise P.error(ShapeError, f"fnp.resize to {shape}", "sizes are at least 0")
+    total, n = math.prod(shape), aval_of(flat).size
+    if not n:
+        return fnp.zeros(shape, aval_of(flat).dtype)
+    return fnp.reshape(fnp.tile(flat, -(-total // n))[:total], shape)
+
+
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    """An array without the zeros at its ends. Its values must be known, for they decide on the shape.
+
+    Args:
+        filt: array.
+        trim: "f" cuts at the front, "b" at the back, "fb" both.
+        axis: along which, int or tuple; all by default. Only slices that are all zero are cut.
+
+    Raises:
+        ConcretizationError: for a traced array.
+        ArgumentError: for another `trim`.
+
+    >>> fnp.trim_zeros([0, 1, 0, 2, 0]).tolist()
+    [1, 0, 2]
+    """
+    if not set(trim.lower()) <= {"f", "b"}:
+        raise P.error(ArgumentError, f"fnp.trim_zeros with trim={trim!r}", "use 'f', 'b' or 'fb'")
+    (filt,) = given(filt)
+    values = known(filt)
+    if values is None:
+        raise P.error(
+            ConcretizationError,
+            f"fnp.trim_zeros of a traced {aval_of(filt)!r}: the size of the result is not known",
+            "trim before tracing, or leave the zeros",
+        )
+    cut = []
+    for d in range(values.ndim):
+        others = tuple(k for k in range(values.ndim) if k != d)
+        found = np.flatnonzero((values != 0).any(others))
+        start, stop = (int(found[0]), int(found[-1]) + 1) if found.size else (0, 0)
+        if d not in axes_of(axis, values.ndim, "fnp.trim_zeros"):
+            start, stop = 0, values.shape[d]
+        cut.append(slice(start if "f" in trim.lower() or not found.size else 0,
+                         stop if "b" in trim.lower() or not found.size else values.shape[d]))  # fmt: skip
+    return filt[tuple(cut)]

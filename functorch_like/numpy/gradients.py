@@ -1,0 +1,89 @@
+"""`gradient`: derivatives of sampled functions, by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.joining import _cut
+from functorch_like.numpy.operands import given
+
+
+def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
+    """Derivatives along axes: differences of neighbours, central inside.
+
+    Args:
+        f: the samples.
+        varargs: distances: one number for all axes, or for each a number or the coordinates; 1 by default.
+        axis: one or several; all by default.
+        edge_order: of the differences at the ends, 1 (the default) or 2.
+
+    Returns:
+        An array of the shape of f, in floating point; a list of them for several axes.
+
+    Raises:
+        ArgumentError: for another number of distances, or edge_order.
+        ShapeError: for coordinates of another size, and axes of fewer than edge_order + 1 samples.
+
+    >>> fnp.gradient(fnp.asarray([1.0, 2.0, 4.0, 8.0])).tolist()
+    [1.0, 1.5, 3.0, 4.0]
+    """
+    f, *distances = given(f, *varargs)
+    aval, order = aval_of(f), 1 if edge_order is None else edge_order
+    if order not in (1, 2):
+        raise P.error(ArgumentError, f"fnp.gradient with edge_order={edge_order}", "use 1 or 2")
+    single = axis is not None and not isinstance(axis, Sequence)
+    listed = list(range(aval.ndim)) if axis is None else [axis] if single else list(axis)  # type: ignore[arg-type]
+    axes = tuple(axis_of(a, aval.ndim, "fnp.gradient") for a in listed)
+    if len(distances) not in (0, 1, len(axes)) or len(set(axes)) != len(axes):
+        raise P.error(
+            ArgumentError,
+            f"fnp.gradient over axes {axes} with {len(distances)} distances",
+            "give one for all, or one for each; name each axis once",
+        )
+    if len(distances) == 1 and len(axes) > 1 and aval_of(distances[0]).ndim:
+        raise P.error(ArgumentError, "fnp.gradient with coordinates of one of its axes", "give them for each")
+    distances = distances * len(axes) if len(distances) == 1 else distances or [1] * len(axes)
+    for d, h in zip(axes, distances, strict=True):
+        if aval.shape[d] <= order:
+            raise P.error(ShapeError, f"fnp.gradient of {aval!r} along axis {d}", f"give more than {order} samples")
+        if aval_of(h).ndim and aval_of(h).shape != (aval.shape[d],):
+            raise P.error(
+                ShapeError, f"fnp.gradient of {aval!r} along axis {d} with {aval_of(h)!r}", "give one coordinate each"
+            )
+    found = [_along(f, h, d=d, order=order) for d, h in zip(axes, distances, strict=True)]
+    return found[0] if len(found) == 1 else found
+
+
+@kernel(static=("d", "order"), ints=True)
+def _along(f: Any, h: Any, d: int, order: int) -> Any:
+    f = P.to_inexact(f)
+    n, rank = aval_of(f).shape[d], aval_of(f).ndim
+    at = lambda start, stop: _cut(f, d, start, stop)
+    end = lambda k: at(k % n, k % n + 1)
+    if not aval_of(h).ndim:
+        inner = (at(2, n) - at(0, n - 2)) / (2 * h)
+        if order == 1:
+            first, last = (end(1) - end(0)) / h, (end(-1) - end(-2)) / h
+        else:
+            first = (-1.5 * end(0) + 2.0 * end(1) - 0.5 * end(2)) / h
+            last = (1.5 * end(-1) - 2.0 * end(-2) + 0.5 * end(-3)) / h
+    else:  # parabolas through three points
+        steps = P.to_inexact(fnp.diff(h))
+        wide = lambda s: fnp.reshape(s, [-1 if k == d else 1 for k in range(rank)])
+        a, b = wide(steps[:-1]), wide(steps[1:])
+        inner = -b / (a * (a + b)) * at(0, n - 2) + (b - a) / (a * b) * at(1, n - 1) + a / (b * (a + b)) * at(2, n)
+        p, q = steps[0], steps[-1]
+        if order == 1:
+            first, last = (end(1) - end(0)) / p, (end(-1) - end(-2)) / q
+        else:
+            r, s = steps[1], steps[-2]
+            first = -(2 * p + r) / (p * (p + r)) * end(0) + (p + r) / (p * r) * end(1) - p / (r * (p + r)) * end(2)
+            last = q / (s * (s + q)) * end(-3) - (q + s) / (s * q) * end(-2) + (2 * q + s) / (q * (s + q)) * end(-1)
+    return fnp.concatenate([first, inner, last], d)

@@ -1,0 +1,256 @@
+"""Counting: histograms and their edges, and how often each whole number occurs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given, known
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins of a histogram.
+
+    Args:
+        a: array of real numbers, flattened.
+        bins: how many of equal width, a Python int; or the edges, which rise; or the name of one of NumPy's rules, for
+            which the values must be known.
+        range: the lowest and highest edge; by default the least and greatest element.
+        weights: ignored.
+
+    Returns:
+        (bins + 1,), in floating point.
+
+    Raises:
+        ArgumentError: for fewer than one bin, or a range that falls.
+        ConcretizationError: for a rule's name where `a` is traced.
+
+    >>> fnp.histogram_bin_edges(fnp.asarray([0.0, 4.0]), bins=2).tolist()
+    [0.0, 2.0, 4.0]
+    """
+    (a,) = given(a)
+    return _edges(a, bins, range, "fnp.histogram_bin_edges")
+
+
+def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
+    if isinstance(bins, str):
+        values = known(a)
+        if values is None:
+            raise P.error(
+                ConcretizationError,
+                f"{what} of a traced {aval_of(a)!r} with bins={bins!r}: the number of bins is not known",
+                "give the number of bins",
+            )
+        bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
+    if np.ndim(bins if not P.is_array(bins) else np.empty(aval_of(bins).shape)) == 1:
+        return P.to_inexact(given(bins)[0])
+    try:
+        bins = operator.index(known(bins)[()] if P.is_array(bins) else bins)  # type: ignore[index]
+    except TypeError:
+        raise P.error(ArgumentError, f"{what}: bins={bins!r}", "give a number, known while tracing, or edges") from None
+    if bins < 1:
+        raise P.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
+    if range is not None:
+        low, high = given(*range)
+        ends = [known(low), known(high)]
+        if not any(e is None for e in ends) and not ends[0] <= ends[1]:  # type: ignore[operator]
+            raise P.error(ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one")
+        return _spaced(a, low, high, bins=bins)
+    return _spaced(a, None, None, bins=bins)
+
+
+@kernel(static=("bins",), ints=True)
+def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
+    a = P.to_inexact(a)
+    if low is None:
+        low, high = (fnp.min(a), fnp.max(a)) if aval_of(a).size else (fnp.zeros_like(a, shape=()), 1)
+    low, high = P.align_inexact(low, high)
+    same = fnp.equal(low, high)
+    dtype = aval_of(a).dtype
+    return fnp.linspace(fnp.where(same, low - 0.5, low), fnp.where(same, high + 0.5, high), bins + 1, dtype=dtype)
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any]:
+    """How many elements fall into each bin; the last bin includes its right edge.
+
+    Args:
+        a: array of real numbers, flattened.
+        bins: as for `histogram_bin_edges`.
+        range: as for `histogram_bin_edges`.
+        weights: array of the shape of `a`: what each element adds, instead of 1.
+        density: divide by the total and the widths, so that the integral is 1.
+
+    Returns:
+        The counts (bins,), in the default int dtype, that of the weights, or floating point with `density`; the edges.
+
+    Raises:
+        ShapeError: for weights of another shape.
+
+    >>> [x.tolist() for x in fnp.histogram(fnp.asarray([1, 2, 1]), bins=2)]
+    [[2, 1], [1.0, 1.5, 2.0]]
+    """
+    a, weights = given(a, weights)
+    if weights is not None and aval_of(weights).shape != aval_of(a).shape:
+        raise P.error(ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight each")
+    edges = _edges(a, bins, range, "fnp.histogram")
+    return _histogram(a, edges, weights, density=bool(density)), edges
+
+
+@kernel(static=("density",))
+def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
+    place = _bin(fnp.ravel(a), edges)
+    total = _counted(place, aval_of(edges).size - 1, None if weights is None else fnp.ravel(weights))
+    if not density:
+        return total
+    total = P.to_inexact(total)
+    return total / fnp.diff(edges) / fnp.sum(total)
+
+
+def _bin(x: Any, edges: Any) -> Any:
+    """The number of the bin of each element; one too large for those that are in none."""
+    x, edges = P.promote(x, edges)
+    n = aval_of(edges).size
+    place = fnp.searchsorted(edges, x, side="right") - 1
+    place = fnp.where(x == edges[-1], n - 2, place)
+    return fnp.where((place < 0) | (place >= n - 1) | (x != x), n - 1, place)
+
+
+def _counted(place: Any, n: int, weights: Any) -> Any:
+    """How often each place occurs; places that are not there count nothing."""
+    dtype = dtypes.default_int() if weights is None else aval_of(weights).dtype
+    return fnp.zeros(n, dtype).at[place].add(1 if weights is None else weights, mode="drop")
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, Any, Any]:
+    """How many points fall into each rectangle.
+
+    Args:
+        x: (n,), the first coordinates.
+        y: (n,), the second ones.
+        bins: a number, a pair of them, edges for both, or a pair of edges.
+        range: a pair of pairs: the lowest and highest edge of each.
+        weights: (n,): what each point adds, instead of 1.
+        density: divide by the total and the areas.
+
+    Returns:
+        The counts, and the edges of x and of y.
+
+    >>> fnp.histogram2d(fnp.asarray([0.0, 1.0]), fnp.asarray([0.0, 1.0]), bins=2)[0].tolist()
+    [[1, 0], [0, 1]]
+    """
+    if not isinstance(bins, int) and np.ndim(bins) != 0 and len(bins) not in (1, 2):
+        bins = [bins, bins]
+    counts, (first, second) = histogramdd(fnp.stack(given(x, y), 1), bins, range, weights, density)
+    return counts, first, second
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+) -> tuple[Any, list[Any]]:
+    """How many points fall into each box.
+
+    Args:
+        sample: (n, d): n points; or d arrays of coordinates.
+        bins: a number, or one for each dimension, or edges for each.
+        range: a pair of edges for each dimension, or None.
+        weights: (n,): what each point adds, instead of 1.
+        density: divide by the total and the volumes.
+
+    Returns:
+        The counts, and a list of the edges.
+
+    Raises:
+        ShapeError: for other shapes, and where there are not d bins, or ranges.
+
+    >>> fnp.histogramdd(fnp.asarray([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0].tolist()
+    [[1, 0], [0, 1]]
+    """
+    sample = fnp.stack(given(*sample), 1) if isinstance(sample, (list, tuple)) else given(sample)[0]
+    sample, weights = given(sample, weights)
+    aval = aval_of(sample)
+    if aval.ndim != 2 or (weights is not None and aval_of(weights).shape != aval.shape[:1]):
+        raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}", "give points as rows, and one weight for each")
+    d = aval.shape[1]
+    each = [bins] * d if isinstance(bins, int) or np.ndim(bins) == 0 else list(bins)
+    ranges = [None] * d if range is None else list(range)
+    if len(each) != d or len(ranges) != d:
+        raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}: bins={bins!r}, range={range!r}", f"give {d} of each")
+    edges = [_edges(sample[:, k], each[k], ranges[k], "fnp.histogramdd") for k in np.arange(d)]
+    return _histogramdd(sample, edges, weights, density=bool(density)), edges
+
+
+@kernel(static=("density",))
+def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
+    sizes = [aval_of(e).size - 1 for e in edges]
+    flat, outside = 0, False
+    for k, (edge, n) in enumerate(zip(edges, sizes, strict=True)):
+        place = _bin(sample[:, k], edge)
+        flat, outside = flat * n + place, outside | (place >= n)
+    total = int(np.prod(sizes, dtype=np.int64))
+    counts = fnp.reshape(_counted(fnp.where(outside, total, flat), total, weights), sizes)
+    if not density:
+        return counts
+    counts = P.to_inexact(counts)
+    whole = fnp.sum(counts)
+    for k, edge in enumerate(edges):
+        counts = counts / fnp.reshape(fnp.diff(edge), [-1 if d == k else 1 for d in np.arange(len(sizes)).tolist()])
+    return counts / whole
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """How often each whole number occurs.
+
+    Args:
+        x: whole numbers (n,).
+        weights: (n,): what each adds, instead of 1.
+        minlength: the least size of the result.
+        length: its size, needed where x is traced; what is beyond is left out, and so are negative numbers.
+
+    Returns:
+        (max(x) + 1,), or longer, in the default int dtype or that of the weights.
+
+    Raises:
+        ConcretizationError: for traced x without `length`.
+        DtypeError: where x is not of whole numbers.
+        ArgumentError: for negative numbers that are known.
+
+    >>> fnp.bincount([1, 3, 1]).tolist()
+    [0, 2, 0, 1]
+    """
+    x, weights = given(fnp.zeros(0, int) if isinstance(x, Sequence) and not x else x, weights)
+    aval = aval_of(x)
+    if aval.ndim != 1 or (weights is not None and aval_of(weights).shape != aval.shape):
+        raise P.error(ShapeError, f"fnp.bincount of {aval!r}", "give one dimension, and one weight for each element")
+    if aval.dtype.kind not in "iub":
+        raise P.error(DtypeError, f"fnp.bincount of {aval!r}", "convert to whole numbers with astype")
+    if length is None:
+        values = known(x)
+        if values is None:
+            raise P.error(
+                ConcretizationError,
+                f"fnp.bincount of a traced {aval!r}: the size of the result is not known",
+                "pass length=",
+            )
+        if values.size and values.min() < 0:
+            raise P.error(ArgumentError, f"fnp.bincount of the negative number {values.min()}", "use x >= 0")
+        length = max(int(values.max()) + 1 if values.size else 0, minlength)
+    return _bincount(x, weights, length=operator.index(length))
+
+
+@kernel(static=("length",))
+def _bincount(x: Any, weights: Any, length: int) -> Any:
+    x = P.convert(x, dtypes.default_int()) if aval_of(x).dtype.kind == "b" or aval_of(x).dtype.itemsize < 4 else x
+    return _counted(fnp.where(x < 0, length, x), length, weights)

@@ -1,0 +1,75 @@
+"""`interp`: straight lines between given points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given, known
+
+
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
+    """The values at x of the function that is linear between the points (xp, fp).
+
+    Args:
+        x: where: array or number.
+        xp: (n,), rising; or in any order with a period.
+        fp: (n,), real or complex.
+        left: for x < xp[0]: a number, fp[0] by default; or "extrapolate" to go on as the first line does.
+        right: for x > xp[-1]: the same, of the last.
+        period: of the function.
+
+    Raises:
+        ShapeError: where xp and fp are not of one size, at least 1.
+        ArgumentError: for period 0, or other strings.
+
+    >>> fnp.interp([0.5, 3.0], [0.0, 1.0, 2.0], [0.0, 10.0, 30.0]).tolist()
+    [5.0, 30.0]
+    """
+    ends = {"left": left, "right": right}
+    for name, end in ends.items():
+        if isinstance(end, str) and end != "extrapolate":
+            raise P.error(ArgumentError, f"fnp.interp: {name}={end!r}", "give a number or 'extrapolate'")
+    beyond = tuple(name for name, end in ends.items() if isinstance(end, str))
+    left, right = (None if isinstance(end, str) else end for end in (left, right))
+    x, xp, fp, left, right, period = given(x, xp, fp, left, right, period)
+    a, b = aval_of(xp), aval_of(fp)
+    if a.ndim != 1 or a.shape != b.shape or not a.size:
+        raise P.error(ShapeError, f"fnp.interp between {a!r} and {b!r}", "give one dimension, of one size above 0")
+    if period is not None:
+        value = known(period)
+        if value is not None and value == 0:
+            raise P.error(ArgumentError, "fnp.interp was given period 0", "give another, or leave it out")
+    return _interp(x, xp, fp, left, right, period, beyond=beyond)
+
+
+@kernel(static=("beyond",), ints=True)
+def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond: tuple[str, ...]) -> Any:
+    x, xp = P.promote(x, xp)
+    x, xp, fp = P.to_inexact(x), P.to_inexact(xp), P.to_inexact(fp)
+    if period is not None:
+        period = fnp.abs(period)
+        x, xp = x % period, xp % period
+        order = fnp.argsort(xp)
+        xp, fp = xp[order], fp[order]
+        xp = fnp.concatenate([xp[-1:] - period, xp, xp[:1] + period])
+        fp = fnp.concatenate([fp[-1:], fp, fp[:1]])
+    n = aval_of(xp).size
+    if n == 1:
+        out = fp[0] + fnp.zeros_like(x)
+    else:
+        i = fnp.clip(fnp.searchsorted(xp, x, side="right"), 1, n - 1)
+        width, step, rest = xp[i] - xp[i - 1], fp[i] - fp[i - 1], x - xp[i - 1]
+        jump = width == 0
+        out = fnp.where(jump, fp[i], fp[i - 1] + rest / fnp.where(jump, 1, width) * step)
+        out = fnp.where(x == xp[i], fp[i], out)  # exact at the points
+    if period is None:
+        if "left" not in beyond:
+            out = fnp.where(x < xp[0], fp[0] if left is None else left, out)
+        if "right" not in beyond:
+            out = fnp.where(x > xp[-1], fp[-1] if right is None else right, out)
+    return out

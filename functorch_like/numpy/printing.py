@@ -1,0 +1,57 @@
+"""Arrays as text. NumPy prints them, so NumPy's print options are theirs, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import numpy as fnp
+
+
+def array_repr(
+    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """The text that stands for an array in programs; arguments as for `numpy.array_repr`.
+
+    >>> fnp.array_repr(fnp.arange(3))
+    'Array([0, 1, 2], dtype=int32)'
+    """
+    wanted = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
+    with np.printoptions(**{name: value for name, value in wanted.items() if value is not None}):
+        return repr(fnp.asarray(arr))
+
+
+def array_str(
+    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+) -> str:
+    """The elements of an array as text; arguments as for `numpy.array_str`.
+
+    >>> fnp.array_str(fnp.arange(3))
+    '[0 1 2]'
+    """
+    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """NumPy's print options, by which arrays are printed.
+
+    >>> "precision" in fnp.get_printoptions()
+    True
+    """
+    return dict(np.get_printoptions())
+
+
+def set_printoptions(*args: Any, **kwargs: Any) -> None:
+    """Set NumPy's print options; arguments as for `numpy.set_printoptions`."""
+    np.set_printoptions(*args, **kwargs)
+
+
+def printoptions(*args: Any, **kwargs: Any) -> Any:
+    """NumPy's print options in a `with` block; arguments as for `numpy.set_printoptions`.
+
+    >>> with fnp.printoptions(precision=2):
+    ...     print(fnp.asarray([0.1234]))
+    [0.12]
+    """
+    return np.printoptions(*args, **kwargs)

@@ -1,0 +1,67 @@
+"""Windows to taper signals with. Their lengths are fixed, so all but Kaiser's are constants."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+from functorch_like.primitives.bessel import bessel_i0e
+
+_DOC = """{summary}
+
+    Args:
+        M: number of points, a Python int; none below 1.
+
+    Returns:
+        (M,), symmetric, in the default float.
+
+    >>> bool(np.allclose(fnp.{name}(5), np.{name}(5), atol=1e-6))
+    True
+    """
+
+
+def _window(name: str, summary: str) -> Any:
+    def function(M: int) -> Any:
+        return fnp.asarray(getattr(np, name)(operator.index(M)), dtypes.default_float())
+
+    return P.named(function, name, _DOC.format(summary=summary, name=name), __name__)
+
+
+bartlett = _window("bartlett", "Bartlett's window: a triangle that is 0 at both ends.")
+blackman = _window("blackman", "Blackman's window: 0.42 - 0.5 cos(2 pi t) + 0.08 cos(4 pi t), t from 0 to 1.")
+hamming = _window("hamming", "Hamming's window: 0.54 - 0.46 cos(2 pi t), t from 0 to 1.")
+hanning = _window("hanning", "Von Hann's window: 0.5 - 0.5 cos(2 pi t), t from 0 to 1.")
+
+
+def kaiser(M: int, beta: Any) -> Any:
+    """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t from -1 to 1.
+
+    Args:
+        M: number of points, a Python int; none below 1.
+        beta: how narrow it is: a number, which may be traced.
+
+    Returns:
+        (M,), symmetric.
+
+    >>> bool(np.allclose(fnp.kaiser(5, 14.0), np.kaiser(5, 14.0), atol=1e-6))
+    True
+    """
+    return _kaiser(*given(beta), points=max(operator.index(M), 0))
+
+
+@kernel(static=("points",), ints=True)
+def _kaiser(beta: Any, points: int) -> Any:
+    beta = P.to_inexact(beta)
+    t = np.linspace(-1, 1, points) if points != 1 else np.zeros(1)
+    root = fnp.asarray(np.sqrt(np.maximum(1 - t * t, 0)), aval_of(beta).dtype)
+    beta = fnp.abs(P.broadcast(beta, (points,)))
+    # exp(x) I0e(x) for I0(x), for that overflows.
+    return fnp.exp(beta * (root - 1)) * bessel_i0e(beta * root) / bessel_i0e(beta)
