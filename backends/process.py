@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like.backends.kinds import Kind
 from functorch_like.backends.settings import SETTINGS, Setting
+from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
 
 
@@ -64,3 +65,13 @@ for _name, _default, _changes, _doc in (
         by=f"the environment variable {_name}, before the process starts",
         env=_name,
     )
+
+External(
+    "log_compiles",
+    False,
+    "Whether programs are written to the log as they are traced, lowered, compiled and loaded.",
+    changes="the log",
+    read=lambda: events.LOGGED.value,
+    by="ft.log_compiles, or FT_LOG_COMPILES=1 before the process starts",
+    env="FT_LOG_COMPILES",
+)

@@ -43,12 +43,21 @@ from functorch_like.core import Array as Array
 from functorch_like.custom_gradient import custom_gradient as custom_gradient
 from functorch_like.custom_jvp import custom_jvp as custom_jvp
 from functorch_like.custom_vjp import custom_vjp as custom_vjp
+from functorch_like.devices import Device as Device
 from functorch_like.devices import block_until_ready as block_until_ready
 from functorch_like.devices import default_backend as default_backend
+from functorch_like.devices import default_device as default_device
 from functorch_like.devices import device_count as device_count
 from functorch_like.devices import device_get as device_get
 from functorch_like.devices import device_put as device_put
 from functorch_like.devices import devices as devices
+from functorch_like.devices import live_arrays as live_arrays
+from functorch_like.devices import local_device_count as local_device_count
+from functorch_like.devices import local_devices as local_devices
+from functorch_like.devices import process_count as process_count
+from functorch_like.devices import process_index as process_index
+from functorch_like.devices import set_default_device as set_default_device
+from functorch_like.differentials import fwd_and_bwd as fwd_and_bwd
 from functorch_like.differentials import jvp as jvp
 from functorch_like.differentials import linearize as linearize
 from functorch_like.differentials import vjp as vjp
@@ -63,9 +72,11 @@ from functorch_like.jit import disable_jit as disable_jit
 from functorch_like.jit import eval_shape as eval_shape
 from functorch_like.jit import jit as jit
 from functorch_like.jit import make_jaxpr as make_jaxpr
+from functorch_like.jit import typeof as typeof
 from functorch_like.lax import stop_gradient as stop_gradient
 from functorch_like.linear_transpose import linear_transpose as linear_transpose
 from functorch_like.residuals import print_saved_residuals as print_saved_residuals
+from functorch_like.scopes import named_call as named_call
 from functorch_like.scopes import named_scope as named_scope
 from functorch_like.vmap import vmap as vmap
 
@@ -84,8 +95,12 @@ if _TYPE_CHECKING:
     from functorch_like.jacobians import jacobian as jacobian
     from functorch_like.jacobians import jacrev as jacrev
     from functorch_like.jets import jet as jet
+    from functorch_like.leaks import check_tracer_leaks as check_tracer_leaks
+    from functorch_like.leaks import checking_leaks as checking_leaks
     from functorch_like.products import gnvp as gnvp
     from functorch_like.products import hvp as hvp
+    from functorch_like.reports import log_compiles as log_compiles
+    from functorch_like.reports import print_environment_info as print_environment_info
     from functorch_like.sparse_jacobians import sparse_jacobian as sparse_jacobian
 
 # What stands below the boundary becomes one here.
@@ -104,7 +119,9 @@ __getattr__, __dir__ = _late.attach(
         "functional": ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"),
         "jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "jets": ("jet",),
+        "leaks": ("check_tracer_leaks", "checking_leaks"),
         "products": ("gnvp", "hvp"),
+        "reports": ("log_compiles", "print_environment_info"),
         "sparse_jacobians": ("sparse_jacobian",),
     },
     modules=("checkify", "checkpoint_policies", "profiler", "testing"),

@@ -38,12 +38,9 @@ class Explanation:
 
 
 _TOLD: dict[str, str] = {
-    "trace": "traced",
+    **events.VERBS,
     "derive": "derived",
     "program": "needed another program of",
-    "lower": "lowered",
-    "compile": "compiled",
-    "load": "loaded from the cache on disk",
     "tune": "tuned",
     "run": "ran",
     "einsum": "chose a path for einsum",

@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from functorch_like import boundary, retraced
-from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.process import External
 from functorch_like.backends.settings import nearest
 from functorch_like.backends.xla import compile_options, events
 from functorch_like.bodies import operands
 from functorch_like.caches import Cache
-from functorch_like.core import ArrayImpl, Tracer, named_axis
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
@@ -310,6 +310,23 @@ def make_jaxpr(
         return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
 
     return made
+
+
+@boundary.public
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
+
+    Args:
+        x: an array, a NumPy array or a number.
+
+    Raises:
+        DtypeError: for anything else.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.typeof(fnp.ones(3)), ft.typeof(1).weak_type
+    (f32[3], True)
+    """
+    return x.aval if isinstance(x, ShapeDtypeStruct) else argument_aval(x)
 
 
 @boundary.public

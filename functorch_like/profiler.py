@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from functorch_like import boundary
 from functorch_like.backends import xla
-from functorch_like.backends.xla import client
-from functorch_like.core import ArrayImpl
+from functorch_like.devices import live_arrays as arrays_of_platform
 
 
 @contextmanager
@@ -159,8 +158,7 @@ def live_arrays(device: Any = None) -> list[Any]:
     True
     """
     place = xla.find_device(device)
-    alive = [x for x in client.live_arrays() if type(x) is ArrayImpl and not xla.is_deleted(x)]
-    return [x for x in alive if xla.device_of(x) == place]
+    return [x for x in arrays_of_platform(place.platform) if xla.device_of(x) == place]
 
 
 @boundary.public

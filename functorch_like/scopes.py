@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from functorch_like.bodies import name_of
 from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.sources import Scoped
@@ -35,6 +36,27 @@ def named_scope(name: str) -> Any:
     if not isinstance(name, str) or not name:
         raise ArgumentError(f"the name of a scope is a text, got {name!r:.60}", fix='named_scope("attention")')
     return _scope(name)
+
+
+def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+    """A function whose operations carry a name, as in a `named_scope`.
+
+    Args:
+        fun: any function.
+        name: by default that of the function.
+
+    Raises:
+        ArgumentError: for what is no function, or a name that is no text.
+
+    >>> import functorch_like as ft
+    >>> def encoder(x):
+    ...     return x * x
+    >>> "in encoder" in str(ft.make_jaxpr(ft.named_call(encoder))(1.0))
+    True
+    """
+    if not callable(fun):
+        raise ArgumentError(f"named_call takes a function, got {type(fun).__name__}", fix="named_call(f)(x)")
+    return named_scope(name_of(fun) if name is None else name)(fun)
 
 
 @contextmanager

@@ -21,6 +21,11 @@ from functorch_like.errors import DeviceError, FtError
 
 CPU_ASYNC: bool = os.environ.get("FT_CPU_ASYNC", "0") == "1"
 
+Device = xc.Device
+
+#: The device that is the default one instead of the first; None for that.
+chosen = configuration.config("default_device", None, in_trace_key=False)
+
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}  # by platform, the default one first; filled at once
 _default: Any = None
@@ -121,7 +126,9 @@ def default_backend() -> str:
 
 
 def default_device() -> Any:
-    """The first device of the default platform."""
+    """The device that was chosen, else the first of the default platform."""
+    if chosen.value is not None:
+        return chosen.value
     if _default is None:
         _start()
     return _default

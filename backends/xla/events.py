@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+
+from functorch_like.backends.xla import configuration
 
 
 class Event(NamedTuple):
@@ -31,13 +35,28 @@ class _Listeners(threading.local):
 _listeners = _Listeners()
 
 
+#: Whether programs are written to the log as they are traced, lowered, compiled and loaded.
+LOGGED = configuration.config("log_compiles", os.environ.get("FT_LOG_COMPILES") == "1", in_jit_key=False)
+
+#: What the log and reports say of the kinds of events that make programs.
+VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded from the cache on disk"}
+
+
 def heard() -> bool:
     """Whether anybody listens in this thread, so that an event is worth preparing."""
-    return bool(_listeners.all)
+    return bool(_listeners.all) or LOGGED.value
+
+
+def line(event: Event) -> str:
+    """An event that makes a program, as a line of text."""
+    why = f": {event.about['why']}" if event.about.get("why") else ""
+    return f"{VERBS[event.kind]} {event.name} in {event.seconds * 1e3:.3g} ms{why}"
 
 
 def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
     """Tell an event to all who listen in this thread."""
+    if LOGGED.value and kind in VERBS:
+        logging.getLogger("functorch_like").warning("%s", line(Event(kind, name, seconds, about)))
     for listener in _listeners.all:
         listener(Event(kind, name, seconds, about))
 

@@ -11,8 +11,6 @@ from typing import Any, TextIO
 from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
 
-_VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded from the cache on disk"}
-
 
 @contextmanager
 def verbose(file: TextIO | None = None, rows: int = 20) -> Iterator[None]:
@@ -37,9 +35,8 @@ def verbose(file: TextIO | None = None, rows: int = 20) -> Iterator[None]:
     out = sys.stdout if file is None else file
 
     def tell(event: events.Event) -> None:
-        if event.kind in _VERBS:
-            why = f": {event.about['why']}" if event.about.get("why") else ""
-            print(f"{_VERBS[event.kind]} {event.name} in {event.seconds * 1e3:.3g} ms{why}", file=out)
+        if event.kind in events.VERBS:
+            print(events.line(event), file=out)
 
     session: Any = None
     try:

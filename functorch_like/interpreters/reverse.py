@@ -7,7 +7,7 @@ once and records what it does to tangents, which are linear primitives. Walking 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,30 @@ class Linear:
                     if type(a) is np.ndarray and id(a) not in copies:
                         copies[id(a)] = a, a.copy()
                 e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
+
+    def places(self) -> list[list[tuple[int, int]]]:
+        """For each array that equations read, where they do: equation and operand."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for i, e in enumerate(self.equations):
+            for k, a in enumerate(e.inputs):
+                if isinstance(a, (core.ArrayImpl, core.Tracer)) or (type(a) is np.ndarray and a.ndim):
+                    places.setdefault(id(a), []).append((i, k))
+        return list(places.values())
+
+    def values(self, places: Sequence[Sequence[tuple[int, int]]]) -> list[Any]:
+        """What equations read at these places."""
+        return [self.equations[i].inputs[k] for (i, k), *_ in places]
+
+    def holding(self, places: Sequence[Sequence[tuple[int, int]]], values: Iterable[Any]) -> Linear:
+        """The same map with other values at these places."""
+        inputs = [list(e.inputs) for e in self.equations]
+        for where, value in zip(places, values, strict=True):
+            for i, k in where:
+                inputs[i][k] = value
+        equations = [
+            Equation(e.prim, new, e.params, e.outputs, e.source) for e, new in zip(self.equations, inputs, strict=True)
+        ]
+        return Linear(self.inputs, equations, self.outputs)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Push tangents forward; None is zero."""

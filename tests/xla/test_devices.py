@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import functorch_like as ft
 from functorch_like.backends import xla
 from functorch_like.errors import DeviceError
 
@@ -146,3 +147,41 @@ def test_plugin_is_found_without_importing_it(monkeypatch, tmp_path):
 
 def test_host_values_move_in(double):
     assert xla.to_numpy(double.execute([np.ones(8, np.float32)])[0]).tolist() == [2] * 8
+
+
+def test_the_default_device_is_chosen_for_a_block_or_for_good(run):
+    text = """
+    import threading
+    import functorch_like as ft, functorch_like.numpy as fnp
+    one, two = ft.devices()
+    place = lambda x: x.device.id
+    f = ft.jit(lambda x: fnp.sin(x) + fnp.ones(3))
+    assert [place(v) for v in (fnp.zeros(3), f(1.0), fnp.asarray(2.0) + 1)] == [0, 0, 0]
+    with ft.default_device(two):
+        assert [place(v) for v in (fnp.zeros(3), f(1.0), fnp.asarray(2.0) + 1)] == [1, 1, 1]
+        stays = ft.device_put(1.0, one)
+        assert place(fnp.sin(stays)) == 0 and not fnp.zeros(3)._committed
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(place(fnp.zeros(3))))
+        thread.start(); thread.join()
+        with ft.default_device(None):
+            assert place(fnp.zeros(3)) == 0
+    assert place(f(1.0)) == 0 and place(fnp.zeros(3)) == 0 and seen == [0]
+    ft.set_default_device("cpu:1")
+    assert place(f(1.0)) == 1 and ft.backends.describe("default_device").rows[0][1] == repr(two)
+    ft.set_default_device(None)
+    assert place(f(1.0)) == 0
+    kept = ft.device_put(fnp.ones(5), two)
+    assert any(x is kept for x in ft.live_arrays())
+    assert any(x is kept for x in ft.profiler.live_arrays(two))
+    assert not any(x is kept for x in ft.profiler.live_arrays())
+    print(ft.local_device_count(), ft.process_index(), ft.process_count(), isinstance(one, ft.Device))
+    """
+    assert run(text, FT_PLATFORM="cpu", FT_CPU_DEVICES="2") == "2 0 1 True"
+
+
+def test_a_default_device_must_be_there():
+    with pytest.raises(DeviceError, match="no device 'cpu:99'"):
+        ft.default_device("cpu:99")
+    with pytest.raises(DeviceError, match="no device 'cpu:99'"):
+        ft.set_default_device("cpu:99")
