@@ -14,7 +14,15 @@ import numpy as np
 from functorch_like import sources
 from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, chain, leak, state
-from functorch_like.errors import ConcretizationError, FtError, ImmutableError, ShapeError
+from functorch_like.errors import (
+    ConcretizationError,
+    FtError,
+    ImmutableError,
+    ShapeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
 
 _BRANCH = (
     "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
@@ -25,6 +33,13 @@ _NUMPY = "use functorch_like.numpy instead of numpy inside transformed functions
 _DERIVATIVE = (
     "say that its derivative is not wanted: lax.stop_gradient(x) first; or keep computing with the array itself"
 )
+
+
+_KINDS: dict[str, type[ConcretizationError]] = {
+    "bool": TracerBoolConversionError,
+    "index": TracerIntegerConversionError,
+    "numpy.asarray": TracerArrayConversionError,
+}
 
 
 def _at() -> str:
@@ -38,7 +53,7 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     made = tracer.made()
     line = sources.user_line(made) if made is not None else None
     aval = tracer.aval
-    raise ConcretizationError(
+    raise _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),
         operation=f"{what}({aval!r})",
         chain=chain(tracer._trace),
@@ -49,7 +64,7 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
 
 def _lost(tracer: Tracer, what: str) -> NoReturn:
     aval = tracer.aval
-    raise ConcretizationError(
+    raise _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} that is being differentiated would lose its derivative",
         operation=f"{what}({aval!r})",
         chain=chain(tracer._trace),

@@ -245,3 +245,57 @@ def result_type(*values: Any) -> DType:
     """The dtype of combining dtypes (strong) and avals."""
     avals = [v if isinstance(v, ShapedArray) else ShapedArray((), as_dtype(v)) for v in values]
     return promote(*avals)[0]
+
+
+# ------------------------------------------------------------------------------------------------------- questions
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
+
+    >>> import functorch_like.numpy as fnp
+    >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)
+    True
+    """
+    if isinstance(arg2, type) and issubclass(arg2, np.generic) and not isinstance(arg1, type):
+        kind = as_dtype(arg1)
+        if kind.kind == "V" or is_float(kind) or is_integer(kind):
+            base = np.floating if is_float(kind) else np.signedinteger if is_signed(kind) else np.unsignedinteger
+            if kind.kind not in "fiu":
+                return issubclass(base, arg2)
+    return bool(np.issubdtype(arg1, arg2))
+
+
+def canonicalize_dtype(dtype: Any) -> DType:
+    """The dtype that a dtype, name, scalar type or Python type means. (64-bit dtypes stay as they are.)
+
+    Raises:
+        DtypeError: for what is no dtype of arrays here.
+
+    >>> canonicalize_dtype("int64").name, canonicalize_dtype(float).name
+    ('int64', 'float32')
+    """
+    return as_dtype(dtype)
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element has.
+
+    >>> itemsize_bits("float32"), itemsize_bits("int4")
+    (32, 4)
+    """
+    given = as_dtype(dtype)
+    return 4 if given in (int4, uint4) else 8 * given.itemsize
+
+
+def scalar_type_of(x: Any) -> type:
+    """The Python type of a number: bool, int, float or complex.
+
+    Args:
+        x: an array, a number or a dtype.
+
+    >>> scalar_type_of(1), scalar_type_of(np.ones(2)), scalar_type_of("bfloat16")
+    (<class 'int'>, <class 'float'>, <class 'float'>)
+    """
+    if type(x) in _PYTHON:
+        return type(x)
+    dtype = as_dtype(getattr(x, "dtype", x))
+    return bool if dtype == bool_ else int if is_integer(dtype) else complex if is_complex(dtype) else float

@@ -3,6 +3,8 @@
 An error tells five things: the operation with the shapes and dtypes it was given, the chain of transformations
 it happened under, the user's line, the line of the rule that refused, and what to do. Whoever raises knows the
 reason and the remedy; `core.py` fills in the rest as the error passes through it. Only this file formats them.
+
+At the end stand the names that JAX has for some of them.
 """
 
 from __future__ import annotations
@@ -75,6 +77,22 @@ class ConcretizationError(FtError, TypeError):
     """A value that is only traced was used where Python needs a number."""
 
 
+class TracerBoolConversionError(ConcretizationError):
+    """The truth of a value that is only traced: `if x > 0`."""
+
+
+class TracerIntegerConversionError(ConcretizationError):
+    """A value that is only traced as an index of a Python list, or as a size."""
+
+
+class TracerArrayConversionError(ConcretizationError):
+    """A value that is only traced was given to NumPy."""
+
+
+class NonConcreteBooleanIndexError(ConcretizationError, IndexError):
+    """A mask that is only traced selects so many elements as nobody knows yet."""
+
+
 class LeakError(FtError, RuntimeError):
     """A traced value outlived its transformation."""
 
@@ -120,3 +138,9 @@ class NonFiniteError(FtError, FloatingPointError):
 
 class CompileError(FtError, RuntimeError):
     """XLA refused or failed to compile or run a program."""
+
+
+ConcretizationTypeError = ConcretizationError
+UnexpectedTracerError = LeakError
+JaxRuntimeError = CompileError
+TypePromotionError = DtypeError

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from functorch_like import boundary
 from functorch_like.backends import xla
+from functorch_like.bodies import name_of
 from functorch_like.devices import live_arrays as arrays_of_platform
+from functorch_like.errors import ArgumentError
 
 
 @contextmanager
@@ -40,6 +43,45 @@ def trace(directory: str | os.PathLike[str]) -> Iterator[None]:
         yield
     finally:
         session.export(session.stop(), os.fspath(directory))
+
+
+_recording: list[tuple[Any, str]] = []  # the session that `start_trace` began, and where its trace goes
+
+
+@boundary.public
+def start_trace(log_dir: str | os.PathLike[str]) -> None:
+    """Begin to record what runs, until `stop_trace`. As a block: `trace`.
+
+    Args:
+        log_dir: as for `trace`.
+
+    Raises:
+        ArgumentError: if the profiler runs already.
+
+    >>> import functorch_like as ft, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ft.profiler.start_trace(folder)
+    ...     y = ft.numpy.sin(ft.numpy.ones(1000)).block_until_ready()
+    ...     ft.profiler.stop_trace()
+    ...     any(pathlib.Path(folder).rglob("*.xplane.pb"))
+    True
+    """
+    from functorch_like.backends.xla import profiling
+
+    _recording.append((profiling.Session(), os.fspath(log_dir)))
+
+
+@boundary.public
+def stop_trace() -> None:
+    """End what `start_trace` began, and write the trace.
+
+    Raises:
+        ArgumentError: where nothing was begun.
+    """
+    if not _recording:
+        raise ArgumentError("no trace is being recorded", fix="call profiler.start_trace(directory) first")
+    session, directory = _recording.pop()
+    session.export(session.stop(), directory)
 
 
 class Profile:
@@ -101,6 +143,73 @@ def annotate(name: str, **about: Any) -> Any:
     from functorch_like.backends.xla import profiling
 
     return profiling.TraceMe(name, **about)
+
+
+class TraceAnnotation:
+    """A name in traces for a block, as `annotate`, or for the calls of a function as its decorator.
+
+    Args:
+        name: of the block.
+        about: shown with it.
+
+    >>> import functorch_like as ft
+    >>> @ft.profiler.TraceAnnotation("load")
+    ... def load():
+    ...     return 1
+    >>> load()
+    1
+    """
+
+    def __init__(self, name: str, **about: Any) -> None:
+        self._name, self._about, self._open = name, about, list[Any]()
+
+    def __enter__(self) -> TraceAnnotation:
+        self._open.append(annotate(self._name, **self._about))
+        self._open[-1].__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.pop().__exit__(*error)
+
+    def __call__(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fun)
+        def annotated(*args: Any, **kwargs: Any) -> Any:
+            with annotate(self._name, **self._about):
+                return fun(*args, **kwargs)
+
+        return annotated
+
+
+class StepTraceAnnotation(TraceAnnotation):
+    """A `TraceAnnotation` for one step of a loop: profilers then tell the time by step.
+
+    Args:
+        name: of all steps.
+        about: `step_num`, the number of this one, and what else is shown with it.
+
+    >>> import functorch_like as ft
+    >>> for k in range(2):
+    ...     with ft.profiler.StepTraceAnnotation("train", step_num=k):
+    ...         pass
+    """
+
+    def __init__(self, name: str, **about: Any) -> None:
+        super().__init__(name, _r=1, **about)  # XLA's mark of a step
+
+
+def annotate_function(func: Callable[..., Any], name: str | None = None, **about: Any) -> Callable[..., Any]:
+    """A function whose calls have a name in traces.
+
+    Args:
+        func: any function.
+        name: by default that of the function.
+        about: shown with it.
+
+    >>> import functorch_like as ft
+    >>> ft.profiler.annotate_function(abs)(-1)
+    1
+    """
+    return TraceAnnotation(name or name_of(func), **about)(func)
 
 
 class MemoryStats(NamedTuple):
@@ -169,6 +278,21 @@ def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None)
         file: is written gzipped, as https://github.com/google/pprof reads it.
         device: as for `memory_stats`.
     """
+    Path(file).write_bytes(device_memory_profile(device))
+
+
+@boundary.public
+def device_memory_profile(device: Any = None) -> bytes:
+    """Which memory is allocated and where it was, for `pprof`: gzipped, as https://github.com/google/pprof reads it.
+
+    Args:
+        device: as for `memory_stats`.
+
+    >>> import functorch_like as ft, gzip
+    >>> x = ft.numpy.ones(3)
+    >>> len(gzip.decompress(ft.profiler.device_memory_profile())) > 0
+    True
+    """
     import gzip
 
-    Path(file).write_bytes(gzip.compress(xla.find_device(device).client.heap_profile()))
+    return gzip.compress(xla.find_device(device).client.heap_profile())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,20 @@ from functorch_like.interpreters import lower as lowering
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.higher.call import CallSpec
 from functorch_like.signatures import Call
+
+
+class ArgInfo(NamedTuple):
+    """What is known of one argument of a program.
+
+    Attributes:
+        shape, dtype, weak_type: its type.
+        donated: whether the results may take its memory.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool
+    donated: bool
 
 
 class Traced:
@@ -53,6 +67,13 @@ class Traced:
     @property
     def out_info(self) -> Any:
         return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in self.jaxpr.out_avals])
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        donated = self.donated or (False,) * len(self.in_avals)
+        infos = [ArgInfo(a.shape, a.dtype, a.weak_type, d) for a, d in zip(self.in_avals, donated, strict=True)]
+        return self.in_tree.unflatten(infos)
 
     def lower(self, *, device: Any = None) -> Lowered:
         """Lower to StableHLO, for a device (the default one if None)."""
@@ -92,9 +113,37 @@ class Lowered:
     def out_info(self) -> Any:
         return self.traced.out_info
 
-    def as_text(self, *, debug_info: bool = False) -> str:
-        """StableHLO text; with `debug_info`, the user's lines and named scopes, too."""
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        return self.traced.args_info
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text.
+
+        Args:
+            dialect: "stablehlo", the default, or "hlo": as XLA takes it in, before it optimises.
+            debug_info: whether the user's lines and named scopes are shown, too; in StableHLO.
+
+        Raises:
+            ArgumentError: for another dialect.
+        """
+        if self._in_hlo(dialect):
+            return xla.hlo_text(self._module)
         return lowering.as_text(self._module, debug_info)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object of jaxlib: an MLIR module, or of dialect "hlo" an XlaComputation.
+
+        Raises:
+            ArgumentError: for another dialect.
+        """
+        return xla.hlo(self._module) if self._in_hlo(dialect) else self._module
+
+    def _in_hlo(self, dialect: str | None) -> bool:
+        if dialect not in (None, "stablehlo", "hlo"):
+            raise ArgumentError(f"a program has no dialect {dialect!r}", fix='use "stablehlo" or "hlo"')
+        return dialect == "hlo"
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
         """Compile with XLA."""
@@ -151,6 +200,11 @@ class Compiled:
         outs = self.executable.execute(given, traced.jaxpr.out_avals)
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
         return traced.out_tree.unflatten(outs)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        return self.traced.args_info
 
     def as_text(self) -> str:
         """Optimised HLO text."""

@@ -55,7 +55,7 @@ from functorch_like.backends.xla.traceback import frames, here, innermost
 if TYPE_CHECKING:
     from functorch_like.backends.xla.emit import TOKEN, Emitter, build
     from functorch_like.backends.xla.installation import about
-    from functorch_like.backends.xla.mlir import module_text, parse_module, verify
+    from functorch_like.backends.xla.mlir import hlo, hlo_text, module_text, parse_module, verify
 
 #: Declared in backends/fast_math.py.
 fast_math: tuple[str, ...]
@@ -95,6 +95,8 @@ __all__ = [
     "frames",
     "function",
     "here",
+    "hlo",
+    "hlo_text",
     "innermost",
     "is_deleted",
     "is_node",
@@ -126,7 +128,7 @@ def __getattr__(name: str) -> Any:
         from functorch_like.backends.xla import emit as module
     elif name == "about":
         from functorch_like.backends.xla import installation as module
-    elif name in ("module_text", "parse_module", "verify"):
+    elif name in ("hlo", "hlo_text", "module_text", "parse_module", "verify"):
         from functorch_like.backends.xla import mlir as module
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

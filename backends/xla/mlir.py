@@ -18,6 +18,7 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla.jaxlib_api import _jax
 from functorch_like.errors import CompileError, DtypeError
 
 lock = threading.RLock()
@@ -202,6 +203,16 @@ def module_text(module: ir.Module, debug_info: bool = False) -> str:
     """StableHLO text, with or without the locations of its operations."""
     with lock:
         return str(module.operation.get_asm(enable_debug_info=debug_info))
+
+
+def hlo(module: ir.Module) -> Any:
+    """A module as XLA takes it in."""
+    return _jax.mlir.mlir_module_to_xla_computation(bytecode(module), use_tuple_args=False, return_tuple=False)
+
+
+def hlo_text(module: ir.Module) -> str:
+    """HLO text of a module, before it is optimised."""
+    return hlo(module).as_hlo_text()
 
 
 def parse_module(text: str) -> ir.Module:

@@ -7,7 +7,8 @@ from functorch_like.debug.finite import nans as nans
 from functorch_like.debug.finite import set_infs as set_infs
 from functorch_like.debug.finite import set_nans as set_nans
 from functorch_like.debug.printing import callback as callback
+from functorch_like.debug.printing import log as log
 from functorch_like.debug.printing import print as print
 from functorch_like.debug.prompt import breakpoint as breakpoint
 
-__all__ = ["breakpoint", "callback", "infs", "nans", "print", "set_infs", "set_nans"]
+__all__ = ["breakpoint", "callback", "infs", "log", "nans", "print", "set_infs", "set_nans"]

@@ -1,8 +1,9 @@
-"""`debug.print` and `debug.callback`: what a compiled program tells while it runs."""
+"""`debug.print`, `debug.log` and `debug.callback`: what a compiled program tells while it runs."""
 
 from __future__ import annotations
 
 import builtins
+import logging
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -70,10 +71,40 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     >>> y = f(1.5)
     1.50 and 2.5
     """
-    check_format("debug.print", fmt, args, kwargs)
-    write = lambda *a, **k: builtins.print(fmt.format(*a, **k))
-    write.__name__ = "print"
-    host, operands, _ = host_function(write, None, args, kwargs, "debug.print", numbers=False)
+    _formatted("print", builtins.print, fmt, args, ordered, kwargs)
+
+
+@boundary.public
+def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+    """As `print`, to the logger "functorch_like" of Python's `logging`, at its level INFO.
+
+    Args:
+        fmt: as for `print`.
+        args: for the fields {}, {0}, ...
+        ordered: whether lines keep the order of the Python code.
+        kwargs: for the fields {name}.
+
+    Raises:
+        ArgumentError: for fields without a value, and values without a field.
+
+    >>> import functorch_like as ft, logging
+    >>> logger, seen = logging.getLogger("functorch_like"), logging.Handler()
+    >>> seen.emit = lambda record: builtins.print(record.levelname, record.getMessage())
+    >>> logger.addHandler(seen); logger.setLevel("INFO")
+    >>> y = ft.jit(lambda x: ft.debug.log("loss {:.2f}", x))(1.5)
+    INFO loss 1.50
+    >>> logger.removeHandler(seen); logger.setLevel("NOTSET")
+    """
+    _formatted("log", lambda text: logging.getLogger("functorch_like").info("%s", text), fmt, args, ordered, kwargs)
+
+
+def _formatted(
+    name: str, write: Callable[[str], Any], fmt: str, args: Sequence[Any], ordered: bool, kwargs: Mapping[str, Any]
+) -> None:
+    check_format(f"debug.{name}", fmt, args, kwargs)
+    told = lambda *a, **k: write(fmt.format(*a, **k))
+    told.__name__ = name
+    host, operands, _ = host_function(told, None, args, kwargs, f"debug.{name}", numbers=False)
     debug_callback(*operands, fun=host, ordered=bool(ordered))
 
 

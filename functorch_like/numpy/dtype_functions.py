@@ -11,6 +11,7 @@ from functorch_like.core import aval_of, is_value
 from functorch_like.errors import ArgumentError
 
 dtype = np.dtype
+issubdtype = dtypes.issubdtype
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
@@ -30,27 +31,6 @@ def promote_types(a: Any, b: Any) -> Any:
     'float32'
     """
     return dtypes.result_type(dtypes.as_dtype(a), dtypes.as_dtype(b))
-
-
-def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
-
-    >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)
-    True
-    """
-    if isinstance(arg2, type) and issubclass(arg2, np.generic) and not isinstance(arg1, type):
-        kind = dtypes.as_dtype(arg1)
-        if kind.kind == "V" or dtypes.is_float(kind) or dtypes.is_integer(kind):
-            base = (
-                np.floating
-                if dtypes.is_float(kind)
-                else np.signedinteger
-                if dtypes.is_signed(kind)
-                else np.unsignedinteger
-            )
-            if kind.kind not in "fiu":
-                return issubclass(base, arg2)
-    return bool(np.issubdtype(arg1, arg2))
 
 
 _KINDS = {

@@ -11,7 +11,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
-from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
+from functorch_like.errors import ArgumentError, BoundsError, NonConcreteBooleanIndexError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import repeating
@@ -81,7 +81,7 @@ def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
         return parse(index, shape, dynamic)
     except Mask as e:
         raise P.error(
-            ConcretizationError,
+            NonConcreteBooleanIndexError,
             f"an array of shape {shape} is indexed by a traced mask ({aval_of(e.mask)!r}), so the "
             "shape of the result is unknown",
             "keep the shape: fnp.where(mask, x, 0); or fnp.nonzero(mask, size=n) for a known number of indices",

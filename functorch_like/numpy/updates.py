@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
-from functorch_like.errors import ConcretizationError, DtypeError, ShapeError
+from functorch_like.errors import DtypeError, NonConcreteBooleanIndexError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.arithmetic import divide, power
@@ -180,7 +180,7 @@ def _masked(op: str, x: Any, mask: Any, values: Any) -> Any:
     shape, given = aval_of(x).shape, aval_of(mask).shape
     if given != shape[: len(given)] or aval_of(values).ndim > len(shape) - len(given):
         raise P.error(
-            ConcretizationError,
+            NonConcreteBooleanIndexError,
             f"x.at[mask].{op} with a traced mask {aval_of(mask)!r} on {aval_of(x)!r} and values {aval_of(values)!r}",
             "use fnp.where(mask, values, x) with values of the shape of x",
         )

@@ -12,6 +12,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends
 from functorch_like.backends.xla import profiling
+from functorch_like.errors import ArgumentError
 
 
 def product(x):
@@ -94,3 +95,25 @@ def test_memory_of_arrays():
 def test_a_memory_profile_for_pprof(tmp_path):
     ft.profiler.save_device_memory_profile(tmp_path / "memory.prof")
     assert gzip.decompress((tmp_path / "memory.prof").read_bytes())
+
+
+def test_a_trace_that_is_begun_and_ended_with_named_steps(tmp_path):
+    @ft.profiler.TraceAnnotation("outer", kind="once")
+    def work(x):
+        with ft.profiler.StepTraceAnnotation("train", step_num=3):
+            return ft.profiler.annotate_function(lambda x: x + 1, "inner")(x)
+
+    with pytest.raises(ArgumentError, match="no trace"):
+        ft.profiler.stop_trace()
+    ft.profiler.start_trace(tmp_path)
+    try:
+        with pytest.raises(ArgumentError, match="running already"):
+            ft.profiler.start_trace(tmp_path)
+        work(fnp.ones(3))
+    finally:
+        ft.profiler.stop_trace()
+    (file,) = tmp_path.rglob("*.trace.json.gz")
+    events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+    named = {e["name"]: e.get("args", {}) for e in events if "name" in e}
+    assert {"outer", "train", "inner"} <= set(named)
+    assert named["train"]["step_num"] == "3" and named["outer"]["kind"] == "once"

@@ -131,3 +131,12 @@ def test_frames_around_and_values_that_are_gone(monkeypatch, capsys):
     ft.jit(outer)(np.float32(3.0))
     out = capsys.readouterr().out
     assert "outside = f32[] 3." in out and "leaked = '<gone>'" in out and "array(0., dtype=float32)" in out
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ft.jit], ids=["eager", "jit"])
+def test_log_goes_to_pythons_logging(wrap, caplog):
+    with caplog.at_level("INFO", "functorch_like"):
+        wrap(lambda x: ft.debug.log("loss {:.1f} {n}", x, n=2))(fnp.asarray(2.5))
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [("INFO", "loss 2.5 2")]
+    with pytest.raises(ArgumentError, match="no value"):
+        ft.debug.log("{} {}", 1)

@@ -6,6 +6,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.backends.xla import counters
+from functorch_like.errors import ArgumentError
 
 X = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
 
@@ -67,3 +68,22 @@ def test_user_lines_are_in_the_lowered_module():
     text = str(ft.jit(loss).trace(X))
     line = loss.__code__.co_firstlineno + 1
     assert f"test_stages.py:{line}" in text
+
+
+def test_what_is_known_of_arguments():
+    f = ft.jit(lambda p, k, n: p["x"] * k, static_argnums=2, donate_argnums=0)
+    lowered = f.lower({"x": fnp.ones(3)}, 2.0, 7)
+    args, kwargs = lowered.args_info
+    assert kwargs == {} and lowered.compile().args_info == lowered.args_info
+    assert args[0]["x"] == ((3,), np.dtype("float32"), False, True)
+    assert args[1].weak_type and not args[1].donated
+
+
+def test_dialects():
+    lowered = ft.jit(lambda x: fnp.sin(x) + 1).lower(fnp.ones(3))
+    assert "stablehlo.sine" in lowered.as_text() and lowered.as_text("stablehlo") == lowered.as_text()
+    assert lowered.as_text("hlo").startswith("HloModule") and "sine(" in lowered.as_text("hlo")
+    assert "stablehlo.sine" in str(lowered.compiler_ir())
+    assert lowered.compiler_ir("hlo").as_hlo_text() == lowered.as_text("hlo")
+    with pytest.raises(ArgumentError, match="no dialect 'llvm'"):
+        lowered.as_text("llvm")

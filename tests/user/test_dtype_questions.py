@@ -1,0 +1,35 @@
+"""Questions about dtypes, under JAX's names."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import dtypes
+from functorch_like.errors import DtypeError
+
+
+def test_sizes_and_kinds():
+    assert [dtypes.itemsize_bits(d) for d in ("int4", "uint4", "float8_e5m2", "bool", "complex128")] == [
+        4,
+        4,
+        8,
+        8,
+        128,
+    ]
+    kinds = [
+        dtypes.scalar_type_of(x) for x in (True, 1, 1.0, 1j, np.int8(1), fnp.ones(2, "bfloat16"), "uint4", fnp.bool_)
+    ]
+    assert kinds == [bool, int, float, complex, int, float, int, bool]
+    assert dtypes.canonicalize_dtype(fnp.float16) == np.float16
+    assert dtypes.canonicalize_dtype(int) == np.int32
+    with pytest.raises(DtypeError, match="no dtype"):
+        dtypes.canonicalize_dtype("float3")
+
+
+def test_issubdtype_knows_the_dtypes_that_numpy_does_not():
+    for issubdtype in (dtypes.issubdtype, fnp.issubdtype):
+        assert issubdtype("bfloat16", np.floating) and issubdtype(dtypes.float8_e5m2, np.inexact)
+        assert issubdtype("int4", np.signedinteger) and not issubdtype("uint4", np.signedinteger)
+        assert not issubdtype("bfloat16", np.integer) and issubdtype(np.int32, np.number)
+    assert ft.jit(lambda x: x * dtypes.issubdtype(x.dtype, np.floating))(2.0) == 2.0
