@@ -98,6 +98,11 @@ def arguments() -> argparse.Namespace:
         parser.add_argument(f"--{side}", default=default, metavar="PYTHON", help=f"interpreter of the {side} side")
     parser.add_argument("--rounds", type=int, default=7, help="samples of each side and case (default 7)")
     parser.add_argument("--case", action="append", metavar="PATTERN", help="only these cases (may be repeated)")
+    parser.add_argument(
+        "--torch-compile", action="store_true", help="torch.compile as a side of its own; it takes long"
+    )
+    parser.add_argument("--cores", metavar="0,1", help="the cores that every side runs on; one of them: one thread")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time computed, by all threads")
     parser.add_argument("--null", action="store_true", help="JAX on both sides: how far from 1 is a ratio by chance?")
     parser.add_argument("--json", metavar="FILE", help="write every sample to a file")
     return parser.parse_args()
@@ -108,7 +113,11 @@ def main() -> int:
     options = arguments()
     cases = [case for case in CASES if any(fnmatch(case, pattern) for pattern in options.case or ["*"])]
     ours = ("jax", options.jax) if options.null else ("ours", options.ours)
-    sides = start({"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)})
+    wanted = {"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)}
+    if options.torch_compile:
+        wanted["compiled"] = ("compiled", options.torch)
+    os.environ["FT_BENCH_CLOCK"], os.environ["FT_BENCH_CORES"] = options.clock, options.cores or ""
+    sides = start(wanted)
     about = {side.name: side.about for side in sides}
     for name, versions in about.items():
         print(f"{name:<6}" + "  ".join(f"{package} {version}" for package, version in versions.items()))

@@ -20,6 +20,9 @@ def main(side: str) -> None:
     def answer(**what: object) -> None:
         print(json.dumps(what), file=answers, flush=True)
 
+    cores = os.environ.get("FT_BENCH_CORES")
+    if cores:  # before anything asks how many there are
+        os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     try:
         cases, about = load(side)
     except ImportError as error:
@@ -43,10 +46,10 @@ def main(side: str) -> None:
 
 def load(side: str) -> tuple[dict, dict]:
     """A side's cases, each a function that prepares and returns its sampler, and its versions."""
-    if side == "torch":
+    if side in ("torch", "compiled"):
         import torch_side
 
-        return torch_side.CASES, torch_side.ABOUT
+        return torch_side.CASES if side == "torch" else torch_side.COMPILED_CASES, torch_side.ABOUT
     import calls
     import sides
     import startup

@@ -1,11 +1,15 @@
-"""PyTorch, run eagerly, where a comparison makes sense: the import, a call, and the workloads."""
+"""PyTorch, run eagerly or by torch.compile, where a comparison makes sense: the import, a call, and the workloads."""
 
 import platform
 from collections.abc import Callable
 
+import inputs
+import numpy as np
 import shapes
 import torch
 import torch.nn.functional as F
+import torch_functions
+import torch_nets
 from clock import repeated
 from startup import IMPORT, in_new_process
 
@@ -92,10 +96,27 @@ def run_attention() -> Sampler:
     return repeated(step)
 
 
+def program(name: str, make: Callable, compile: Callable = lambda function: function) -> Callable[[], Sampler]:
+    """A case: the program on its inputs. Indices are 64 bits wide, as PyTorch wants them."""
+
+    def case() -> Sampler:
+        tensors = [torch.from_numpy(np.asarray(a)) for a in inputs.INPUTS[name]()]
+        return repeated(make(compile, *(t.long() if t.dtype == torch.int32 else t for t in tensors)))
+
+    return case
+
+
+PROGRAMS = torch_nets.PROGRAMS | torch_functions.PROGRAMS
 CASES = {
     "import": import_,
     **{
         case.__name__: case
         for case in (eager_add, eager_index, eager_reshape, run_mlp, run_conv_forward, run_conv_grad, run_attention)
     },
+    **{f"run_{name}": program(name, make) for name, make in PROGRAMS.items()},
+}
+COMPILED_CASES = {
+    f"run_{name}": program(name, make, torch.compile)
+    for name, make in PROGRAMS.items()
+    if name not in torch_functions.EAGER_ONLY
 }

@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
+import algebra
+import inputs
+import kernels
+import nets
 import shapes
 from clock import repeated
 
@@ -12,8 +16,14 @@ Sampler = Callable[[], float]
 def run(api: SimpleNamespace, function: Callable, *arguments: object) -> Sampler:
     """Samples calls of a jitted function, each waited for."""
     compiled = api.ft.jit(function)
-    first = lambda result: result if hasattr(result, "block_until_ready") else result[0]
-    return repeated(lambda: first(compiled(*arguments)).block_until_ready())
+
+    def call() -> None:
+        result = compiled(*arguments)
+        while not hasattr(result, "block_until_ready"):
+            result = result[0]
+        result.block_until_ready()
+
+    return repeated(call)
 
 
 def device(api: SimpleNamespace, arrays: list) -> list:
@@ -73,4 +83,12 @@ def run_attention(api: SimpleNamespace) -> Sampler:
     return run(api, api.ft.grad(loss), device(api, shapes.attention()))
 
 
-CASES = {case.__name__: case for case in (run_mlp, run_conv_forward, run_conv_grad, run_attention)}
+def program(name: str, make: Callable) -> Callable[[SimpleNamespace], Sampler]:
+    """A case: the program on its inputs."""
+    return lambda api: run(api, make(api), *device(api, inputs.INPUTS[name]()))
+
+
+PROGRAMS = nets.PROGRAMS | kernels.PROGRAMS | algebra.PROGRAMS
+CASES = {case.__name__: case for case in (run_mlp, run_conv_forward, run_conv_grad, run_attention)} | {
+    f"run_{name}": program(name, make) for name, make in PROGRAMS.items()
+}
