@@ -10,11 +10,12 @@ from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.kernels import kernel
+from functorch_like.lax.counted import fori_loop
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import selection
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.indexing import getitem
+from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import sorting
@@ -138,29 +139,28 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @kernel(static=("side",), ints=True)
 def _searchsorted(a: Any, v: Any, side: str) -> Any:
-    """Bisection, all values at once: log2(n) steps of one gather each."""
+    """Bisection, all values at once: the bits of each position, the highest first, of one gather each.
+
+    It is a loop, since XLA fuses unrolled steps, and computes each position again wherever it is used.
+    """
     a, v = P.promote(S.stop_gradient(a), S.stop_gradient(v))
     n, shape = aval_of(a).size, aval_of(v).shape
     index = dtypes.default_int()
-    low, high = S.full(shape, 0, index), S.full(shape, n, index)
+    bits, last = n.bit_length(), S.full(shape, max(n - 1, 0), index)
     nan = E.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
-    for _ in range(n.bit_length()):
-        middle = E.shift_right_arithmetic(E.add(low, high), S.full(shape, 1, index))
-        open_ = E.lt(low, high)
-        element = (
-            getitem(a, (E.min(middle, S.full(shape, max(n - 1, 0), index)),))
-            if shape
-            else getitem(a, (E.min(middle, np.asarray(n - 1, index)),))
-        )
-        after = E.lt(element, v) if side == "left" else E.le(element, v)
+
+    def step(i: Any, found: Any) -> Any:
+        bit = E.shift_left(np.asarray(1, index), E.sub(np.asarray(bits - 1, index), i))
+        reach = E.add(found, S.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
+        at = E.min(E.sub(reach, S.full(shape, 1, index)), last)
+        element = take(a, at, mode="promise_in_bounds")
+        before = E.lt(element, v) if side == "left" else E.le(element, v)
         if nan is not None:  # NaN is greater than all numbers, and equal to itself
             number = E.eq(element, element)
-            after = E.select_n(nan, after, number if side == "left" else S.full(shape, True, dtypes.bool_))
-        low, high = (
-            E.select_n(E.and_(open_, after), low, E.add(middle, S.full(shape, 1, index))),
-            E.select_n(E.and_(open_, E.not_(after)), high, middle),
-        )
-    return low
+            before = E.select_n(nan, before, number if side == "left" else S.full(shape, True, dtypes.bool_))
+        return E.select_n(E.and_(E.le(reach, S.full(shape, n, index)), before), found, reach)
+
+    return fori_loop(0, bits, step, S.full(shape, 0, index)) if n else S.full(shape, 0, index)
 
 
 # ------------------------------------------------------------------------------------------------- what is true
