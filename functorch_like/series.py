@@ -216,6 +216,7 @@ FUNCTIONS: dict[str, Rule] = {
     "div": lambda x, y: [quotient(x, y)],
     "square": lambda x: [product(x, x)],
     "integer_pow": _integer_pow,
+    "half_integer_pow": lambda x, *, y: [_power(x, y, E.half_integer_pow(x[0], y=y))],
     "pow": _pow,
     "sqrt": _sqrt,
     "rsqrt": lambda x: [_power(x, -0.5, E.rsqrt(x[0]))],

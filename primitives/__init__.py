@@ -42,7 +42,7 @@ from functorch_like.primitives.orthogonal import geqp3, geqrf, hessenberg, house
 from functorch_like.primitives.padding import pad, slice
 from functorch_like.primitives.platforms import platform_index
 from functorch_like.primitives.probing import probe
-from functorch_like.primitives.powers import pow
+from functorch_like.primitives.powers import half_integer_pow, pow
 from functorch_like.primitives.random_bits import threefry2x32
 from functorch_like.primitives.ragged import ragged_dot
 from functorch_like.primitives.ranking import top_k

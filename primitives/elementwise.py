@@ -19,6 +19,6 @@ from functorch_like.primitives.comparison import (
     clamp, eq, eq_to, ge, gt, is_finite, le, le_to, lt, lt_to, ne, select_n,
 )
 from functorch_like.primitives.complexes import complex, conj, imag, real
-from functorch_like.primitives.powers import pow
+from functorch_like.primitives.powers import half_integer_pow, pow
 from functorch_like.primitives.rows import add, neg
 from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma

@@ -14,6 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.powers import HALVES
 
 _DOC = """{summary}
 
@@ -242,6 +243,9 @@ def _static_pow(x: Any, y: Any) -> Any:
         x = P.to_inexact(x)
         if y == 0.5:
             return E.sqrt(x)
+        if y % 1:
+            wide = aval_of(x).dtype in (dtypes.float32, dtypes.float64)  # a narrow result of a product is less exact
+            return E.half_integer_pow(x, y=y) if wide else E.pow(x, P.like(x, y))
         y = int(y)
     if type(x) in P.NUMBERS or aval_of(x).dtype.kind == "b":
         x = P.convert(x, dtypes.default_int() if aval_of(x).dtype.kind == "b" else aval_of(x).dtype)
@@ -256,13 +260,14 @@ def _static_pow(x: Any, y: Any) -> Any:
 
 _static_pow_kernel = kernel(static=("y",))(_static_pow)
 _pow_kernel = kernel(ints=True)(_pow)
-_SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0)
+_SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0, *HALVES)
 
 
 def power(x1: Any, x2: Any, /) -> Any:
     """x1 to the power of x2.
 
-    A Python int as exponent is compiled in, as repeated multiplication; so are the floats 0.5, 1, 2, 3, -1 and -2.
+    A Python int as exponent is compiled in, as repeated multiplication; so are the floats 0.5, 1, 2, 3, -1 and -2, and
+    -2.5, -1.5, -0.5, 1.5 and 2.5 as products with a root.
 
     Args:
         x1: array or number.

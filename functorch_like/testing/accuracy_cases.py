@@ -58,6 +58,7 @@ def _cases() -> list[Case]:
         *[Case(row, {}, (domain,), complex=True) for row, domain in both],
         *[Case("round", {"rounding_method": method}, (_ALL,)) for method in (0, 1)],
         *[Case("integer_pow", {"y": y}, ((-30.0, 30.0),), complex=True) for y in (2, 3, 7, 16, -1, -3)],
+        *[Case("half_integer_pow", {"y": y}, (_POSITIVE,)) for y in (-2.5, -1.5, -0.5, 1.5, 2.5)],
         *[Case("polygamma", {"m": m}, (_POSITIVE,), costly=True) for m in (0, 1, 2, 5)],
         *[Case(row, {}, (left, right)) for row, left, right in pairs],
         *[Case(row, {}, (_ALL, _ALL), complex=True) for row in ("add", "sub", "mul", "div")],

@@ -273,6 +273,22 @@ def test_powers_by_static_ints():
         _ = fnp.arange(3) ** -1
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_by_halves_are_roots_with_the_special_values_of_pow(dtype):
+    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -2.0, 1.0, 4.0, 1.5e25, 6e-25], dtype)
+    powers = (-2.5, -1.5, -0.5, 1.5, 2.5)
+    results = ft.jit(lambda x: [x**y for y in powers])(x)
+    for got, y in zip(results, powers, strict=True):
+        with np.errstate(all="ignore"):
+            want = np.power(x, np.asarray(y, dtype))
+        np.testing.assert_allclose(got, want, rtol=4 * np.finfo(dtype).eps)
+        assert not np.signbit(np.asarray(got)[:2]).any()
+    assert "half_integer_pow" in str(ft.make_jaxpr(lambda x: x**-1.5)(x))
+    assert " pow" in str(
+        ft.make_jaxpr(lambda x: x**-1.5)(x.astype("float16"))
+    )  # products in half precision lose digits
+
+
 def difference(f, x, h=1e-6):
     g = np.zeros_like(x)
     for i in np.ndindex(x.shape):
