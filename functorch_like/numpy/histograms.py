@@ -41,6 +41,10 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
     return _edges(a, bins, range, "fnp.histogram_bin_edges")
 
 
+def _several(bins: Any) -> bool:
+    return isinstance(bins, (list, tuple)) or (P.is_array(bins) and aval_of(bins).ndim > 0)
+
+
 def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if isinstance(bins, str):
         values = known(a)
@@ -51,7 +55,7 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
                 "give the number of bins",
             )
         bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
-    if np.ndim(bins if not P.is_array(bins) else np.empty(aval_of(bins).shape)) == 1:
+    if _several(bins):
         return P.to_inexact(given(bins)[0])
     try:
         bins = operator.index(known(bins)[()] if P.is_array(bins) else bins)  # type: ignore[index]
@@ -96,6 +100,7 @@ def histogram(
 
     Raises:
         ShapeError: for weights of another shape.
+        ArgumentError: for weights with a rule's name.
 
     >>> [x.tolist() for x in fnp.histogram(fnp.asarray([1, 2, 1]), bins=2)]
     [[2, 1], [1.0, 1.5, 2.0]]
@@ -103,6 +108,8 @@ def histogram(
     a, weights = given(a, weights)
     if weights is not None and aval_of(weights).shape != aval_of(a).shape:
         raise P.error(ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight each")
+    if weights is not None and isinstance(bins, str):
+        raise P.error(ArgumentError, f"fnp.histogram with weights and bins={bins!r}", "give the number of bins")
     edges = _edges(a, bins, range, "fnp.histogram")
     return _histogram(a, edges, weights, density=bool(density)), edges
 
@@ -151,7 +158,7 @@ def histogram2d(
     >>> fnp.histogram2d(fnp.asarray([0.0, 1.0]), fnp.asarray([0.0, 1.0]), bins=2)[0].tolist()
     [[1, 0], [0, 1]]
     """
-    if not isinstance(bins, int) and np.ndim(bins) != 0 and len(bins) not in (1, 2):
+    if _several(bins) and len(bins) not in (1, 2):
         bins = [bins, bins]
     counts, (first, second) = histogramdd(fnp.stack(given(x, y), 1), bins, range, weights, density)
     return counts, first, second
@@ -184,7 +191,7 @@ def histogramdd(
     if aval.ndim != 2 or (weights is not None and aval_of(weights).shape != aval.shape[:1]):
         raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}", "give points as rows, and one weight for each")
     d = aval.shape[1]
-    each = [bins] * d if isinstance(bins, int) or np.ndim(bins) == 0 else list(bins)
+    each = list(bins) if _several(bins) else [bins] * d
     ranges = [None] * d if range is None else list(range)
     if len(each) != d or len(ranges) != d:
         raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}: bins={bins!r}, range={range!r}", f"give {d} of each")
@@ -206,7 +213,7 @@ def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
     counts = P.to_inexact(counts)
     whole = fnp.sum(counts)
     for k, edge in enumerate(edges):
-        counts = counts / fnp.reshape(fnp.diff(edge), [-1 if d == k else 1 for d in np.arange(len(sizes)).tolist()])
+        counts = counts / fnp.reshape(fnp.diff(edge), [-1 if e is edge else 1 for e in edges])
     return counts / whole
 
 

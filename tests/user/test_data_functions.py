@@ -21,6 +21,8 @@ def close(got, want, rtol=1e-9):
 @pytest.mark.parametrize("bins", [7, np.array([-1.0, -0.5, 0.25, 2.0]), "fd"])
 def test_histograms(bins):
     for more in ({}, {"weights": W}, {"density": True}, {"range": (-0.5, 1.0)}):
+        if "weights" in more and isinstance(bins, str):
+            continue
         (count, edges), (want, want_edges) = fnp.histogram(X, bins, **more), np.histogram(X, bins, **more)
         close(count, want)
         close(edges, want_edges)
