@@ -212,7 +212,7 @@ def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
         return counts
     counts = P.to_inexact(counts)
     whole = fnp.sum(counts)
-    for k, edge in enumerate(edges):
+    for edge in edges:
         counts = counts / fnp.reshape(fnp.diff(edge), [-1 if e is edge else 1 for e in edges])
     return counts / whole
 
