@@ -1,0 +1,56 @@
+"""Logarithms of quotients of gamma functions, without the cancellation of large logarithms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise as E
+
+# DLMF 5.11.1.
+_STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+
+
+def stirling(z: Any) -> Any:
+    """log gamma(z) - ((z - 1/2) log z - z + log(2 pi) / 2) for z >= 10."""
+    inverse = 1 / z
+    square, total = inverse * inverse, _STIRLING[-1]
+    for c in _STIRLING[-2::-1]:
+        total = total * square + c
+    return inverse * total
+
+
+def betaln(a: Any, b: Any) -> Any:
+    """log |B(a, b)|. Large arguments: Stirling's series of all three, DLMF 5.11.1, whose large terms are combined."""
+    big, small = fnp.maximum(a, b), fnp.minimum(a, b)
+    plain = E.lgamma(small) + (E.lgamma(big) - E.lgamma(a + b))
+    large, both = big >= 10, small >= 10
+    usable = large & (small > 0) & fnp.isfinite(big)
+    x = fnp.where(usable, big, 10)
+    y = fnp.where(usable, small, 1)
+    z = fnp.where(usable & both, small, 10)
+    rest = -(x - 0.5) * fnp.log1p(y / x)
+    one = E.lgamma(y) + rest - y * fnp.log(x + y) + y + stirling(x) - stirling(x + y)
+    rest = -(x - 0.5) * fnp.log1p(z / x) - z * fnp.log1p(x / z) - 0.5 * fnp.log(z)
+    two = rest + 0.5 * math.log(2 * math.pi) + stirling(x) + stirling(z) - stirling(x + z)
+    return fnp.where(usable, fnp.where(both, two, one), plain)
+
+
+def log_choose(n: Any, k: Any) -> Any:
+    """log of the binomial coefficient, for 0 <= k <= n."""
+    return -fnp.log1p(n) - betaln(n - k + 1, k + 1)
+
+
+def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:
+    """log of gammaincc(a, x), which is q; where q is tiny, by Legendre's continued fraction, DLMF 8.9.2."""
+    tiny = 1e-280 if aval_of(q).dtype == dtypes.float64 else 1e-30
+    far = (q < tiny) & (x > a) & fnp.isfinite(x)
+    y, b = fnp.where(far, x, 1), fnp.where(far, a, 0.5)
+    fraction = y + 201 - b
+    for k in range(100, 0, -1):
+        fraction = y + (2 * k - 1) - b - k * (k - b) / fraction
+    tail = b * fnp.log(y) - y - E.lgamma(b) - fnp.log(fraction)
+    return fnp.where(far, tail, fnp.log(fnp.where(far, 1, q)))

@@ -1,0 +1,151 @@
+"""What the functions of a distribution share: promotion, location and scale, refused parameters, documentation.
+
+A distribution's file writes them for location 0 and scale 1; a `Family`, as a decorator, makes the functions that
+users call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.boundary import polish
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+
+_TITLES = {
+    "pdf": "The density", "logpdf": "log of the density", "pmf": "The probability", "logpmf": "log of the probability",
+    "cdf": "The probability of at most x", "logcdf": "log of the probability of at most x",
+    "sf": "The probability of more than x", "logsf": "log of the probability of more than x",
+    "ppf": "The x up to which there is the probability q", "isf": "The x beyond which there is the probability q",
+}  # fmt: skip
+
+_DOC = """{title}, of {family}.
+
+    Args:
+{args}
+
+    Returns:
+        An array of the shape they broadcast to, in floating point; NaN for parameters out of bounds.
+
+    Raises:
+        DtypeError: for complex numbers.
+
+    >>> bool(np.isfinite(ft.scipy.stats.{module}.{name}({at})))
+    True
+    """
+
+
+class Family:
+    """A distribution: called with a function of its standard form, it gives the function that users call.
+
+    Args:
+        title: what it is called in documentation.
+        at: arguments of examples.
+        valid: from the shape parameters, where they are admissible.
+        discrete: on whole numbers, which have a location and no scale.
+    """
+
+    def __init__(self, title: str, at: str, valid: Callable[..., Any] | None = None, *, discrete: bool = False) -> None:
+        self.title, self.at, self.valid, self.discrete = title, at, valid, discrete
+
+    def __call__(self, body: Callable[..., Any]) -> Any:
+        """The user's function of a function of the standard form, by whose name it is known what it gives."""
+        name, module = body.__name__, body.__module__
+        own = list(inspect.signature(body).parameters)
+        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(p, positional) for p in own]
+        parameters.append(inspect.Parameter("loc", positional, default=0))
+        if not self.discrete:
+            parameters.append(inspect.Parameter("scale", positional, default=1))
+        signature = inspect.Signature(parameters)
+
+        def general(*xs: Any) -> Any:
+            return self._general(name, body, *xs)
+
+        general.__name__ = f"{module.rpartition('.')[2]}_{name}"
+        fast = kernel(ints=True)(general)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            try:
+                try:
+                    bound = signature.bind(*args, **kwargs)
+                except TypeError as e:
+                    what = f"stats.{general.__name__.replace('_', '.', 1)}{signature}"
+                    raise P.error(ArgumentError, f"{what}: {e}", "give these arguments") from None
+                bound.apply_defaults()
+                return fast(*given(*bound.args))
+            except FtError as e:
+                polish(e)
+                raise
+
+        lines = [f"        {p}: array or number." for p in signature.parameters]
+        doc = _DOC.format(title=_TITLES[name], family=self.title, args="\n".join(lines), name=name, at=self.at,
+                          module=module.rpartition(".")[2])  # fmt: skip
+        function.is_boundary, function.__signature__, function.standard = True, signature, body  # type: ignore[attr-defined]
+        return P.named(function, name, doc, module)
+
+    def exp(self, log: Any) -> Any:
+        """The function whose logarithm another of its functions is."""
+        return self._through(log, fnp.exp, log.__name__.removeprefix("log"))
+
+    def log(self, plain: Any) -> Any:
+        """The logarithm of another of its functions."""
+        return self._through(plain, fnp.log, f"log{plain.__name__}")
+
+    def mirrored(self, other: Any, name: str) -> Any:
+        """A function of a symmetric distribution, made of its opposite: sf of cdf."""
+        return self.reflected(other, name, other.__module__)
+
+    def reflected(self, other: Any, name: str, module: str) -> Any:
+        """A function of the mirror image of a distribution, made of the opposite function of that."""
+
+        def body(x: Any, *shapes: Any) -> Any:
+            return -other.standard(x, *shapes) if name in ("ppf", "isf") else other.standard(-x, *shapes)
+
+        return self._of(other, body, name, module)
+
+    def _through(self, function: Any, outer: Callable[[Any], Any], name: str) -> Any:
+        return self._of(function, lambda *xs: outer(function.standard(*xs)), name, function.__module__)
+
+    def _of(self, function: Any, body: Callable[..., Any], name: str, module: str) -> Any:
+        body.__name__, body.__module__ = name, module
+        body.__signature__ = inspect.signature(function.standard)  # type: ignore[attr-defined]
+        return self(body)
+
+    def _general(self, name: str, body: Callable[..., Any], *xs: Any) -> Any:
+        values = P.align_inexact(*xs)
+        dtype = aval_of(values[0]).dtype
+        if dtypes.is_complex(dtype):
+            raise P.error(DtypeError, f"stats takes real numbers, got {aval_of(values[0])!r}", "take the real part")
+        if dtype.itemsize < 4:
+            values = [P.convert(v, dtypes.float32) for v in values]
+        values = [P.convert(v, aval_of(v).dtype, aval_of(v).weak_type) for v in values]
+        *rest, loc, scale = (*values, 1) if self.discrete else values
+        x, *shapes = rest
+        if name in ("ppf", "isf"):
+            inside = (x >= 0) & (x <= 1)
+            out = loc + scale * body(fnp.where(inside, x, 0.5), *shapes)
+            good = inside
+        else:
+            good = True
+            x = x - loc if self.discrete else (x - loc) / scale
+            whole = fnp.floor(x) if self.discrete else x
+            out = body(whole, *shapes)
+            if self.discrete and name in ("pmf", "logpmf"):
+                out = fnp.where(x == whole, out, 0 if name == "pmf" else -math.inf)
+                out = fnp.where(x != x, x, out)
+            if not self.discrete:
+                out = out / scale if name == "pdf" else out - fnp.log(scale) if name == "logpdf" else out
+        good = good if self.discrete else good & (scale > 0)
+        if self.valid is not None:
+            good = good & self.valid(*shapes)
+        out = out if good is True else fnp.where(good, out, math.nan)
+        return P.convert(out, dtype) if dtype.itemsize < 4 else out

@@ -1,0 +1,49 @@
+"""The multinomial distribution: how often each outcome of n trials occurs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+from functorch_like.primitives import elementwise as E
+from functorch_like.scipy.special import xlogy
+
+
+def logpmf(x: Any, n: Any, p: Any) -> Any:
+    """log of the probability of counts of outcomes.
+
+    Args:
+        x: counts (..., k).
+        n: how many trials.
+        p: probabilities (..., k), which add up to 1.
+
+    Returns:
+        An array of the leading dimensions; -inf where the counts are negative, no whole numbers, or do not add up to n.
+
+    >>> round(float(ft.scipy.stats.multinomial.logpmf([1, 1], 2, [0.5, 0.5])), 4)
+    -0.6931
+    """
+    return _logpmf(*given(x, n, p))
+
+
+@kernel(ints=True)
+def _logpmf(x: Any, n: Any, p: Any) -> Any:
+    x, n, p = map(P.to_inexact, P.promote(x, n, p))
+    x, p = P.align(x, p)
+    inside = fnp.all((x >= 0) & (fnp.floor(x) == x), -1) & (fnp.sum(x, -1) == n)
+    counts = fnp.where(inside[..., None], x, 0)
+    value = E.lgamma(n + 1) + fnp.sum(xlogy(counts, p) - E.lgamma(counts + 1), -1)
+    return fnp.where(inside, value, -math.inf)
+
+
+def pmf(x: Any, n: Any, p: Any) -> Any:
+    """The probability of counts of outcomes; arguments as for `logpmf`.
+
+    >>> round(float(ft.scipy.stats.multinomial.pmf([1, 1], 2, [0.5, 0.5])), 4)
+    0.5
+    """
+    return fnp.exp(logpmf(x, n, p))

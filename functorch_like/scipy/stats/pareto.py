@@ -1,0 +1,48 @@
+"""Pareto's distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.scipy.logarithms import log1mexp
+from functorch_like.scipy.stats.families import Family
+
+_family = Family("Pareto's distribution", "1.5, 2.0", lambda b: b > 0)
+
+
+@_family
+def logpdf(x: Any, b: Any) -> Any:
+    inside = x >= 1
+    tail = fnp.log(b) - (b + 1) * fnp.log(fnp.where(inside, x, 1))
+    return fnp.where(inside, tail, fnp.where(x != x, x, -math.inf))
+
+
+@_family
+def cdf(x: Any, b: Any) -> Any:
+    return -fnp.expm1(logsf.standard(x, b))
+
+
+@_family
+def logcdf(x: Any, b: Any) -> Any:
+    return log1mexp(logsf.standard(x, b))
+
+
+@_family
+def logsf(x: Any, b: Any) -> Any:
+    return -b * fnp.log(fnp.where(x < 1, 1, x))
+
+
+@_family
+def ppf(q: Any, b: Any) -> Any:
+    return fnp.exp(-fnp.log1p(-q) / b)
+
+
+@_family
+def isf(q: Any, b: Any) -> Any:
+    return fnp.exp(-fnp.log(q) / b)
+
+
+pdf = _family.exp(logpdf)
+sf = _family.exp(logsf)

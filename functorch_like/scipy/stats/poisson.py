@@ -1,0 +1,73 @@
+"""Poisson's distribution: events that are independent, mu on average."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.incomplete_gamma import igammac
+from functorch_like.scipy.special import xlogy
+from functorch_like.scipy.stats.families import Family
+
+_family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discrete=True)
+
+
+@_family
+def logpmf(k: Any, mu: Any) -> Any:
+    inside = k >= 0
+    k = fnp.where(inside, k, 0)
+    return fnp.where(inside, xlogy(k, mu) - E.lgamma(k + 1) - mu, -math.inf)
+
+
+@_family
+def cdf(k: Any, mu: Any) -> Any:
+    inside = k >= 0
+    return fnp.where(inside, igammac(fnp.where(inside, k, 0) + 1, mu), 0)
+
+
+pmf = _family.exp(logpmf)
+
+_MOST = 50  # means up to here are summed up
+_TERMS = 160
+
+
+def entropy(mu: Any, loc: Any = 0) -> Any:
+    """The entropy of Poisson's distribution, in nats: mu - mu log mu + E[log k!].
+
+    Args:
+        mu: mean: array or number.
+        loc: moves the distribution and not its entropy.
+
+    Returns:
+        An array of the shape of mu; NaN for negative ones.
+
+    >>> round(float(ft.scipy.stats.poisson.entropy(3.0)), 4)
+    1.9319
+    """
+    return _entropy(*given(mu, loc))
+
+
+@kernel(ints=True)
+def _entropy(mu: Any, loc: Any) -> Any:
+    """A sum for small means, the asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
+    mu = P.align_inexact(mu, loc)[0]
+    mu = P.convert(mu, aval_of(mu).dtype, aval_of(mu).weak_type)
+    large = mu > _MOST
+    small = fnp.where(large, 1, mu)[..., None]
+    k = fnp.asarray(np.arange(_TERMS), aval_of(mu).dtype)
+    size = E.lgamma(k + 1)
+    weights = fnp.exp(xlogy(k, small) - size - small)
+    summed = small[..., 0] - xlogy(small[..., 0], small[..., 0]) + fnp.sum(weights * size, -1)
+    far = fnp.where(large, mu, _MOST)
+    inverse = 1 / far
+    series = 1 / 12 + inverse * (1 / 24 + inverse * (19 / 360 + inverse * (9 / 80 + inverse * (863 / 2520))))
+    asymptotic = 0.5 * fnp.log(2 * math.pi * math.e * far) - inverse * series
+    return fnp.where(mu < 0, math.nan, fnp.where(large, asymptotic, summed))

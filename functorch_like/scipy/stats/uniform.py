@@ -1,0 +1,45 @@
+"""The uniform distribution, on [loc, loc + scale]."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.scipy.stats.families import Family
+
+_family = Family("the uniform distribution on [loc, loc + scale]", "0.5")
+
+
+@_family
+def logpdf(x: Any) -> Any:
+    return fnp.where((x >= 0) & (x <= 1), 0 * x, fnp.where(x != x, x, -math.inf))
+
+
+@_family
+def cdf(x: Any) -> Any:
+    return fnp.clip(x, 0, 1)
+
+
+@_family
+def sf(x: Any) -> Any:
+    return fnp.clip(1 - x, 0, 1)
+
+
+@_family
+def logsf(x: Any) -> Any:
+    return fnp.log1p(-fnp.clip(x, 0, 1))
+
+
+@_family
+def ppf(q: Any) -> Any:
+    return q
+
+
+@_family
+def isf(q: Any) -> Any:
+    return 1 - q
+
+
+pdf = _family.exp(logpdf)
+logcdf = _family.log(cdf)
