@@ -99,7 +99,7 @@ def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
 
 def _formatted(
-    name: str, write: Callable[[str], Any], fmt: str, args: Sequence[Any], ordered: bool, kwargs: Mapping[str, Any]
+    name: str, write: Callable[[str], Any], fmt: str, args: Sequence[Any], ordered: bool, kwargs: dict[str, Any]
 ) -> None:
     check_format(f"debug.{name}", fmt, args, kwargs)
     told = lambda *a, **k: write(fmt.format(*a, **k))
