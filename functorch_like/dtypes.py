@@ -255,12 +255,12 @@ def issubdtype(arg1: Any, arg2: Any) -> bool:
     >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)
     True
     """
-    if isinstance(arg2, type) and issubclass(arg2, np.generic) and not isinstance(arg1, type):
-        kind = as_dtype(arg1)
-        if kind.kind == "V" or is_float(kind) or is_integer(kind):
-            base = np.floating if is_float(kind) else np.signedinteger if is_signed(kind) else np.unsignedinteger
-            if kind.kind not in "fiu":
-                return issubclass(base, arg2)
+    numpys_own = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
+    if not numpys_own and isinstance(arg2, type) and issubclass(arg2, np.generic):
+        given = as_dtype(arg1)
+        if not issubclass(given.type, (np.number, np.bool_)):  # NumPy does not know what sort of number it is
+            kind = np.floating if is_float(given) else np.signedinteger if is_signed(given) else np.unsignedinteger
+            return issubclass(kind, arg2) or given.type is arg2
     return bool(np.issubdtype(arg1, arg2))
 
 

@@ -31,5 +31,7 @@ def test_issubdtype_knows_the_dtypes_that_numpy_does_not():
     for issubdtype in (dtypes.issubdtype, fnp.issubdtype):
         assert issubdtype("bfloat16", np.floating) and issubdtype(dtypes.float8_e5m2, np.inexact)
         assert issubdtype("int4", np.signedinteger) and not issubdtype("uint4", np.signedinteger)
+        assert issubdtype(dtypes.bfloat16.type, np.floating) and issubdtype("bfloat16", dtypes.bfloat16.type)
+        assert issubdtype(np.floating, np.inexact) and issubdtype(fnp.float8_e4m3fn, np.floating)
         assert not issubdtype("bfloat16", np.integer) and issubdtype(np.int32, np.number)
     assert ft.jit(lambda x: x * dtypes.issubdtype(x.dtype, np.floating))(2.0) == 2.0
