@@ -15,6 +15,7 @@ from functorch_like import core, sources
 from functorch_like.backends import groups, settings, xla
 from functorch_like.errors import FtError
 from functorch_like.primitives.callbacks import from_callback
+from functorch_like.tree import unsorted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,7 +28,9 @@ def public(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            polish(e)
+            told = polish(e)
+            if told is not None:
+                raise told from None
             raise
 
     boundary.is_boundary = True  # type: ignore[attr-defined]
@@ -50,12 +53,20 @@ def seal(module: types.ModuleType) -> None:
             setattr(module, name, sealed(value))
 
 
-def polish(error: BaseException) -> None:
-    """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise."""
+def polish(error: BaseException) -> FtError | None:
+    """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
+
+    Returns:
+        The error of ours to raise in its place, where it is one that C++ has few words for.
+    """
+    ours = unsorted(error)
+    if ours is not None:
+        return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError):
         error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = trim(error.__traceback__)
+    return None
 
 
 xla.on_error(polish)

@@ -23,7 +23,7 @@ from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.options import MODES
 from functorch_like.primitives.higher.call import CallSpec, apply
-from functorch_like.signatures import CHECKED, Call, Static, check_hashable, resolve
+from functorch_like.signatures import CHECKED, Call, Static, check_hashable, for_dispatch, resolve, said
 from functorch_like.stages import Lowered, Traced
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
@@ -164,17 +164,25 @@ class _Jit:
         self.public.clear_cache = self.clear_cache
 
     def checked(self) -> Any:
-        """The function with what C++ does not do: more words about unhashable static arguments, and donation.
+        """The function with what C++ does not do: types inside of static values, more words about those that have no
+        hash, and donation.
 
         A donated array is released, so that using it again gives our error instead of C++'s.
         """
         fast, nums, names = self.fast, self.donate.nums, self.donate.names
+        static_nums, static_names = self.static
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
+                for i in static_nums:
+                    if i < len(args) and (told := for_dispatch(args[i])) is not args[i]:
+                        args = (*args[:i], told, *args[i + 1 :])
+                for name in static_names:
+                    if name in kwargs:
+                        kwargs[name] = for_dispatch(kwargs[name])
                 out = fast(*args, **kwargs)
             except (ValueError, TypeError):
-                check_hashable(self.static, args, kwargs, self.spec.name)
+                check_hashable(self.static, *said(args, kwargs), self.spec.name)
                 raise
             donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
             if donated:
@@ -186,6 +194,8 @@ class _Jit:
     # ------------------------------------------------------------------------------------------------------ calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls when it has not seen the signature, or does not know the type of an argument."""
+        if self.static.nums or self.static.names:
+            args, kwargs = said(args, kwargs)
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
         call = Call(self.static, args, kwargs)

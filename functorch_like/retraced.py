@@ -11,7 +11,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.settings import Values
 from functorch_like.caches import known
-from functorch_like.signatures import argument_path
+from functorch_like.signatures import argument_path, kinds_of
 
 #: Code of functions that were traced, to tell a function made anew from one never seen.
 _CODES: weakref.WeakSet[types.CodeType] = known(weakref.WeakSet())
@@ -83,7 +83,7 @@ def _of_statics(old: Any, new: Any, old_kinds: Any, new_kinds: Any) -> list[str]
     return [
         f"static argument {k!r}: {before.get(k, 'not given')!r} before, {now.get(k, 'not given')!r} now"
         for k in {**before, **now}
-        if k not in before or k not in now or before[k] != now[k] or type(before[k]) is not type(now[k])
+        if k not in before or k not in now or before[k] != now[k] or kinds_of(before[k]) != kinds_of(now[k])
     ]
 
 

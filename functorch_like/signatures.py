@@ -16,6 +16,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.integer_tangents import flatten_results
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -90,6 +91,57 @@ def argument_path(in_tree: Any, position: int) -> str:
     return ("args" if path.startswith("[0]") else "kwargs") + path[3:]
 
 
+def kinds_of(value: Any) -> Any:
+    """The types of a static value and of what it holds: of tuples, frozensets and dataclasses."""
+    kind = type(value)
+    if issubclass(kind, tuple):
+        return kind, *map(kinds_of, value)
+    if kind is frozenset:
+        return kind, frozenset((v, kinds_of(v)) for v in value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind, *(kinds_of(getattr(value, name, None)) for name in kind.__dataclass_fields__)
+    return kind
+
+
+class Told:
+    """A static value for C++, which would take values for the same that are equal, though they hold other types."""
+
+    __slots__ = ("_hash", "kinds", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.kinds, self._hash = value, kinds_of(value), hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Told and self.kinds == other.kinds and bool(self.value == other.value)
+
+
+_SIMPLE = frozenset({int, str, type(None)})
+
+
+def for_dispatch(value: Any) -> Any:
+    """A static value as C++ may compare it: itself where types inside of it cannot matter.
+
+    C++ looks at the type of the value itself. Of tuples, most hold ints and names alone.
+    """
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    if kind is tuple:
+        return value if _SIMPLE.issuperset(map(type, value)) else Told(value)
+    if issubclass(kind, (tuple, frozenset)) or hasattr(kind, "__dataclass_fields__"):
+        return Told(value)
+    return value
+
+
+def said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments as the user said them, from those that C++ was given."""
+    plain = lambda a: a.value if type(a) is Told else a
+    return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
+
+
 class Call:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
@@ -138,9 +190,9 @@ class Call:
     def key(self) -> tuple[Any, ...]:
         """What a trace depends on, besides the function.
 
-        Static values count by type too: 1, 1.0 and True are three.
+        Static values count by type too: 1, 1.0 and True are three, and so are (1,), (1.0,) and (True,).
         """
-        kinds = tuple(type(v) for part in self.statics for _, v in part)
+        kinds = tuple(kinds_of(v) for part in self.statics for _, v in part)
         return (self.tree, self.statics, kinds, tuple(self.avals), xla.settings(), state.axes)
 
     def rebuild(self, leaves: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -159,7 +211,7 @@ class Call:
 
         def flat(*leaves: Any) -> list[Any]:
             args, kwargs = self.rebuild(leaves)
-            outs, out_tree = xla.flatten(fun(*args, **kwargs))
+            outs, out_tree = flatten_results(fun(*args, **kwargs))
             trees[:] = [out_tree]
             for i, out in enumerate(outs):
                 if not is_value(out):

@@ -12,6 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
+from functorch_like.integer_tangents import flatten_results
 from functorch_like.primitives.structure import convert_element_type, zeros
 
 Fun = Callable[..., Any]
@@ -38,8 +39,8 @@ class FlatFunction:
                     fix="return (result, aux), or leave has_aux out",
                 )
             out, rest = out
-            aux, self.aux_tree = xla.flatten(rest)
-        outs, self.out_tree = xla.flatten(out)
+            aux, self.aux_tree = flatten_results(rest)
+        outs, self.out_tree = flatten_results(out)
         self.count = len(outs)
         return [*outs, *aux]
 

@@ -33,6 +33,16 @@ class _Leaf:
         return "*"
 
 
+def unsorted(error: BaseException) -> TreeError | None:
+    """Our error for that of C++ where the keys of a dict cannot be sorted; None for another one."""
+    if type(error) is ValueError and "sorting pytree dictionary keys" in str(error):
+        return TreeError(
+            "a dict has keys that cannot be sorted, so that its leaves have no order",
+            fix="use keys of one type, such as str; or an OrderedDict, whose keys have an order",
+        )
+    return None
+
+
 # ------------------------------------------------------------------------------------------------ apart and together
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     """The leaves of a tree, and its structure.
@@ -54,9 +64,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     try:
         return _registry.flatten(tree, is_leaf)
     except ValueError as e:
-        if "sorting" not in str(e):
-            raise
-        raise TreeError("the keys of a dict cannot be sorted", fix="use keys of one type, such as str") from e
+        raise unsorted(e) or e from None
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:

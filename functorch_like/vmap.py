@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from functorch_like import boundary, sources, tree
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.chunks import check_chunk_size, in_chunks, piece
 from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.integer_tangents import flatten_results, is_float0, with_axis, without_axis
 from functorch_like.interpreters import batching
 from functorch_like.primitives.shapes import move, widen
 from functorch_like.signatures import argument_path
@@ -90,25 +92,37 @@ def vmap(
         avals = [_aval(a, i, in_tree, name) for i, a in enumerate(leaves)]
         dims = [_canonical(d, a.ndim, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
         size = _size(dims, avals, axis_size, in_tree, name)
+        for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
+            if is_float0(leaf) and d is not None:
+                leaves[i], dims[i] = without_axis(leaf, d), None
         trees: list[Any] = []
         wanted: list[int | None] = []
 
         def flat(*values: Any) -> list[Any]:
             inner_args, inner_kwargs = in_tree.unflatten(values)
-            outs, out_tree = xla.flatten(fun(*inner_args, **inner_kwargs))
+            outs, out_tree = flatten_results(fun(*inner_args, **inner_kwargs))
             trees[:] = [out_tree]
             return outs
 
         def run(start: Any, count: int) -> list[Any]:
             given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
             outs, found = batching.batch(flat, Axis(count, axis_name, randomness), given, dims, f"vmap({name})")
-            places = _prefix(out_axes, trees[0].unflatten(outs), "out_axes", name)
+            whole = trees[0].unflatten(outs)
+            every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
+            places = [place for place, leaf in every if not is_float0(leaf)]
             placed = [_place(o, d, w, count, name) for o, d, w in zip(outs, found, places, strict=True)]
             wanted[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
             return placed
 
-        outs = in_chunks(run, size, chunk_size, lambda: wanted)
-        return trees[0].unflatten(outs)
+        flat_outs = in_chunks(run, size, chunk_size, lambda: wanted)
+        outs = trees[0].unflatten(flat_outs)
+        results, out_tree = xla.flatten(outs)
+        if not any(map(is_float0, results)):
+            return outs
+        places = _prefix(out_axes, outs, "out_axes", name)
+        return out_tree.unflatten(
+            [with_axis(x, p, size) if is_float0(x) else x for x, p in zip(results, places, strict=True)]
+        )
 
     return boundary.public(mapped)
 
@@ -178,6 +192,8 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves
 
 
 def _aval(leaf: Any, position: int, in_tree: Any, name: str) -> Any:
+    if is_float0(leaf):
+        return ShapedArray(leaf.shape, leaf.dtype)
     try:
         return aval_of(leaf)
     except FtError as e:

@@ -20,11 +20,11 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 _cache = _jax.PjitFunctionCache(capacity=16384)
 _serial = itertools.count()
-_polish: Callable[[BaseException], None] = lambda error: None
+_polish: Callable[[BaseException], BaseException | None] = lambda error: None
 
 
-def on_error(polish: Callable[[BaseException], None]) -> None:
-    """What is done to an exception that leaves a compiled function, before it is raised again."""
+def on_error(polish: Callable[[BaseException], BaseException | None]) -> None:
+    """What is done to an exception that leaves a compiled function, before it, or what this returns, is raised."""
     global _polish
     _polish = polish
 
@@ -74,7 +74,9 @@ def function(
             made = itself()
             if made is not None:
                 made._clear_cache()
-            _polish(error)
+            told = _polish(error)
+            if told is not None:
+                raise told from None
             raise
 
     # TRAP: entries are shared by functions with the same `fun` and key, whatever their name and miss; so number them.

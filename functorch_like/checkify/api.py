@@ -14,7 +14,7 @@ from functorch_like.checkify import custom, flow  # noqa: F401  (their rules)
 from functorch_like.checkify.error import Error
 from functorch_like.checkify.run import run
 from functorch_like.checkify.state import NONE, all_checks, user_checks
-from functorch_like.core import aval_of
+from functorch_like.core import EVALUATE, Tracer, aval_of, state
 from functorch_like.debug.printing import check_format
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
@@ -123,6 +123,8 @@ def check_error(error: Error) -> None:
     """
     if not isinstance(error, Error):
         raise ArgumentError(f"check_error takes an Error, got {error!r:.60}", fix="pass what checkify's function gave")
-    if error._flat:
+    if state.trace is EVALUATE and not any(isinstance(x, Tracer) for x in error._flat):
+        error.throw()
+    elif error._flat:
         fill = lambda *flat: str(Error(flat, error._places).get())
         check_row(E.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)

@@ -313,3 +313,18 @@ def test_checkpoint():
         assert "got -1.0" in g(-1.0)[0].get() and g(1.0)[0].get() is None
     slope, err = ft.grad(lambda x: ck.checkify(f)(x)[::-1], has_aux=True)(-2.0)
     assert "got -2.0" in err.get() and float(slope) == -0.5
+
+
+def test_check_error_raises_at_once_outside_of_transformations_and_tells_the_line_once():
+    def f(x):
+        ck.check(x > 0, "not positive: {}", x)  # the check
+        return x
+
+    error, _ = ck.checkify(f)(-1.0)
+    with pytest.raises(CheckError) as caught:
+        ck.check_error(error)
+    line = f.__code__.co_firstlineno + 1
+    assert str(caught.value).count("not positive: -1.0") == 1
+    assert str(caught.value).count(".py:") == 1 and f".py:{line}" in str(caught.value)
+    outer, _ = ck.checkify(lambda: ck.check_error(error))()
+    assert "not positive: -1.0" in outer.get()

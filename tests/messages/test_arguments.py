@@ -193,3 +193,26 @@ def test_out_axes_that_do_not_fit():
 def test_a_mapped_argument_that_is_no_array():
     message = refusal(lambda: ft.vmap(lambda p: p["w"])({"w": "text"}), TypeError)
     says(message.head, "w", "'text'")
+
+
+UNSORTED = {1: X, "a": X}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda d: ft.grad(lambda d: d[1].sum())(d),
+        lambda d: ft.vmap(lambda d: d[1])(d),
+        lambda d: ft.jit(lambda x: {1: x, "a": x})(1.0),
+        lambda d: ft.jit(lambda d, n: d[1], static_argnums=1)(d, 1),
+        lambda d: ft.lax.scan(lambda c, x: (c, x), 1.0, d),
+        lambda d: ft.device_put(d),
+        lambda d: ft.tree.leaves(d),
+        lambda d: ft.make_jaxpr(lambda d: d[1])(d),
+    ],
+)
+def test_keys_that_cannot_be_sorted(call):
+    with pytest.raises(errors.TreeError, match="keys that cannot be sorted") as caught:
+        call(UNSORTED)
+    assert "use keys of one type" in str(caught.value) and "at: " in str(caught.value)
+    assert caught.value.__cause__ is None

@@ -1,5 +1,6 @@
 """What is traced and compiled, and how often: counted, not timed."""
 
+import dataclasses
 import gc
 import threading
 
@@ -118,6 +119,31 @@ def test_static_values_are_told_apart_by_type():
         np.testing.assert_allclose(f(X, n), X * float(n))
     assert seen == [int, float, bool, int]
     assert counted.calls == 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    scale: object
+
+
+HELD = {
+    "tuples": ((1,), (1.0,), (True,), (np.float32(1),)),
+    "nested": (((1, 2), "a"), ((1.0, 2), "a"), ((1, True), "a")),
+    "frozensets": (frozenset({1}), frozenset({1.0})),
+    "dataclasses": (Options(1), Options(1.0), Options((1,)), Options((1.0,))),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+@pytest.mark.parametrize("how", ["position", "name"])
+def test_static_values_are_told_apart_by_the_types_inside_of_them(name, how):
+    seen = []
+    f = ft.jit(lambda x, n: seen.append(n) or x, static_argnames="n")
+    call = (lambda n: f(X, n)) if how == "position" else (lambda n: f(X, n=n))
+    for _ in range(2):
+        for value in HELD[name]:
+            call(value)
+    assert [repr(s) for s in seen] == [repr(value) for value in HELD[name]]
 
 
 def test_a_setting_recompiles_and_back_again_hits():
