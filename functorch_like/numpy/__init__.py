@@ -67,7 +67,15 @@ from functorch_like.numpy.creation import (
     zeros,
     zeros_like,
 )  # fmt: skip
-from functorch_like.numpy.cumulative import cumprod, cumsum, diff, ediff1d, trapezoid
+from functorch_like.numpy.cumulative import (
+    cumprod,
+    cumsum,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
+    ediff1d,
+    trapezoid,
+)  # fmt: skip
 from functorch_like.numpy.diagonals import diag, diag_indices, diagonal, fill_diagonal, tril_indices, triu_indices
 from functorch_like.numpy.dtype_functions import (
     can_cast,
@@ -144,6 +152,7 @@ from functorch_like.numpy.joining import (
     array_split,
     column_stack,
     concatenate,
+    dsplit,
     dstack,
     hsplit,
     hstack,
@@ -255,17 +264,33 @@ from functorch_like.numpy.shapes import (
     swapaxes,
     transpose,
 )  # fmt: skip
-from functorch_like.numpy.statistics import average, mean, median, percentile, quantile, std, var
+from functorch_like.numpy.statistics import average, mean, std, var
 
 if _TYPE_CHECKING:
+    from functorch_like.numpy.applying import apply_along_axis, apply_over_axes, block
     from functorch_like.numpy.bit_packing import packbits, unpackbits
+    from functorch_like.numpy.cases import choose, compress, extract, piecewise, place, put, put_along_axis, putmask
     from functorch_like.numpy.convolving import convolve, correlate
     from functorch_like.numpy.covariance import corrcoef, cov
+    from functorch_like.numpy.distinct import unique, unique_all, unique_counts, unique_inverse, unique_values
     from functorch_like.numpy.editing import delete, insert, resize, trim_zeros
     from functorch_like.numpy.fitting import polyfit
+    from functorch_like.numpy.flat_indices import (
+        diag_indices_from,
+        diagflat,
+        ix_,
+        mask_indices,
+        ravel_multi_index,
+        tril_indices_from,
+        triu_indices_from,
+        unravel_index,
+    )  # fmt: skip
+    from functorch_like.numpy.float_parts import fabs, frexp, heaviside, i0, ldexp, modf, spacing
     from functorch_like.numpy.gradients import gradient
     from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+    from functorch_like.numpy.integers import bitwise_count, gcd, lcm
     from functorch_like.numpy.interpolation import interp
+    from functorch_like.numpy.partitions import argpartition, digitize, partition, sort_complex
     from functorch_like.numpy.polynomials import (
         poly,
         polyadd,
@@ -278,9 +303,25 @@ if _TYPE_CHECKING:
         roots,
     )
     from functorch_like.numpy.printing import array_repr, array_str, get_printoptions, printoptions, set_printoptions
+    from functorch_like.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
     from functorch_like.numpy.saving import load, save, savez
-    from functorch_like.numpy.skipping_nan import nanmax, nanmean, nanmin, nanstd, nansum, nanvar
+    from functorch_like.numpy.sets import intersect1d, isin, setdiff1d, setxor1d, union1d
+    from functorch_like.numpy.skipping_nan import (
+        nanargmax,
+        nanargmin,
+        nancumprod,
+        nancumsum,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )  # fmt: skip
+    from functorch_like.numpy.spaced import geomspace, unwrap, vander
     from functorch_like.numpy.vectorizing import vectorize
+    from functorch_like.numpy.vectors import cross, matvec, vecmat
     from functorch_like.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
 
 # Imported when they are asked for: what few programs use.
@@ -299,7 +340,39 @@ __getattr__, __dir__ = _late.attach(
         "printing": ("array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"),
         "saving": ("load", "save", "savez"),
         "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
-        "skipping_nan": ("nanmax", "nanmean", "nanmin", "nanstd", "nansum", "nanvar"),
+        "applying": ("apply_along_axis", "apply_over_axes", "block"),
+        "flat_indices": (
+            "diag_indices_from",
+            "diagflat",
+            "ix_",
+            "mask_indices",
+            "ravel_multi_index",
+            "tril_indices_from",
+            "triu_indices_from",
+            "unravel_index",
+        ),
+        "spaced": ("geomspace", "unwrap", "vander"),
+        "vectors": ("cross", "matvec", "vecmat"),
+        "cases": ("choose", "compress", "extract", "piecewise", "place", "put", "put_along_axis", "putmask"),
+        "float_parts": ("fabs", "frexp", "heaviside", "i0", "ldexp", "modf", "spacing"),
+        "integers": ("bitwise_count", "gcd", "lcm"),
+        "partitions": ("argpartition", "digitize", "partition", "sort_complex"),
+        "distinct": ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+        "sets": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"),
+        "quantiles": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
+        "skipping_nan": (
+            "nanargmax",
+            "nanargmin",
+            "nancumprod",
+            "nancumsum",
+            "nanmax",
+            "nanmean",
+            "nanmin",
+            "nanprod",
+            "nanstd",
+            "nansum",
+            "nanvar",
+        ),
         "vectorizing": ("vectorize",),
     },
 )

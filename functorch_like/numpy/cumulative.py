@@ -47,6 +47,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     >>> fnp.cumsum(fnp.asarray([1, 2, 3])).tolist()
     [1, 3, 6]
     """
+    P.no_out(out, "fnp.cumsum")
     return _cumsum(*P.numbers(a), axis, _dtype(dtype))
 
 
@@ -56,7 +57,49 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     >>> fnp.cumprod(fnp.asarray([1, 2, 3])).tolist()
     [1, 2, 6]
     """
+    P.no_out(out, "fnp.cumprod")
     return _cumprod(*P.numbers(a), axis, _dtype(dtype))
+
+
+def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Running sum along an axis: the array API's name of `cumsum`.
+
+    Args:
+        x: array; booleans and small integers are summed in the default integer dtype.
+        axis: along which; may be left out where there is only one.
+        dtype: to convert to first.
+        include_initial: put 0 in front.
+
+    Raises:
+        ShapeError: where axis is left out and x has no dimensions, or several.
+
+    >>> fnp.cumulative_sum(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
+    return _from_initial(cumsum, x, axis, dtype, include_initial, 0)
+
+
+def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+    """Running product along an axis, with 1 in front if so wished; arguments as for `cumulative_sum`.
+
+    >>> fnp.cumulative_prod(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
+    [1, 1, 2, 6]
+    """
+    return _from_initial(cumprod, x, axis, dtype, include_initial, 1)
+
+
+def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_initial: bool, first: int) -> Any:
+    what = f"fnp.cumulative_{running.__name__[3:]}"
+    x = arr(x, what)
+    if ndim(x) == 0 or (axis is None and ndim(x) != 1):
+        why = f"{what} of {aval_of(x)!r} was given axis={axis}"
+        raise P.error(ShapeError, why, "give an array of one dimension or more, and the axis of more than one")
+    d = axis_of(axis or 0, ndim(x), what)
+    out = running(x, d, dtype)
+    if not include_initial:
+        return out
+    shape = aval_of(out).shape
+    return concatenate([S.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
@@ -107,13 +150,21 @@ def _diff(a: Any, n: int, d: int) -> Any:
     return a
 
 
-def ediff1d(ary: Any) -> Any:
+def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """Differences of neighbours in the flattened array.
 
-    >>> fnp.ediff1d(fnp.asarray([[1, 4], [9, 16]])).tolist()
-    [3, 5, 7]
+    Args:
+        ary: array.
+        to_end: number or array to put behind the differences, flattened and in their dtype.
+        to_begin: number or array to put in front of them.
+
+    >>> fnp.ediff1d(fnp.asarray([[1, 4], [9, 16]]), to_end=0).tolist()
+    [3, 5, 7, 0]
     """
-    return diff(S.reshape(arr(ary, "fnp.ediff1d"), shape=(aval_of(ary).size,)))
+    out = diff(S.reshape(arr(ary, "fnp.ediff1d"), shape=(aval_of(ary).size,)))
+    flat = lambda e: P.convert(S.reshape(e, shape=(aval_of(e).size,)), aval_of(out).dtype)
+    front, back = ([] if e is None else [flat(asarray(e))] for e in (to_begin, to_end))
+    return concatenate([*front, out, *back]) if front or back else out
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:

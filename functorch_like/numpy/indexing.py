@@ -274,7 +274,7 @@ def take(
         axis: along which; of the flattened array if None.
         out: not supported, arrays are immutable.
         mode: what positions out of bounds give: "fill" (default: NaN, or the most extreme integer), "clip" (the
-            nearest element), "wrap" (counted around), "promise_in_bounds".
+            nearest element, and the first for negative ones), "wrap" (counted around), "promise_in_bounds".
         unique_indices: promise that no position occurs twice.
         indices_are_sorted: promise that they ascend.
         fill_value: of mode "fill".
@@ -296,6 +296,8 @@ def take(
         raise P.error(
             BoundsError, f"positions are {aval_of(where)!r}, no integers", "convert them with astype('int32')"
         )
+    if mode == "clip":  # as in NumPy, negative positions do not count from the end then
+        where = np.maximum(where, 0) if isinstance(where, np.ndarray) else E.max(where, S.full_like(where, 0))
     return _get_kernel(a, (where,), items, how, fill_value, indices_are_sorted, unique_indices)
 
 

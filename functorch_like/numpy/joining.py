@@ -208,6 +208,20 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 0)
 
 
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+    """Parts along the third axis.
+
+    Raises:
+        ShapeError: for fewer than three dimensions.
+
+    >>> len(fnp.dsplit(fnp.ones((2, 2, 4)), 2))
+    2
+    """
+    if ndim(ary) < 3:
+        raise P.error(ShapeError, f"fnp.dsplit of {aval_of(ary)!r}", "give an array of three dimensions or more")
+    return split(ary, indices_or_sections, 2)
+
+
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices of an array along an axis, which they lose.
 

@@ -19,7 +19,7 @@ from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.boundary import polish
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
-from functorch_like.errors import FtError, NumberError, ShapeError
+from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.primitives import structure as S
 
@@ -30,6 +30,14 @@ def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtE
     """An error of a user-level function, with the user's line and the transformations in force."""
     where = str(sources.user_line(state.source) or "")
     return cls(reason, fix=fix, operation=operation, chain=chain(state.trace), at=where)
+
+
+def no_out(out: Any, what: str) -> None:
+    """Refuse NumPy's `out=`: there is nothing that could be written into."""
+    if out is not None:
+        raise error(
+            ArgumentError, f"{what} was given out=, and arrays are immutable", "leave it out and use the result"
+        )
 
 
 # --------------------------------------------------------------------------------------------------------- conversion

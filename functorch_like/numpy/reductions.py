@@ -52,7 +52,9 @@ def _widened(x: Any, dtype: Any) -> Any:
     return x
 
 
-def _fold(row: Any, combine: Callable[[Any, Any], Any], neutral: Callable[[Any], Any], widen: bool, name: str) -> Any:
+def _fold(
+    numbers: Any, join: Callable[[Any, Any], Any], neutral: Callable[[Any], Any], widen: bool, name: str, bools: Any
+) -> Any:
     def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any = None, where: Any = None) -> Any:
         x = plain(x)
         if widen:
@@ -64,6 +66,7 @@ def _fold(row: Any, combine: Callable[[Any, Any], Any], neutral: Callable[[Any],
         axes = axes_of(axis, aval.ndim, f"fnp.{name}")
         if not widen and initial is None and 0 in [aval.shape[a] for a in axes]:
             raise P.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
+        row, combine = bools if aval.dtype == dtypes.bool_ else (numbers, join)
         out = row(x, axes=axes)
         if initial is not None:
             out = combine(out, P.broadcast(P.convert(initial, aval.dtype), aval_of(out).shape))
@@ -73,14 +76,10 @@ def _fold(row: Any, combine: Callable[[Any, Any], Any], neutral: Callable[[Any],
     return kernel(static=_STATIC, ints=True)(body)
 
 
-_sum = _fold(S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype), True, "sum")
-_prod = _fold(R.reduce_prod, E.mul, lambda dtype: np.ones((), dtype), True, "prod")
-_max = _fold(
-    R.reduce_max, lambda x, y: (E.or_ if aval_of(x).dtype.kind == "b" else E.max)(x, y), R.lowest, False, "max"
-)
-_min = _fold(
-    R.reduce_min, lambda x, y: (E.and_ if aval_of(x).dtype.kind == "b" else E.min)(x, y), R.highest, False, "min"
-)
+_sum = _fold(S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype), True, "sum", (R.reduce_or, E.or_))
+_prod = _fold(R.reduce_prod, E.mul, lambda dtype: np.ones((), dtype), True, "prod", (R.reduce_and, E.and_))
+_max = _fold(R.reduce_max, E.max, R.lowest, False, "max", (R.reduce_max, E.or_))
+_min = _fold(R.reduce_min, E.min, R.highest, False, "min", (R.reduce_min, E.and_))
 
 
 def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
@@ -109,6 +108,7 @@ def sum(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
+    promote_integers: bool = True,
 ) -> Any:
     """Sum over axes.
 
@@ -120,6 +120,8 @@ def sum(
         keepdims: keep the reduced axes, with size 1.
         initial: what to start from.
         where: boolean array: which elements to take.
+        promote_integers: whether small integers and booleans become the default integer dtype; else they keep theirs
+            (booleans then give a boolean: whether one is true, or all are).
 
     Raises:
         ShapeError: where there is no such axis.
@@ -127,6 +129,8 @@ def sum(
     >>> fnp.sum(fnp.ones((2, 3)), axis=0).tolist()
     [2.0, 2.0, 2.0]
     """
+    P.no_out(out, "fnp.sum")
+    dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
     return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
 
@@ -138,12 +142,15 @@ def prod(
     keepdims: bool = False,
     initial: Any = None,
     where: Any = None,
+    promote_integers: bool = True,
 ) -> Any:
     """Product over axes; arguments as for `sum`.
 
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
     6.0
     """
+    P.no_out(out, "fnp.prod")
+    dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
     return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
 
@@ -167,6 +174,7 @@ def max(
     >>> fnp.max(fnp.asarray([[1, 5], [7, 3]]), axis=1).tolist()
     [5, 7]
     """
+    P.no_out(out, "fnp.max")
     return _run(_max, a, axis, None, keepdims, initial, where)
 
 
@@ -178,6 +186,7 @@ def min(
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
     1
     """
+    P.no_out(out, "fnp.min")
     return _run(_min, a, axis, None, keepdims, initial, where)
 
 
@@ -206,6 +215,7 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     >>> bool(fnp.all(fnp.asarray([1, 0])))
     False
     """
+    P.no_out(out, "fnp.all")
     return _all(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
@@ -215,6 +225,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     >>> bool(fnp.any(fnp.asarray([1, 0])))
     True
     """
+    P.no_out(out, "fnp.any")
     return _any(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
@@ -252,7 +263,7 @@ def _arg(row: Any, name: str) -> Any:
 _argmax, _argmin = _arg(R.argmax, "argmax"), _arg(R.argmin, "argmin")
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first greatest element; NaN counts as greatest.
 
     Args:
@@ -267,15 +278,17 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool = F
     >>> int(fnp.argmax(fnp.asarray([1, 5, 5])))
     1
     """
+    P.no_out(out, "fnp.argmax")
     return _argmax(*P.numbers(a), axis, bool(keepdims))
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
     """The index of the first least element; arguments as for `argmax`.
 
     >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
     1
     """
+    P.no_out(out, "fnp.argmin")
     return _argmin(*P.numbers(a), axis, bool(keepdims))
 
 
@@ -285,6 +298,7 @@ def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> A
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
     2
     """
+    P.no_out(out, "fnp.ptp")
     return _ptp(*P.numbers(a), hashable(axis), bool(keepdims))
 
 

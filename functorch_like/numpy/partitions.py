@@ -1,0 +1,121 @@
+"""Elements told apart by order: partitions, bins, and the order of complex numbers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.searching import _searchsorted, argsort, sort
+from functorch_like.numpy.shapes import ndim, reshape
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
+    """The array, and the axis of its partition, which holds every one of the places."""
+    a = a if P.is_array(a) else asarray(a)
+    a, axis = (reshape(a, (aval_of(a).size,)), 0) if axis is None else (a, axis)
+    d = axis_of(axis, ndim(a), what)
+    n = aval_of(a).shape[d]
+    for k in map(operator.index, kth if isinstance(kth, (list, tuple)) else (kth,)):
+        if not -n <= k < n:
+            raise P.error(
+                ShapeError, f"{what}: kth={k} is out of bounds for axis {d} of {aval_of(a)!r}", f"use {-n} to {n - 1}"
+            )
+    return a, d
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Any:
+    """Elements reordered such that the k-th is where sorting puts it, with none greater before it, none less behind.
+
+    XLA sorts quickly and does not select, so all elements are sorted.
+
+    Args:
+        a: array.
+        kth: int, or sequence of ints.
+        axis: along which; the flattened array if None.
+        kind: ignored.
+        order: not supported.
+
+    Raises:
+        ShapeError: for places that are not there.
+
+    >>> fnp.partition(fnp.asarray([3, 1, 2]), 1).tolist()[1]
+    2
+    """
+    a, d = _checked(a, kth, axis, "fnp.partition")
+    return sort(a, d)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Any:
+    """Positions that partition an array; arguments as for `partition`.
+
+    >>> fnp.argpartition(fnp.asarray([3, 1, 2]), 1).tolist()[1]
+    2
+    """
+    a, d = _checked(a, kth, axis, "fnp.argpartition")
+    return argsort(a, d)
+
+
+def sort_complex(a: Any) -> Any:
+    """Sorted along the last axis as complex numbers: by real parts, then by imaginary ones.
+
+    >>> fnp.sort_complex(fnp.asarray([3.0, 1.0])).tolist()
+    [(1+0j), (3+0j)]
+    """
+    a = sort(a)
+    return P.convert(a, dtypes.complex_of(aval_of(a).dtype))
+
+
+_METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
+
+
+def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+    """The number of the bin that each element belongs to.
+
+    Bin i holds bins[i-1] <= x < bins[i] where the edges ascend, and bins[i-1] > x >= bins[i] where they descend.
+
+    Args:
+        x: real numbers.
+        bins: the edges, one-dimensional, ascending or descending.
+        right: whether bins contain their right edge rather than their left one.
+        method: accepted for JAX's sake; the search is always a bisection.
+
+    Returns:
+        Integers from 0 to len(bins), of the shape of x.
+
+    Raises:
+        ShapeError: for edges of another number of dimensions.
+        DtypeError: for complex numbers.
+
+    >>> fnp.digitize(fnp.asarray([0.5, 1.0, 9.0]), fnp.asarray([0.0, 1.0, 2.0])).tolist()
+    [1, 2, 3]
+    """
+    x, bins = (v if P.is_array(v) else asarray(v) for v in (x, bins))
+    if method not in _METHODS:
+        raise P.error(ArgumentError, f"fnp.digitize does not know method={method!r}", "leave method out")
+    if ndim(bins) != 1:
+        raise P.error(ShapeError, f"fnp.digitize takes edges in one dimension, got {aval_of(bins)!r}", "ravel them")
+    if "c" in (aval_of(x).dtype.kind, aval_of(bins).dtype.kind):
+        raise P.error(DtypeError, "fnp.digitize takes real numbers", "take fnp.real or fnp.abs")
+    return _digitize(x, bins, right=bool(right))
+
+
+@kernel(static=("right",))
+def _digitize(x: Any, bins: Any, right: bool) -> Any:
+    n = aval_of(bins).size
+    side = "left" if right else "right"
+    up = _searchsorted.inline(bins, x, side)
+    if n < 2:
+        return up
+    down = _searchsorted.inline(S.rev(bins, dimensions=(0,)), x, side)
+    end = lambda i: S.reshape(S.slice(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=())
+    ascending = P.broadcast(E.ge(end(n - 1), end(0)), aval_of(x).shape)
+    return E.select_n(ascending, E.sub(S.full_like(down, n), down), up)

@@ -1,0 +1,241 @@
+"""Medians, quantiles and percentiles, of all elements or of those that are not NaN.
+
+The methods are those of R. J. Hyndman and Y. Fan, "Sample quantiles in statistical packages", The American Statistician
+50 (1996), under NumPy's names, and NumPy's older ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import reductions as N
+from functorch_like.numpy.axes import axes_of, hashable
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import sorting
+from functorch_like.primitives import structure as S
+
+#: alpha and beta: of n elements, the quantile q stands at n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
+_PLACES = {
+    "linear": (1.0, 1.0),
+    "lower": (1.0, 1.0),
+    "higher": (1.0, 1.0),
+    "nearest": (1.0, 1.0),
+    "midpoint": (1.0, 1.0),
+    "inverted_cdf": (0.0, 1.0),
+    "averaged_inverted_cdf": (0.0, 1.0),
+    "closest_observation": (-0.5, 1.5),
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+
+#: Methods whose result jumps where a position becomes whole.
+_STEPS = ("lower", "higher", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
+
+
+def _public(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, what: str) -> Any:
+    P.no_out(out, what)
+    if method not in _PLACES:
+        raise P.error(ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}")
+    return _quantile(*P.numbers(a, q), axis=hashable(axis), method=method, keepdims=bool(keepdims), skip=skip)
+
+
+def quantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """Quantiles over axes; NaN if there is one.
+
+    Args:
+        a: array of real numbers.
+        q: from 0 to 1: number or array, whose dimensions come first in the result.
+        axis: int, tuple of ints, or None for all.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        method: what to take between two elements: "linear", "lower", "higher", "nearest", "midpoint", "inverted_cdf",
+            "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
+            "median_unbiased" or "normal_unbiased".
+        keepdims: keep the reduced axes, with size 1.
+
+    Raises:
+        ArgumentError: for another method.
+
+    >>> float(fnp.quantile(fnp.arange(5.0), 0.25))
+    1.0
+    """
+    return _public(a, q, axis, out, method, keepdims, False, "fnp.quantile")
+
+
+def percentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """As `quantile`, with q from 0 to 100.
+
+    >>> float(fnp.percentile(fnp.arange(5.0), 25))
+    1.0
+    """
+    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, False, "fnp.percentile")
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """Median over axes; NaN if there is one.
+
+    >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
+    2.0
+    """
+    return _public(a, 0.5, axis, out, "linear", keepdims, False, "fnp.median")
+
+
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """As `quantile`, of the elements that are not NaN; NaN where there are none.
+
+    >>> float(fnp.nanquantile(fnp.asarray([1.0, fnp.nan, 3.0]), 0.5))
+    2.0
+    """
+    return _public(a, q, axis, out, method, keepdims, True, "fnp.nanquantile")
+
+
+def nanpercentile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
+    """As `percentile`, of the elements that are not NaN; NaN where there are none.
+
+    >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
+    2.0
+    """
+    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, True, "fnp.nanpercentile")
+
+
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+    """Median over axes of the elements that are not NaN; NaN where there are none.
+
+    >>> float(fnp.nanmedian(fnp.asarray([3.0, fnp.nan, 2.0, 1.0])))
+    2.0
+    """
+    return _public(a, 0.5, axis, out, "linear", keepdims, True, "fnp.nanmedian")
+
+
+@kernel(ints=True)
+def _hundredth(q: Any) -> Any:
+    q = P.to_inexact(q)
+    return E.div(q, S.full_like(q, 100))
+
+
+@kernel(static=("axis", "method", "keepdims", "skip"), ints=True)
+def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Any:
+    x = P.to_inexact(a)
+    shape, dtype = aval_of(x).shape, aval_of(x).dtype
+    axes = axes_of(axis, len(shape), "fnp.quantile")
+    others = tuple(d for d in range(len(shape)) if d not in axes)
+    n = N.count(shape, axes)
+    x = S.transpose(x, permutation=(*others, *axes))
+    x = S.reshape(x, shape=(*(shape[d] for d in others), n))
+    (x,) = sorting.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
+    kept, lead = aval_of(x).shape[:-1], aval_of(q).shape
+    qs = P.convert(q, dtypes.float64 if dtype == dtypes.float64 else dtypes.float32)
+    if not n:
+        out = S.full((*lead, *kept), float("nan"), dtype)
+    else:
+        full = (*lead, *kept)
+        spread = lambda v, dims: S.broadcast_in_dim(v, shape=full, broadcast_dimensions=tuple(dims))
+        numbers = P.convert(S.reduce_sum(P.convert(E.eq(x, x), dtypes.int32), axes=(len(kept),)), aval_of(qs).dtype)
+        behind = range(len(lead), len(full))
+        # Without NaN the positions are the same in all slices, and need no dimensions of theirs.
+        places, count = (spread(qs, range(len(lead))), spread(numbers, behind)) if skip else (qs, S.full_like(qs, n))
+        low, high, part = _between(places, count, method)
+        ends = [_pick(x, at, len(lead) if skip else None) for at in (low, high)]
+        part = part if skip else spread(part, range(len(lead)))
+        part = P.convert(part, dtype)
+        zero = S.full_like(part, 0)
+        gap = E.sub(ends[1], ends[0])
+        out = E.add(ends[0], E.mul(gap, part))
+        # Where the distance is infinite, or none of two infinities, the weighted mean still says which one it is.
+        rest = E.sub(S.full_like(part, 1), part)
+        mean = E.add(E.mul(ends[0], rest), E.mul(ends[1], part))
+        out = E.select_n(E.is_finite(gap), E.select_n(E.eq(part, zero), mean, ends[0]), out)
+        none = E.lt(numbers, S.full_like(numbers, 1 if skip else n))
+        out = E.select_n(spread(none, behind), out, S.full_like(out, float("nan")))
+    if keepdims:
+        out = S.reshape(out, shape=(*lead, *(1 if d in axes else size for d, size in enumerate(shape))))
+    return out
+
+
+def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
+    """The positions of the two elements that quantiles are between, and how near to the second one."""
+    alpha, beta = _PLACES[method]
+    fill = lambda v: S.full_like(q, v)
+    last = E.sub(n, fill(1))
+    if alpha == beta == 1:
+        place = E.mul(q, last)
+    else:
+        place = E.add(E.mul(n, q), E.add(fill(alpha - 1), E.mul(q, fill(1 - alpha - beta))))
+    if method in _STEPS:  # a rounding error must not decide between elements
+        near = E.round(place, rounding_method=1)
+        error = E.mul(n, fill(4 * float(dtypes.finfo(aval_of(q).dtype).eps)))
+        place = E.select_n(E.le(E.abs(E.sub(place, near)), error), place, near)
+    low = E.floor(place)
+    part = E.sub(place, low)
+    whole = E.eq(part, fill(0))
+    if method == "lower":
+        part = fill(0)
+    elif method in ("higher", "inverted_cdf"):
+        part = E.select_n(whole, fill(1), fill(0))
+    elif method == "midpoint":
+        part = E.select_n(whole, fill(0.5), fill(0))
+    elif method == "averaged_inverted_cdf":
+        part = E.select_n(whole, fill(1), fill(0.5))
+    elif method == "nearest":  # of two as near, the one at an even position
+        odd = E.ne(E.rem(low, fill(2)), fill(0))
+        half = E.eq(part, fill(0.5))
+        part = E.select_n(half, E.round(part, rounding_method=1), P.convert(odd, aval_of(q).dtype))
+    elif method == "closest_observation":  # the order statistics are counted from 1, so even ones stand at odd places
+        even = E.ne(E.rem(low, fill(2)), fill(0))
+        part = E.select_n(E.and_(whole, even), fill(1), fill(0))
+    inside = lambda v: E.max(E.min(v, last), fill(0))
+    return inside(low), inside(E.add(low, fill(1))), part
+
+
+def _pick(x: Any, at: Any, lead: int | None) -> Any:
+    """Elements along the last axis: [positions..., others...]. With `lead`, positions differ in the others, too.
+
+    By comparison with all positions, which XLA fuses into one pass; a gather would need a scatter for its derivative.
+    """
+    n, kept = aval_of(x).shape[-1], aval_of(x).shape[:-1]
+    k = len(aval_of(at).shape) if lead is None else lead
+    full = (*aval_of(at).shape[:k], *kept, n)
+    position = S.iota(dtype=aval_of(at).dtype, shape=full, dimension=len(full) - 1)
+    hit = E.eq(position, S.broadcast_in_dim(at, shape=full, broadcast_dimensions=tuple(range(aval_of(at).ndim))))
+    values = S.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
+    return S.reduce_sum(E.select_n(hit, S.full_like(values, 0), values), axes=(len(full) - 1,))

@@ -1,0 +1,230 @@
+"""Arrays as sets: union, intersection, differences, membership.
+
+As in `distinct.py`, results have just the right size where the values are known, and `size` elements under a trace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.distinct import first_ones, known, no_size, unique
+from functorch_like.numpy.indexing import getitem
+from functorch_like.numpy.reductions import plain
+from functorch_like.numpy.searching import _searchsorted, nonzero
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
+from functorch_like.primitives import sorting
+from functorch_like.primitives import structure as S
+
+_DOC = """{summary}, sorted and without repetition.
+
+    Args:
+        ar1: array, flattened.
+        ar2: array, flattened.
+        assume_unique: ignored, for nothing is gained by knowing it.
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`; by default the least of the result.
+
+    Raises:
+        ConcretizationError: for traced arrays without `size`.
+
+    >>> fnp.{name}(fnp.asarray([3, 1, 2]), fnp.asarray([3, 5])).tolist()
+    {value}
+    """
+
+
+def _two(ar1: Any, ar2: Any) -> list[Any]:
+    pair = P.promote(*(a if P.is_array(a) else asarray(a) for a in (ar1, ar2)))
+    return [S.reshape(a, shape=(aval_of(a).size,)) for a in pair]
+
+
+def _known(x: Any, what: str) -> np.ndarray[Any, Any]:
+    """The values of an array; an error where they are traced, for they decide on the size of the result."""
+    host = known(x)
+    if host is None:
+        raise no_size(what, x)
+    return host
+
+
+def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """What is in one of two arrays, sorted and without repetition.
+
+    Args:
+        ar1: array, flattened.
+        ar2: array, flattened.
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`; by default the least of the result.
+
+    Raises:
+        ConcretizationError: for traced arrays without `size`.
+
+    >>> fnp.union1d(fnp.asarray([3, 1, 2]), fnp.asarray([3, 5])).tolist()
+    [1, 2, 3, 5]
+    """
+    a, b = _two(ar1, ar2)
+    return unique(S.concatenate(a, b, dimension=0), size=size, fill_value=fill_value)
+
+
+def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> Any:
+    """A function that keeps elements: of the first array, or of both."""
+
+    @kernel(static=("size", "sized_fill"))
+    def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
+        x = S.concatenate(a, b, dimension=0) if both else a
+        n = aval_of(x).size
+        if not n:
+            return P.broadcast(P.convert(fill, aval_of(x).dtype), (size,))
+        tag = S.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
+        tag = E.ge(tag, S.full_like(tag, aval_of(a).size))
+        order, new = first_ones([x], n, True, tag if both else None)
+        mask = E.and_(new, getitem(kept(a, b), order))
+        (places,) = nonzero(mask, size=size, fill_value=n)
+        last = S.full_like(places, n)
+        if not sized_fill:  # the least of the result, or 0 where it is empty
+            (least,) = nonzero(mask, size=1, fill_value=n)
+            places = E.select_n(E.lt(places, last), P.broadcast(least, (size,)), places)
+        values = getitem(x, getitem(order, places))
+        return E.select_n(E.lt(places, last), P.broadcast(P.convert(fill, aval_of(x).dtype), (size,)), values)
+
+    def function(
+        ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
+    ) -> Any:
+        a, b = _two(ar1, ar2)
+        if size is None:
+            found = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"))
+            if not isinstance(a, Tracer) and not isinstance(b, Tracer):
+                return asarray(found, aval_of(a).dtype)
+            size = len(found)
+        fill = asarray(0 if fill_value is None else fill_value)
+        return chosen(a, b, fill, size=int(size), sized_fill=fill_value is not None)
+
+    return P.named(function, name, _DOC.format(summary=summary, name=name, value=value), __name__)
+
+
+def _in_one(a: Any, b: Any) -> Any:
+    return S.concatenate(E.not_(_isin.inline(a, b, False)), E.not_(_isin.inline(b, a, False)), dimension=0)
+
+
+setdiff1d = _set_function(
+    "setdiff1d", lambda a, b: E.not_(_isin.inline(a, b, False)), "What is in the first array only", "[1, 2]", False
+)
+setxor1d = _set_function("setxor1d", _in_one, "What is in just one of two arrays", "[1, 2, 5]", True)
+_common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "What is in both", "[3]", False)
+
+
+def intersect1d(
+    ar1: Any,
+    ar2: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """What is in both of two arrays, sorted and without repetition.
+
+    Args:
+        ar1: array, flattened.
+        ar2: array, flattened.
+        assume_unique: ignored, for nothing is gained by knowing it.
+        return_indices: return where each is first found in both arrays, too; beyond the result, the size of the array.
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`; by default the least of the result.
+
+    Raises:
+        ConcretizationError: for traced arrays without `size`.
+
+    >>> fnp.intersect1d(fnp.asarray([3, 1, 2]), fnp.asarray([3, 2, 5])).tolist()
+    [2, 3]
+    """
+    if not return_indices:
+        return _common(ar1, ar2, size=size, fill_value=fill_value)
+    a, b = _two(ar1, ar2)
+    if size is None:
+        size = len(np.intersect1d(_known(a, "fnp.intersect1d"), _known(b, "fnp.intersect1d")))
+    fill = asarray(0 if fill_value is None else fill_value)
+    return tuple(_common_places(a, b, fill, size=int(size), sized_fill=fill_value is not None))
+
+
+@kernel(static=("size", "sized_fill"))
+def _common_places(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
+    out = []
+    for x, y in ((a, b), (b, a)):
+        n = aval_of(x).size
+        if not n:
+            out.append(S.full((size,), 0, dtypes.default_int()))
+            continue
+        order, new = first_ones([x], n, True)
+        (places,) = nonzero(E.and_(new, getitem(_isin.inline(x, y, False), order)), size=size, fill_value=n)
+        full = S.full_like(places, n)
+        out.append(E.select_n(E.lt(places, full), full, getitem(order, places)))
+    first, second = out
+    n = aval_of(a).size
+    fills = P.broadcast(P.convert(fill, aval_of(a).dtype), (size,))
+    if not n or not size:
+        return fills, first, second
+    values, there = getitem(a, first), E.lt(first, S.full_like(first, n))
+    if not sized_fill:
+        fills = E.select_n(P.broadcast(getitem(there, 0), (size,)), fills, P.broadcast(getitem(values, 0), (size,)))
+    return E.select_n(there, fills, values), first, second
+
+
+_METHODS = ("auto", "compare_all", "binary_search", "sort")
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
+) -> Any:
+    """Whether each element is among the test elements. NaN never is.
+
+    Args:
+        element: array.
+        test_elements: array, flattened.
+        assume_unique: ignored, for nothing is gained by knowing it.
+        invert: ask for those that are not.
+        method: "compare_all" compares each with each; "binary_search" (or "sort") sorts the test elements and looks
+            each up; "auto" takes the first for up to 16 test elements, and complex ones.
+
+    Returns:
+        Booleans, of the shape of `element`.
+
+    Raises:
+        ArgumentError: for another method.
+
+    >>> fnp.isin(fnp.asarray([1, 2, 3]), fnp.asarray([2, 5])).tolist()
+    [False, True, False]
+    """
+    if method not in _METHODS:
+        raise P.error(ArgumentError, f"fnp.isin does not know method={method!r}", f"use one of {', '.join(_METHODS)}")
+    element, test = (x if P.is_array(x) else asarray(x) for x in (element, test_elements))
+    search = method in _METHODS[2:] or (method == "auto" and aval_of(test).size > 16)
+    return _isin(element, test, invert=bool(invert), search=search)
+
+
+@kernel(static=("invert", "search"))
+def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
+    x, test = P.promote(plain(element), plain(test))
+    shape, n = aval_of(x).shape, aval_of(test).size
+    test = S.reshape(S.stop_gradient(test), shape=(n,))
+    x = S.stop_gradient(x)
+    if not n:
+        found = S.full(shape, False, dtypes.bool_)
+    elif search and aval_of(x).dtype.kind != "c":
+        (test,) = sorting.sort(test, dimension=0, is_stable=False, num_keys=1)
+        place = _searchsorted.inline(test, x, "left")
+        found = E.eq(getitem(test, (E.min(place, S.full_like(place, n - 1)),)), x)
+    else:
+        full = (*shape, n)
+        each = S.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(len(shape))))
+        found = E.eq(each, S.broadcast_in_dim(test, shape=full, broadcast_dimensions=(len(shape),)))
+        found = R.reduce_or(found, axes=(len(shape),))
+    return E.not_(found) if invert else found

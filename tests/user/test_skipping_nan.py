@@ -1,0 +1,147 @@
+"""Reductions that leave NaN out, quantiles by all methods, running sums with initial values, `out=` refused."""
+
+import numpy as np
+import pytest
+from support.compare import agrees
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.errors import ArgumentError
+from functorch_like.testing import check_grads
+
+
+def holes() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4, 5))
+    x[rng.random(x.shape) < 0.4] = np.nan
+    x[0, :, 0] = np.nan
+    return x
+
+
+X = holes()
+WILD = np.where(X > 1.2, np.inf, np.where(X < -1.2, -np.inf, X))
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "median"])
+def test_infinities(name):
+    for axis in (None, 0, (0, 2)):
+        agrees(f"nan{name}", WILD, axis=axis, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "max", "min"])
+def test_where_and_initial(name):
+    agrees(f"nan{name}", X, axis=1, initial=0.5, where=X < 1)
+
+
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd"])
+def test_moments(name):
+    for axis in (None, 1, (0, 2)):
+        agrees(name, X, axis=axis, keepdims=True)
+        agrees(name, X, axis=axis, where=X < 1)
+    if name != "nanmean":
+        for ddof in (1, 2):
+            agrees(name, X, axis=1, ddof=ddof)
+    agrees(name, np.arange(4))
+
+
+def test_known_means():
+    x = np.arange(6.0).reshape(2, 3)
+    for name in ("var", "std", "nanvar", "nanstd"):
+        agrees(name, x, axis=1, mean=np.array([[1.0], [2.0]]))
+
+
+def test_derivatives_do_not_see_what_is_left_out():
+    x = np.array([[1.0, np.nan, 3.0], [4.0, 2.5, np.nan]])
+    seen = ~np.isnan(x)
+    for name in ("nansum", "nanmean", "nanvar", "nanmax", "nanmedian", "nancumsum"):
+        loss = lambda v, name=name: (getattr(fnp, name)(v, axis=1) ** 2).sum()
+        slope = np.asarray(ft.grad(loss)(fnp.asarray(x)))
+        assert np.isfinite(slope).all(), name
+        if name in ("nansum", "nanmean", "nanvar"):
+            np.testing.assert_allclose(slope[~seen], 0)
+    check_grads(lambda v: fnp.nanvar(fnp.where(seen, v, np.nan), axis=1), (np.nan_to_num(x),), order=1)
+    slope = ft.grad(lambda v: fnp.var(v, where=fnp.asarray([True, True, False])))(fnp.asarray([1.0, 3.0, np.nan]))
+    assert slope.tolist() == [-1.0, 1.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["nanargmax", "nanargmin"])
+def test_positions(name):
+    some = np.where(np.isnan(X).all(1, keepdims=True), 1.0, X)
+    for axis in (None, 1):
+        agrees(name, some, axis=axis)
+        agrees(name, some, axis=axis, keepdims=True)
+    f = getattr(fnp, name)
+    assert int(f(np.array([np.nan, np.nan]))) == -1
+    assert int(f(np.array([np.nan, -np.inf]))) == int(f(np.array([np.nan, np.inf]))) == 1
+    agrees(name, np.array([3, 1, 3]))
+
+
+@pytest.mark.parametrize("name", ["nancumsum", "nancumprod"])
+def test_running(name):
+    for axis in (None, 1):
+        agrees(name, X, axis=axis)
+    agrees(name, np.arange(3) + 1)
+    agrees(name, X.astype("complex64"), axis=0)
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+def test_running_with_initial(name):
+    a = np.arange(6, dtype="int8").reshape(2, 3)
+    for more in ({}, {"include_initial": True}, {"include_initial": True, "dtype": "float32"}):
+        agrees(name, a, axis=1, **more)
+        agrees(name, a, axis=-2, **more)
+        agrees(name, a[0], **more)
+    for wrong in (a, np.array(1.0)):
+        with pytest.raises(ValueError, match="axis"):
+            getattr(fnp, name)(wrong)
+
+
+METHODS = ["linear", "lower", "higher", "nearest", "midpoint", "hazen", "weibull", "median_unbiased", "normal_unbiased"]
+METHODS += ["inverted_cdf", "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_quantiles(method):
+    z = np.random.default_rng(0).normal(size=(3, 8, 5))
+    some = np.array([0.0, 0.1, 0.25, 0.5, 0.9, 1.0])
+    agrees("quantile", z, some, axis=1, method=method)
+    agrees("quantile", z, some.reshape(2, 3), axis=(0, 2), method=method, keepdims=True)
+    agrees("percentile", z, 30.0, method=method)
+    agrees("nanquantile", X, some, axis=1, method=method)
+    agrees("nanpercentile", X, 100 * some, axis=(0, 2), method=method, keepdims=True)
+
+
+def test_quantiles_at_the_edges():
+    agrees("median", np.array([-np.inf, 1.0]))
+    agrees("median", np.array([1.0, np.inf]))
+    agrees("median", np.array([1.0, np.nan]))
+    agrees("nanmedian", np.arange(4))
+    assert np.isnan(fnp.median(fnp.zeros(0)))
+    with pytest.raises(ArgumentError, match="method"):
+        fnp.nanquantile(X, 0.5, method="guess")
+    check_grads(lambda v, q: fnp.quantile(v, q), (np.array([3.0, 1.0, 7.0]), np.array([0.3, 0.6])), order=1)
+    # At a whole position the derivative by q is one of both sides, not zero.
+    assert float(ft.grad(lambda q: fnp.quantile(fnp.asarray([0.0, 1.0, 2.0]), q))(0.5)) == 2.0
+
+
+REDUCTIONS = ["sum", "prod", "max", "min", "all", "any", "argmax", "mean", "var", "std", "cumsum", "cumprod", "ptp"]
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "nansum", "nanmax", "nanmean", "nancumsum", "nanargmax", "median"])
+def test_out_is_refused(name):
+    x = fnp.ones(3)
+    with pytest.raises(ArgumentError, match="immutable"):
+        getattr(fnp, name)(x, out=x)
+
+
+def test_small_integers_and_truths_may_keep_their_dtype():
+    assert fnp.sum(np.ones(3, "int8"), promote_integers=False).dtype == "int8"
+    for values in ([True, False], [True, True], []):
+        x = np.array(values, bool)
+        agrees("sum", x, dtype=bool)
+        agrees("prod", x, dtype=bool)
+        agrees("sum", x, dtype=bool, initial=True)
+
+
+def test_differences_with_ends():
+    agrees("ediff1d", np.arange(6).reshape(2, 3), to_end=np.array([1, 2]), to_begin=9)
