@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 from sides import IMPORTS
@@ -37,12 +38,15 @@ print(time.perf_counter() - begin)
 """
 
 
-def in_new_process(program: str, **environment: str) -> float:
-    """The number that a program prints last, run by this side's interpreter."""
+DIGITS = Path(__file__).with_name("digits.py")
+EXAMPLES = Path(__file__).parents[2] / "functorch_like" / "examples"
+
+
+def in_new_process(*program: str, **environment: str) -> float:
+    """The number that a program prints last, run by this side's interpreter: `-c` and its text, or a file."""
     # pip compiles what it installs; a checkout installed in place may only now get its bytecode, and must be let.
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | environment
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, *program], env=variables, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(done.stderr.strip().splitlines()[-1])
     return float(done.stdout.split()[-1])
@@ -51,26 +55,38 @@ def in_new_process(program: str, **environment: str) -> float:
 def import_(api: SimpleNamespace) -> Sampler:
     """The package and its `numpy`, in a process that has imported nothing."""
     program = IMPORT.format(imports=IMPORTS[api.side])
-    return lambda: in_new_process(program)
+    return lambda: in_new_process("-c", program)
 
 
-def second_process(api: SimpleNamespace, **environment: str) -> Sampler:
-    """From the first call to its result, the import not counted, each side as it comes out of the box."""
-    program = GRAD_STEP.format(imports=IMPORTS[api.side])
-    in_new_process(program, **environment)  # the first process: it fills a cache, if the side keeps one
-    return lambda: in_new_process(program, **environment)
+def second(*program: str, both_cached: bool = False, side: str) -> Sampler:
+    """A program that another process has run before, each side as it comes out of the box.
+
+    JAX's disk cache, which is off by default, is on if `both_cached`.
+    """
+    folder = tempfile.TemporaryDirectory() if both_cached and side == "jax" else None
+    environment = {}
+    if folder is not None:
+        environment = {"JAX_COMPILATION_CACHE_DIR": folder.name, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    in_new_process(*program, **environment)  # the first process: it fills a cache, if the side keeps one
+    return lambda folder=folder: in_new_process(*program, **environment)  # which keeps the folder as long as itself
 
 
-def second_process_both_cached(api: SimpleNamespace) -> Sampler:
-    """The same with JAX's disk cache switched on, which it is not by default."""
-    folder = tempfile.TemporaryDirectory()
-    jax = {"JAX_COMPILATION_CACHE_DIR": folder.name, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
-    sample = second_process(api, **(jax if api.side == "jax" else {}))
-    return lambda folder=folder: sample()  # which keeps the folder as long as itself
+def second_process(api: SimpleNamespace, both_cached: bool = False) -> Sampler:
+    """From the first call of a jitted gradient to its result, the import not counted."""
+    return second("-c", GRAD_STEP.format(imports=IMPORTS[api.side]), both_cached=both_cached, side=api.side)
+
+
+def digits(what: str, both_cached: bool = False) -> Callable[[SimpleNamespace], Sampler]:
+    """The first training step of the digits example (see `digits.py`)."""
+    return lambda api: second(str(DIGITS), api.side, str(EXAMPLES), what, both_cached=both_cached, side=api.side)
 
 
 CASES = {
     "import": import_,
     "second_process": second_process,
-    "second_process_both_cached": second_process_both_cached,
+    "second_process_both_cached": lambda api: second_process(api, both_cached=True),
+    "digits_step": digits("step"),
+    "digits_step_both_cached": digits("step", both_cached=True),
+    "digits_start": digits("start"),
+    "digits_process": digits("process"),
 }
