@@ -37,6 +37,7 @@ AT = {
     "tridiagonal_solve": 3,
     "select_and_gather_add": 0,
     "select_and_scatter_add": 0,
+    "tanh_slope": 0,
 }
 
 #: What these compute is not seen: it may be linear, though nothing can transpose it.

@@ -50,7 +50,7 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
     >>> ft.print_saved_residuals(lambda w, x: fnp.tanh(w * x), 2.0, 3.0)  # doctest: +ELLIPSIS
     f32[] from the argument args[0]
     f32[] from the argument args[1]
-    f32[] from one_minus_square at ...
+    f32[] from tanh at ...
     >>> ft.print_saved_residuals(ft.checkpoint(lambda w, x: fnp.tanh(w * x)), 2.0, 3.0)
     f32[] from the argument args[0]
     f32[] from the argument args[1]

@@ -77,7 +77,7 @@ def _one_minus_square_lower(e: Any, x: Any) -> Any:
     return e.op("stablehlo.multiply", factors, e.outs)
 
 
-#: 1 - x**2 without cancellation near 1: the slope of tanh by its result, and part of several other slopes.
+#: 1 - x**2 without cancellation near 1: part of several slopes.
 one_minus_square = unary(
     "one_minus_square", lambda x: (1 - x) * (1 + x), _one_minus_square_lower, lambda g, x, y: mul(g, neg(add(x, x)))
 )
@@ -172,9 +172,23 @@ atan = unary(
 )  # fmt: skip
 sinh = unary("sinh", np.sinh, by_parts(C.sinh, in_single(R.sinh)), lambda g, x, y: mul(g, cosh(x)))
 cosh = unary("cosh", np.cosh, by_parts(C.cosh, in_single(R.cosh)), lambda g, x, y: mul(g, sinh(x)))
-tanh = unary(
-    "tanh", np.tanh, by_parts(C.tanh, _double(R.tanh, "stablehlo.tanh")), lambda g, x, y: mul(g, one_minus_square(y))
-)
+tanh = unary("tanh", np.tanh, by_parts(C.tanh, _double(R.tanh, "stablehlo.tanh")), lambda g, x, y: tanh_slope(g, y))
+
+
+def _tanh_slope_lower(e: Any, g: Any, y: Any) -> Any:
+    one = e.full(1, e.outs[0])
+    less, more = (e.op(f"stablehlo.{op}", [one, y], e.outs) for op in ("subtract", "add"))
+    return e.op("stablehlo.multiply", [e.op("stablehlo.multiply", [g, less], e.outs), more], e.outs)
+
+
+#: g times the slope of tanh where that is y. A row of its own, because XLA:CPU fuses the product in this order with
+#: what uses it, and computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And what
+#: waits for the backward pass is y, which others keep, too.
+tanh_slope = binary(
+    "tanh_slope", lambda g, y: g * (1 - y) * (1 + y), _tanh_slope_lower,
+    lambda h, g, y, z: tanh_slope(h, y), lambda h, g, y, z: mul(h, mul(g, neg(add(y, y)))), takes="fc",
+    transpose=lambda ct, args: [tanh_slope(ct, args[1]), None],
+)  # fmt: skip
 asinh = unary(
     "asinh", np.arcsinh, by_parts(C.asinh, "chlo.asinh"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
 )

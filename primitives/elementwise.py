@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p, logistic,
-    nextafter, one_minus_square, round, rsqrt, sin, sinh, sqrt, tan, tanh,
+    nextafter, one_minus_square, round, rsqrt, sin, sinh, sqrt, tan, tanh, tanh_slope,
 )
 from functorch_like.primitives.arithmetic import (
     abs, div, integer_pow, max, min, mul, rem, share, sign, square, sub,

@@ -163,7 +163,7 @@ def test_budgets_trade_memory_for_work():
     assert memory > layers
     for budget, most in [(30, layers + 4), (16, 20), (0, 14)]:
         smaller, more = measured(ft.checkpoint(deep, policy=policies.within(budget * unit)))
-        assert smaller <= most
+        assert smaller <= most + 0.1  # a few numbers besides
         assert more <= work * 4 / 3
     by_hand = lambda weights, x: fnp.sum(sections(weights, x) ** 2)
 
