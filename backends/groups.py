@@ -132,8 +132,21 @@ class Module(types.ModuleType, _Holder):
         super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        own = [n for n, value in inspect.getmembers_static(type(self)) if isinstance(value, Setting)]
-        return sorted({*super().__dir__(), *own})
+        """What is offered where names are completed: without what the module only needs itself."""
+        kind = {n for n in dir(type(self)) if not n.startswith("_")}
+        return sorted({*kind, *(n for n in super().__dir__() if not _is_tool(vars(self).get(n), self))})
+
+
+def _is_tool(value: Any, module: types.ModuleType) -> bool:
+    """Whether a module was imported into another, or taken from one, for building its settings."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.rpartition(".")[0] != module.__name__
+    home = str(getattr(value, "__module__", module.__name__))
+    return not home.startswith("functorch_like.backends") or home.rpartition(".")[2] in _TOOLS
+
+
+#: Modules that others are made of.
+_TOOLS = ("settings", "kinds", "groups", "values", "forms", "process", "probe", "libraries")
 
 
 def adopt(module: str, kind: type[Module]) -> None:

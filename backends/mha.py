@@ -102,20 +102,24 @@ def cudnn_sdp_enabled() -> bool:
 
 
 class SDPAParams(NamedTuple):
-    """Arguments of attention: arrays, or anything with a shape and a dtype.
+    """Arguments of attention, in PyTorch's order: arrays, or anything with a shape and a dtype.
 
     Attributes:
         query: [B, T, N, H] or [T, N, H].
         key, value: [B, S, K, H].
-        mask: or bias; None.
+        attn_mask: or bias; None.
+        dropout: the share of weights that are dropped: 0.0, `nn.dot_product_attention` has none.
         is_causal: whether position t takes part in sources 0 ... t only.
+        enable_gqa: whether K may be less than N. It always may.
     """
 
     query: Any
     key: Any
     value: Any
-    mask: Any = None
+    attn_mask: Any = None
+    dropout: float = 0.0
     is_causal: bool = False
+    enable_gqa: bool = True
 
 
 #: Sizes of blocks. Larger ones leave the caches, smaller ones are all overhead.
@@ -140,7 +144,7 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
     flash: 7 keys cannot be cut into equal blocks of 32 to 512
     False
     """
-    return _say("flash", _Settings.flash, params.key, "keys", debug)
+    return _say("flash", _Settings.flash, params, params.key, "keys", debug)
 
 
 def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
@@ -150,7 +154,7 @@ def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool
         params: the arguments.
         debug: print why not.
     """
-    return _say("mem_efficient", _Settings.mem_efficient, params.query, "queries", debug)
+    return _say("mem_efficient", _Settings.mem_efficient, params, params.query, "queries", debug)
 
 
 def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
@@ -160,11 +164,13 @@ def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
     return False
 
 
-def _say(form: str, setting: Setting[bool], x: Any, what: str, debug: bool) -> bool:
+def _say(form: str, setting: Setting[bool], params: SDPAParams, x: Any, what: str, debug: bool) -> bool:
     count = x.shape[-3]
     why = ""
     if not setting.value:
         why = f"backends.mha.{form} is off"
+    elif params.dropout:
+        why = f"weights are not dropped here, and dropout={params.dropout}"
     elif block_of(count) is None:
         why = f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"
     if debug and why:

@@ -6,10 +6,12 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like.backends.kinds import Kind
+from functorch_like.backends.kinds import Kind, boolean, one_of
 from functorch_like.backends.settings import SETTINGS, Setting
 from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
+
+_ANYTHING = Kind("", lambda value: value)
 
 
 class External(Setting[Any]):
@@ -22,13 +24,20 @@ class External(Setting[Any]):
         changes: what it changes.
         read: its value now.
         by: how it is set.
+        env: its environment variable, if it has one.
+        kind: what that variable may say; whoever keeps the value may check it, too.
+
+    Attributes:
+        initial: what the environment said when the setting was made, else the default.
     """
 
     def __init__(
-        self, name: str, default: Any, doc: str, *, changes: str, read: Callable[[], Any], by: str, env: str = ""
-    ) -> None:
-        super().__init__(default, Kind("", lambda value: value), doc, changes=changes, env=env)
+        self, name: str, default: Any, doc: str, *, changes: str, read: Callable[[], Any], by: str, env: str = "",
+        kind: Kind = _ANYTHING,
+    ) -> None:  # fmt: skip
+        super().__init__(default, kind, doc, changes=changes, env=env)
         self.name, self._read, self._by = name, read, by
+        self.initial = self.from_environment(default)
         SETTINGS[name] = self
 
     @property
@@ -50,11 +59,11 @@ class External(Setting[Any]):
         raise ArgumentError(f"{self.name} has no values in blocks", fix=f"use {self._by}")
 
 
-for _name, _default, _changes, _doc in (
-    ("FT_PLATFORM", "", "client", "Use this platform alone: cpu or gpu."),
-    ("FT_CPU_ASYNC", "0", "client", "1: compiled calls on the CPU return before they have finished."),
-    ("FT_CPU_DEVICES", "", "client", "How many devices the CPU shows itself as."),
-    ("FT_TRACEBACK", "", "errors", "full: show the frames inside the package."),
+for _name, _default, _kind, _changes, _doc in (
+    ("FT_PLATFORM", "", _ANYTHING, "client", "Use this platform alone: cpu or gpu."),
+    ("FT_CPU_ASYNC", "0", boolean, "client", "1: compiled calls on the CPU return before they have finished."),
+    ("FT_CPU_DEVICES", "", _ANYTHING, "client", "How many devices the CPU shows itself as."),
+    ("FT_TRACEBACK", "", one_of("full"), "errors", "full: show the frames inside the package."),
 ):
     External(
         _name,
@@ -64,6 +73,7 @@ for _name, _default, _changes, _doc in (
         changes=_changes,
         by=f"the environment variable {_name}, before the process starts",
         env=_name,
+        kind=_kind,
     )
 
 External(
@@ -74,4 +84,5 @@ External(
     read=lambda: events.LOGGED.value,
     by="ft.log_compiles, or FT_LOG_COMPILES=1 before the process starts",
     env="FT_LOG_COMPILES",
+    kind=boolean,
 )

@@ -83,13 +83,22 @@ class Setting(Generic[T]):
         SETTINGS[name] = self
         if self.env is None:
             self.env = "FT_" + name.upper().replace(".", "_")
+        if os.environ.get(self.env):
+            self._put_global(self.from_environment(self.default), "environment")
+
+    def from_environment(self, default: T) -> T:
+        """What its environment variable says; `default` where that is unset or empty.
+
+        Raises:
+            ArgumentError: for text it does not take.
+        """
         text = os.environ.get(self.env) if self.env else None
-        if text:
-            try:
-                value = self.kind.parse(text)
-            except (ValueError, TypeError):
-                raise self._wrong(f"the environment variable {self.env}={text!r}", text) from None
-            self._put_global(value, "environment")
+        if not text:
+            return default
+        try:
+            return self.kind.parse(text)
+        except (ValueError, TypeError):
+            raise self._wrong(f"the environment variable {self.env}={text!r}", text) from None
 
     @overload
     def __get__(self, owner: None, kind: Any = None) -> Setting[T]: ...

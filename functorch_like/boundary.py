@@ -85,7 +85,7 @@ del _kind, _names, _name
 
 def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback without the frames of this package."""
-    if os.environ.get("FT_TRACEBACK") == "full":
+    if os.environ.get("FT_TRACEBACK", "").lower() == "full":
         return traceback
     frames: list[types.TracebackType] = []
     while traceback is not None:

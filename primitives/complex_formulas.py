@@ -52,7 +52,19 @@ def mended(op: str, formula: Callable[[Term, Term, Term, Term], Pair]) -> Any:
 # ---------------------------------------------------------------------------------------- exponentials and hyperbolics
 def exp(x: Term, y: Term) -> Pair:
     """exp(x) (cos y + i sin y)."""
-    size, after = _scaled_exp(x)
+    return _turned(x, y, *_scaled_exp(x))
+
+
+def exp2(x: Term, y: Term) -> Pair:
+    """2**x (cos(y log 2) + i sin(y log 2)); the modulus is as exact as that of real x."""
+    limit = 120.0 if x.aval.dtype.itemsize == 4 else 1000.0
+    large = x > limit
+    size = x.like(2.0).apply("stablehlo.power", where(large, x - limit, x))
+    return _turned(x, y * math.log(2), size, lambda v: where(large, v * 2.0**limit, v))
+
+
+def _turned(x: Term, y: Term, size: Term, after: Callable[[Term], Term]) -> Pair:
+    """The number at an angle y, of a size that grows with x; `after` multiplies by what it was scaled down by."""
     beyond = infinite(x) & ~finite(y)  # exp(-inf) is 0 at any angle, exp(inf) infinite
     re = where(beyond, where(x < 0, 0, x), after(size * y.apply("stablehlo.cosine")))
     im = where(beyond & (x < 0), 0, after(size * y.apply("stablehlo.sine")))

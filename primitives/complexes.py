@@ -12,8 +12,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.errors import DtypeError
 from functorch_like.primitives.complex_formulas import by_parts
-from functorch_like.primitives.rows import elementwise, neg, samples_of, unary
+from functorch_like.primitives.rows import elementwise, neg, same, samples_of, unary
 from functorch_like.primitives.shapes import zeros
 
 real = unary(
@@ -48,12 +49,24 @@ def _complex_transpose(ct: Any, args: Any) -> list[Any]:
     return [real(ct) if isinstance(args[0], Lin) else None, neg(imag(ct)) if isinstance(args[1], Lin) else None]
 
 
+def _complex_shape(re: Any, im: Any) -> Any:
+    out = same("complex", "f", dtypes.complex_of)(re, im)
+    if re.dtype.name not in _PARTS:
+        raise DtypeError(
+            f"complex takes float32 or float64, got {re!r}", fix="convert the operands with astype('float32')"
+        )
+    return out
+
+
+#: What complex numbers are made of; there are none of half precision.
+_PARTS = ("float32", "float64")
+
+
 def _complex_samples() -> list[Sample]:
-    kept = ("float32", "float64")
-    return [s for s in samples_of(2, "f", (-2.0, 2.0), ({},), True) if s.operands[0].dtype.name in kept]
+    return [s for s in samples_of(2, "f", (-2.0, 2.0), ({},), True) if s.operands[0].dtype.name in _PARTS]
 
 
 complex = elementwise(
     "complex", _complex_ref, "complex", count=2, takes="f", jvp=_complex_jvp, transpose=_complex_transpose,
-    gives=dtypes.complex_of, samples=_complex_samples,
+    gives=dtypes.complex_of, shape=_complex_shape, samples=_complex_samples,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from functorch_like.backends.xla import configuration, cuda, stubs
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
 
-CPU_ASYNC: bool = os.environ.get("FT_CPU_ASYNC", "0") == "1"
+CPU_ASYNC: bool = configuration.switched_on("FT_CPU_ASYNC")
 
 Device = xc.Device
 

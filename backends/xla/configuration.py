@@ -7,6 +7,7 @@ removed from the key.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax
@@ -16,6 +17,11 @@ _jax_jit = _jax.jax_jit
 
 
 _traced: list[str] = []
+
+
+def switched_on(variable: str) -> bool:
+    """Whether an environment variable says yes. `backends.process` refuses text that says neither yes nor no."""
+    return os.environ.get(variable, "").strip().lower() in ("1", "true", "on", "yes")
 
 
 class Setting:

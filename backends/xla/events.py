@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +35,7 @@ _listeners = _Listeners()
 
 
 #: Whether programs are written to the log as they are traced, lowered, compiled and loaded.
-LOGGED = configuration.config("log_compiles", os.environ.get("FT_LOG_COMPILES") == "1", in_jit_key=False)
+LOGGED = configuration.config("log_compiles", configuration.switched_on("FT_LOG_COMPILES"), in_jit_key=False)
 
 #: What the log and reports say of the kinds of events that make programs.
 VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded from the cache on disk"}

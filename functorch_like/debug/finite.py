@@ -11,7 +11,6 @@ Environment variables, read at import:
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import boundary, core, dtypes, sources
+from functorch_like.backends.kinds import boolean
 from functorch_like.backends.process import External
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
@@ -185,14 +185,17 @@ def set_infs(enable: bool) -> None:
     _set(infs=bool(enable))
 
 
-for _kind in ("nans", "infs"):
-    External(
-        f"debug.{_kind}",
+_at_start = {
+    name: External(
+        f"debug.{name}",
         False,
-        f"Whether every result is looked at for {_kind}.",
+        f"Whether every result is looked at for {name}.",
         changes="whether results are looked at",
-        read=lambda kind=_kind: bool(INSPECTED.value) and getattr(INSPECTED.value, kind),
-        by=f"ft.debug.set_{_kind}, or a block of ft.debug.{_kind}",
-        env=f"FT_DEBUG_{_kind.upper()}",
-    )
-_set(nans=os.environ.get("FT_DEBUG_NANS") == "1", infs=os.environ.get("FT_DEBUG_INFS") == "1")
+        read=lambda name=name: bool(INSPECTED.value) and getattr(INSPECTED.value, name),
+        by=f"ft.debug.set_{name}, or a block of ft.debug.{name}",
+        env=f"FT_DEBUG_{name.upper()}",
+        kind=boolean,
+    ).initial
+    for name in ("nans", "infs")
+}
+_set(**_at_start)

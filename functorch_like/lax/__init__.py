@@ -9,7 +9,7 @@ from functorch_like.lax.associative import associative_scan
 from functorch_like.lax.branches import cond, switch
 from functorch_like.lax.applying import scatter_apply
 from functorch_like.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
-from functorch_like.lax.contract import Precision, batch_matmul, dot, dot_general
+from functorch_like.lax.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
 from functorch_like.lax.convolution import (
     conv, conv_dimension_numbers, conv_general_dilated, conv_with_general_padding, padtype_to_pads,
 )
@@ -29,6 +29,7 @@ from functorch_like.lax.folding import reduce
 from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
 from functorch_like.lax.indexing import (
     GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
+    scatter_sub,
 )
 from functorch_like.lax.loops import map, scan
 from functorch_like.lax.platforms import platform_dependent
@@ -51,6 +52,7 @@ from functorch_like.lax.solves import custom_linear_solve, custom_root
 from functorch_like.lax.special import (
     bessel_i0e, bessel_i1e, betainc, igamma, igamma_grad_a, igammac, random_gamma_grad, zeta,
 )
+from functorch_like.lax.transposed import conv_transpose
 from functorch_like.lax.unbounded import while_loop
 from functorch_like.lax.windows import (
     conv_general_dilated_local, conv_general_dilated_patches, reduce_window,

@@ -51,7 +51,7 @@ def scatter_apply(
         raise error(
             UnsupportedError,
             f"the function of lax.scatter_apply closes over {aval_of(consts[0])!r}",
-            "gather, apply and scatter: x.at[index].apply(func)",
+            "gather, apply and scatter: x.at[index].apply(func, unique_indices=True), if no index occurs twice",
         )
     updates = S.full(ints(update_shape, "update_shape"), 0, scalar.dtype)
     return higher.scatter_apply(

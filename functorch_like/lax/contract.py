@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from functorch_like import dtypes
-from functorch_like.backends.forms import canonical
+from functorch_like.backends.forms import ALGORITHMS, canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import error, ints, value
@@ -19,6 +19,11 @@ class Precision(enum.StrEnum):
     DEFAULT = "default"
     HIGH = "high"
     HIGHEST = "highest"
+
+
+#: Dot algorithms by name, as `precision` takes them: which type the factors are rounded to, and which sums are kept in.
+DotAlgorithmPreset = enum.StrEnum("DotAlgorithmPreset", {name: name for name in ("DEFAULT", *ALGORITHMS)})
+DotAlgorithmPreset.__module__ = __name__
 
 
 def dtype_of(dtype: Any) -> Any:
@@ -36,9 +41,9 @@ def dot_general(
         lhs: array.
         rhs: array of the same dtype.
         dimension_numbers: ((lhs contracting, rhs contracting), (lhs batch, rhs batch)), tuples of dimensions.
-        precision: a `Precision`, its name, or a pair of these for the two operands; or the name of a dot algorithm,
-            such as "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, which is
-            full float32 by default.
+        precision: a `Precision`, its name, or a pair of these for the two operands; or a `DotAlgorithmPreset` or its
+            name, such as "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, by
+            default full float32.
         preferred_element_type: the dtype of the result; by default that of the operands.
 
     Returns:

@@ -146,6 +146,12 @@ def conv_general_dilated(
             f"strides {strides} and dilations {stretch}, {holes} for {n} spatial dimensions",
             f"give {n} of each",
         )
+    if any(k < 1 for k in (*strides, *stretch, *holes)):
+        raise error(
+            ArgumentError,
+            f"strides {strides} and dilations {stretch}, {holes} are not all positive",
+            "1 leaves nothing out, and nothing between the elements",
+        )
     if isinstance(padding, str) and padding.upper() != "VALID" and any(d != 1 for d in stretch):
         raise error(
             ArgumentError, f"padding={padding!r} has no meaning with lhs_dilation={stretch}", "give pairs (low, high)"

@@ -7,9 +7,11 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.lax.operands import binary, ints, unary, value
+from functorch_like.errors import ArgumentError
+from functorch_like.lax.operands import binary, error, ints, unary, value
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.hurwitz import zeta
 
 
 def _one(name: str, row: Any, summary: str, at: str = "0.5", gives: str = "") -> Any:
@@ -117,18 +119,39 @@ lgamma = _one("lgamma", E.lgamma, "log of the absolute value of the gamma functi
 digamma = _one("digamma", E.digamma, "The derivative of lgamma.")
 
 
-def polygamma(m: int, x: Any) -> Any:
+def _any_order(m: Any, x: Any) -> Any:
+    """(-1)**(m + 1) m! zeta(m + 1, x), DLMF 25.11.12; digamma for m = 0."""
+    more, half = E.add(m, S.full_like(m, 1)), E.mul(m, S.full_like(m, 0.5))
+    size = E.mul(E.exp(E.lgamma(more)), zeta(more, x))
+    signed = E.select_n(E.eq(half, E.floor(half)), size, E.neg(size))
+    return E.select_n(E.eq(m, S.full_like(m, 0)), signed, E.digamma(x))
+
+
+_polygamma = _two("polygamma", _any_order, "The m-th derivative of digamma.", "(2.0, 0.5).shape = ()")
+
+
+def polygamma(m: Any, x: Any) -> Any:
     """The m-th derivative of digamma.
 
     Args:
-        m: Python int, at least 0.
+        m: Python int, at least 0; or an array of whole numbers, of the shape and dtype of x.
         x: array of floats.
+
+    Raises:
+        ShapeError: where the shapes differ.
+        DtypeError: where the dtypes do.
+        ArgumentError: for an int below 0.
 
     >>> bool(np.isclose(lax.polygamma(1, 1.0), np.pi**2 / 6))
     True
+    >>> bool(np.isclose(lax.polygamma(1.0, 1.0), np.pi**2 / 6))
+    True
     """
-    (order,) = ints(m, "m")
-    return E.polygamma(value(x), m=order)
+    if type(m) is not int:
+        return _polygamma(m, x)
+    if m < 0:
+        raise error(ArgumentError, f"lax.polygamma was given m={m}", "derivatives are counted from 0, digamma itself")
+    return E.polygamma(value(x), m=m)
 
 
 # ------------------------------------------------------------------------------------------------------ rounding, parts

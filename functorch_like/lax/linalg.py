@@ -35,7 +35,8 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
     >>> lax.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    return factorizations.cholesky(_hermitian(x) if symmetrize_input and aval_of(x).ndim > 1 else x)
+    square = aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]  # else the row says what is wrong
+    return factorizations.cholesky(_hermitian(x) if symmetrize_input and square else x)
 
 
 @kernel(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))

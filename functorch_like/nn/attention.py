@@ -63,7 +63,7 @@ def dot_product_attention(
     _check(q, k, v)
     length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
-    form = _form(mha.SDPAParams(q, k, v, mask, is_causal), implementation)
+    form = _form(mha.SDPAParams(q, k, v, mask, is_causal=is_causal), implementation)
     return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
 
 

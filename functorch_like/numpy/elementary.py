@@ -47,7 +47,7 @@ def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", 
 _no_complex = ", or complex"
 
 exp = _float("exp", E.exp, "e to the power of each element.")
-exp2 = _float("exp2", E.exp2, "2 to the power of each element.", extra=_no_complex)
+exp2 = _float("exp2", E.exp2, "2 to the power of each element.")
 expm1 = _float("expm1", E.expm1, "exp(x) - 1, exact for small x.")
 log = _float("log", E.log, "Natural logarithm; NaN below 0, -inf at 0.")
 log1p = _float("log1p", E.log1p, "log(1 + x), exact for small x.")

@@ -30,6 +30,7 @@ from functorch_like.numpy.indexing import (
 )  # fmt: skip
 from functorch_like.numpy.indices import Item, Mask, Plan, is_plain, parse
 from functorch_like.numpy.logic import truth
+from functorch_like.numpy.repeated_updates import apply_repeatedly, repeated
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import indexing as G
 from functorch_like.primitives import slicing as D
@@ -130,7 +131,16 @@ class IndexRef:
         unique_indices: bool = False,
         mode: Any = None,
     ) -> Any:
-        """x, with x[idx] = func(x[idx]), once even where an index occurs more often."""
+        """x, with x[idx] = func(x[idx]), as often as an index occurs.
+
+        Derivatives by reverse mode need `unique_indices` where an index occurs twice, or may do so under `jit`; so do
+        functions that close over arrays.
+        """
+        x = self.array
+        if not unique_indices:
+            places = repeated(x, parse(self.index, aval_of(x).shape), mode_of(mode, "fill", "x.at[...].apply"))
+            if places is not None:
+                return apply_repeatedly(x, places, func)
         return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
                         unique_indices=unique_indices, mode=mode)  # fmt: skip
 

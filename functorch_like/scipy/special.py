@@ -11,6 +11,7 @@ from functorch_like.boundary import polish
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.kernels import kernel
+from functorch_like.lax.elementwise import _any_order as any_order
 from functorch_like.nn.softmax import log_softmax as log_softmax
 from functorch_like.nn.softmax import logsumexp as logsumexp
 from functorch_like.nn.softmax import softmax as softmax
@@ -136,15 +137,7 @@ def _polygamma_int(n: int, x: Any) -> Any:
     return E.polygamma(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type), m=n)
 
 
-def _any_polygamma(n: Any, x: Any) -> Any:
-    """(-1)**(n + 1) n! zeta(n + 1, x), DLMF 25.11.12; digamma for n = 0."""
-    more = E.add(n, full_like(n, 1))
-    half = E.mul(n, full_like(n, 0.5))
-    size = E.mul(E.exp(E.lgamma(more)), _zeta_row(more, x))
-    return E.select_n(_zero(n), E.select_n(E.eq(half, E.floor(half)), size, E.neg(size)), E.digamma(x))
-
-
-_polygamma = _two("polygamma", "n x", _any_polygamma, "The n-th derivative of digamma.", "2.0, 1.5")
+_polygamma = _two("polygamma", "n x", any_order, "The n-th derivative of digamma.", "2.0, 1.5")
 
 # --------------------------------------------------------------------------------------------------------------- Bessel
 i0e = _one("i0e", bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")

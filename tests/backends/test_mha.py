@@ -117,6 +117,9 @@ def test_why_not(capsys):
         assert not mha.can_use_flash_attention(mha.SDPAParams(Q, K, V), debug=True)
     assert capsys.readouterr().out == "flash: backends.mha.flash is off\n"
     assert mha.can_use_flash_attention(mha.SDPAParams(Q, K, V), debug=True) and capsys.readouterr().out == ""
+    in_order = mha.SDPAParams(Q, K, V, None, 0.5, True, False)  # as PyTorch's has them
+    assert in_order.is_causal and not mha.can_use_efficient_attention(in_order, debug=True)
+    assert capsys.readouterr().out == "mem_efficient: weights are not dropped here, and dropout=0.5\n"
 
 
 def test_what_cannot_be_used_says_so():

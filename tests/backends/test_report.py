@@ -56,6 +56,34 @@ def test_describe_some_or_one():
     says(refusal(lambda: backends.describe("cuda.matmull")).head, "no setting 'cuda.matmull'", "did you mean")
 
 
+def test_completion_offers_settings_and_no_tools():
+    for module, shown in (
+        (backends, {"cuda", "fp32_precision", "flags", "describe", "use_deterministic_algorithms"}),
+        (backends.cuda, {"matmul", "preallocate", "enable_flash_sdp", "cufft_plan_cache", "SDPAParams"}),
+        (backends.xla, {"options", "verbose", "fast_math"}),
+    ):
+        names = {name for name in dir(module) if not name.startswith("_")}
+        assert shown <= names
+        assert not names & {"Any", "NamedTuple", "Kind", "Group", "Module", "annotations", "one_of", "ArgumentError"}
+
+
+def test_environment_variables_that_say_nothing_are_refused():
+    code = "import functorch_like as ft; print(ft.backends.describe('debug.nans').rows)"
+    for name, remedy in (
+        ("FT_DEBUG_NANS", "True or False"),
+        ("FT_CPU_ASYNC", "True or False"),
+        ("FT_TRACEBACK", "full"),
+    ):
+        environment = {**os.environ, name: "maybe"}
+        made = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+        assert made.returncode
+        says(made.stderr, f"the environment variable {name}='maybe' is no value of this setting", remedy)
+    made = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "FT_DEBUG_NANS": "true"}, capture_output=True
+    )
+    assert b"'True', 'environment'" in made.stdout
+
+
 def test_every_setting_is_tested():
     tests = Path(__file__).parents[1]
     text = "\n".join(path.read_text() for path in tests.rglob("test_*.py"))

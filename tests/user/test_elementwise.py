@@ -350,3 +350,14 @@ def test_signed_zeros_of_complex_numbers_stay_apart(way):
     ):
         got = way(lambda: [make(z) for z in zeros])()  # noqa: B023
         assert [(np.signbit(g.real)[0], np.signbit(g.imag)[0]) for g in map(np.asarray, got)] == signs
+
+
+def test_powers_of_two_of_complex_numbers():
+    z = np.array([1 + 2j, -3.5 - 1j, 100 + 50j, 127.9 + 0.3j, 3j, -0.0], np.complex64)
+    for dtype, rtol in ((np.complex64, 3e-6), (np.complex128, 1e-13)):
+        expected = np.exp(z.astype(complex) * np.log(2))
+        np.testing.assert_allclose(fnp.exp2(z.astype(dtype)), expected, rtol=rtol)
+    assert fnp.exp2(np.complex64(complex(-np.inf, np.inf))) == 0
+    # A power of two has all its digits, however large.
+    assert fnp.exp2(np.complex64(100)) == 2.0**100
+    ft.testing.check_grads(fnp.exp2, (np.array([0.5 - 1.5j, 1 + 1j]),), order=2)

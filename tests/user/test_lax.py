@@ -80,10 +80,16 @@ def test_other_elementwise_functions():
     np.testing.assert_allclose(lax.integer_pow(Y, -2), Y**-2.0, rtol=1e-6)
     np.testing.assert_allclose(lax.pow(Y, J), Y.astype(float) ** J, rtol=1e-5)
     np.testing.assert_allclose(lax.polygamma(2, Y), special.polygamma(2, Y), rtol=1e-4)
+    orders = np.arange(6.0).reshape(2, 3)
+    np.testing.assert_allclose(lax.polygamma(orders, Y.astype(float)), special.polygamma(orders, Y), rtol=1e-7)
+    with pytest.raises(ArgumentError, match="counted from 0"):
+        lax.polygamma(-1, Y)
     z = lax.complex(X, Y)
     np.testing.assert_array_equal(lax.real(z), X)
     np.testing.assert_array_equal(lax.imag(lax.conj(z)), -Y)
     assert lax.conj(X).dtype == np.complex64
+    with pytest.raises(TypeError, match="float32 or float64"):
+        lax.conj(X.astype(np.float16))
     halves = np.array([-2.5, -0.5, 0.5, 1.5, 2.5], np.float32)
     assert lax.round(halves).tolist() == [-3, -1, 1, 2, 3]
     assert lax.round(halves, lax.RoundingMethod.TO_NEAREST_EVEN).tolist() == [-2, 0, 0, 2, 2]
@@ -229,6 +235,7 @@ def test_gather_and_scatter():
     into = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     for f, op in (
         (lax.scatter_add, np.add),
+        (lax.scatter_sub, np.subtract),
         (lax.scatter_mul, np.multiply),
         (lax.scatter_max, np.maximum),
         (lax.scatter_min, np.minimum),
@@ -246,6 +253,9 @@ def test_products():
     np.testing.assert_allclose(lax.batch_matmul(a, b), a @ b)
     np.testing.assert_allclose(lax.dot(a[0], b[0]), a[0] @ b[0])
     np.testing.assert_allclose(lax.dot(a[0], b[0][:, 0], precision=lax.Precision.HIGHEST), a[0] @ b[0][:, 0])
+    preset = lax.DotAlgorithmPreset.BF16_BF16_F32_X3
+    text = ft.jit(lambda a, b: lax.dot(a, b, precision=preset)).lower(np.float32(a[0]), np.float32(b[0])).as_text()
+    assert "lhs_precision_type = bf16" in text and "num_primitive_operations = 3" in text
     got = lax.dot_general(a, b, ([[2], [1]], [[0], [0]]), precision="highest", preferred_element_type="float64")
     np.testing.assert_allclose(got, a @ b)
     with pytest.raises(ShapeError, match="dot_general"):
