@@ -41,10 +41,14 @@ def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 def inside(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Uniform in (0, 1), both ends left out: odd multiples of half of a step, computed in float32 at least."""
-    wide = F64 if dtype == F64 else F32
+    return odd_fraction(raw_bits(key, shape, 64 if dtype == F64 else 32))
+
+
+def odd_fraction(word: Any) -> Any:
+    """Words of 32 or 64 bits as floats in (0, 1), both ends left out."""
+    number, shape = aval_of(word).dtype, aval_of(word).shape
+    wide = F64 if number.itemsize == 8 else F32
     digits, width = _DIGITS[wide]
-    word = raw_bits(key, shape, width)
-    number = aval_of(word).dtype
     odd = E.or_(E.shift_right_logical(word, S.full(shape, width - digits, number)), S.full(shape, 1, number))
     signed = S.convert_element_type(odd, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
     x = S.convert_element_type(signed, new_dtype=wide)
@@ -181,10 +185,49 @@ def _laplace(x: Any) -> Any:
     return E.mul(E.sign(x), E.neg(E.log1p(E.neg(E.abs(x)))))
 
 
-normal = _formula(
+_real_normal = _formula(
     "normal", around, lambda x: E.mul(S.full_like(x, math.sqrt(2)), E.erf_inv(x)),
     "Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).",
 )  # fmt: skip
+#: Of key, shape and dtype, which is float32 or float64: for kernels of other distributions.
+normals = _real_normal.raw
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).
+
+    Args:
+        key: uint32[2].
+        shape: of the result; int or sequence of ints.
+        dtype: float32 by default; float64, float16, bfloat16; complex64 and complex128, whose real and imaginary
+            parts are independent and of variance 1/2.
+
+    Returns:
+        An array of the shape.
+
+    Raises:
+        DtypeError: for what is no key, or no dtype of floats.
+        ShapeError: for an array of keys; map over them with vmap.
+
+    >>> random.normal(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    if dtype is None or (wanted := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
+        return _real_normal(key, shape, dtype)
+    check_key(key, "random.normal")
+    return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=wanted)
+
+
+@kernel(static=("shape", "dtype"))
+def _complex_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    both = normals(key, (2, *shape), dtypes.real_part(dtype))
+    both = E.mul(both, S.full_like(both, math.sqrt(0.5)))
+    part = lambda i: S.reshape(
+        S.slice(both, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None), shape=shape
+    )
+    return E.complex(part(0), part(1))
+
+
 exponential = _formula(
     "exponential", inside, lambda u: E.neg(E.log(u)), "Exponential numbers, of mean 1: -log(u) of u uniform in (0, 1)."
 )

@@ -88,6 +88,44 @@ def key_data(keys: Any) -> Any:
     return keys
 
 
+def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+    """A key from its words: the array itself, checked.
+
+    Args:
+        key_bits_array: uint32[2], as `key_data` gives it.
+        impl: None or "threefry2x32", the one generator there is.
+
+    Raises:
+        ArgumentError: for another generator.
+        DtypeError: for another dtype.
+        ShapeError: for another shape.
+
+    >>> random.wrap_key_data(random.key_data(random.key(7))).tolist()
+    [0, 7]
+    """
+    if impl not in (None, "threefry2x32"):
+        raise P.error(ArgumentError, f"random.wrap_key_data with impl={impl!r}", "use 'threefry2x32'")
+    return check_key(key_bits_array, "random.wrap_key_data")
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator that keys are for.
+
+    >>> random.key_impl(random.key(7))
+    'threefry2x32'
+    """
+    return "threefry2x32"
+
+
+def clone(key: Any) -> Any:
+    """The key itself, for a second use of it that is meant; nothing checks that keys are used once.
+
+    >>> random.clone(random.key(7)).tolist()
+    [0, 7]
+    """
+    return check_key(key, "random.clone")
+
+
 # -------------------------------------------------------------------------------------------------- split and fold in
 def hash_words(k: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
     """The cipher under a key, of counters of one shape."""
@@ -207,8 +245,7 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
         raise P.error(ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key")
     first, second = hash_words(draw(key), S.full((half,), 0, U32), count(half))
     if width == 64:
-        wide = [S.convert_element_type(w, new_dtype=U64) for w in (first, second)]
-        flat = E.or_(E.shift_left(wide[0], S.full((n,), 32, U64)), wide[1])
+        flat = long_words(first, second)
     else:
         flat = S.concatenate(first, second, dimension=0)
         if width < 32:
@@ -217,3 +254,9 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
         if aval_of(flat).shape[0] != n:
             flat = S.slice(flat, start_indices=(0,), limit_indices=(n,), strides=None)
     return S.reshape(flat, shape=shape)
+
+
+def long_words(high: Any, low: Any) -> Any:
+    """Two words of 32 bits as one of 64."""
+    high, low = (S.convert_element_type(w, new_dtype=U64) for w in (high, low))
+    return E.or_(E.shift_left(high, S.full_like(high, 32)), low)

@@ -1,0 +1,126 @@
+"""What distributions with parameters share: arguments made ready, one compiled kernel, rounds of rejection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from functorch_like import dtypes, lax
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives.random_bits import draw
+from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
+from functorch_like.random.keys import U32, count, hash_words, long_words
+
+#: A distribution: of a key; of parameters, in the shape of the result and in float32 or float64; of both of these.
+Body = Callable[..., Any]
+
+
+def drawn(name: str, body: Body, key: Any, parameters: Mapping[str, Any], shape: Any, dtype: Any) -> Any:
+    """Floats of a distribution. Where no shape is given it is that which the parameters broadcast to."""
+    what = f"random.{name}"
+    check_key(key, what)
+    wanted = float_dtype(dtype, what)
+    sizes = sizes_of(parameters, shape, what)
+    given = tuple(parameter(v, wanted, sizes, n) for n, v in parameters.items())
+    return _drawn(key, given, body=body, shape=sizes, dtype=wanted)
+
+
+def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int, ...]:
+    """The shape of the result."""
+    if shape is None:
+        return P.broadcast_shapes(*(aval_of(v).shape for v in parameters.values()))
+    return shape_of(shape, what)
+
+
+@kernel(static=("body", "shape", "dtype"))
+def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
+    wide = F64 if dtype == F64 else F32
+    return P.convert(body(key, *(spread(p, wide, shape) for p in parameters), shape, wide), dtype)
+
+
+#: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from here up.
+_STREAMS, _ROUNDS = 0xA0000000, 0x20000000
+
+
+def streams(key: Any, number: int) -> tuple[Any, ...]:
+    """Keys that are independent of each other, of what the key itself gives, and of its splits and folds."""
+    words = hash_words(draw(key), fnp.full((number,), _STREAMS, U32), count(number))
+    made = lax.optimization_barrier(fnp.stack(words, axis=-1))
+    return tuple(made[i] for i in range(number))
+
+
+def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
+    """Two vectors of uniform numbers in (0, 1), of a round."""
+    many = 2 * size if dtype == F64 else size
+    # The barrier keeps the cipher from being compiled into each of the loops that use its words.
+    words = lax.optimization_barrier(hash_words(key, fnp.full((many,), number, U32), count(many)))
+    if dtype == F64:
+        wide = odd_fraction(long_words(*words))
+        return wide[:size], wide[size:]
+    return odd_fraction(words[0]), odd_fraction(words[1])
+
+
+#: From this size on, elements whose proposals were refused are gathered into an array of a fraction of the size.
+_LARGE, _FRACTION = 512, 6
+#: Loops over arrays of other sizes than multiples of this are not vectorized on CPUs: 5 to 15 times slower, measured.
+_LANES = 64
+
+
+def accepted(
+    key: Any, pending: Any, value: Any, propose: Callable[..., tuple[Any, Any]], *parameters: Any
+) -> Any:  # fmt: skip
+    """Rejection sampling: rounds over whole arrays until every pending element has accepted a proposal.
+
+    Few proposals are refused, so the first round decides on nearly all elements. Those that are left are gathered, and
+    have rounds of their own, whose number grows with the logarithm of the size.
+
+    Args:
+        key: uint32[2].
+        pending: which elements need a value. Proposals for them must be acceptable, or this does not end.
+        value: what the others have.
+        propose: of two uniform numbers and the parameters, for some of the elements, gives whether they are accepted,
+            and their values.
+        parameters: arrays of floats in the shape of `pending`.
+    """
+    key, shape, dtype = draw(key), aval_of(pending).shape, aval_of(value).dtype
+    wanted = math.prod(shape)
+    size = wanted if wanted < _LARGE else -(-wanted // _LANES) * _LANES
+    flat = (fnp.reshape(x, (wanted,)) for x in (pending, value, *parameters))
+    waits, found, *given = (x if size == wanted else fnp.pad(x, (0, size - wanted)) for x in flat)
+
+    def rounds(number: Any, most: int | None, waits: Any, found: Any, given: Any) -> Any:
+        """Rounds until nothing waits, or until there were as many."""
+
+        def step(carry: Any) -> Any:
+            number, waits, found = carry
+            uniform = _fractions(key, number, aval_of(waits).shape[0], dtype)
+            taken, new = propose(*uniform, *given)
+            return number + 1, waits & ~taken, fnp.where(waits & taken, new, found)
+
+        more = lambda c: c[1].any() if most is None else c[1].any() & (c[0] < _ROUNDS + most)
+        return lax.while_loop(more, step, (number, waits, found))
+
+    first = fnp.full((), _ROUNDS, U32)
+    if size < _LARGE:
+        return rounds(first, None, waits, found, given)[2].reshape(shape)
+
+    def gathered(carry: Any) -> Any:
+        number, waits, found = carry
+        some = -(-size // _FRACTION // _LANES) * _LANES
+        order = fnp.cumsum(waits, dtype=dtypes.int32)
+        slots = fnp.where(waits, order - 1, some)
+        places = fnp.full((some,), size, dtypes.int32)
+        places = places.at[slots].set(fnp.arange(size, dtype=dtypes.int32), mode="drop")
+        there = places < size
+        inner = [x.at[places].get(mode="clip") for x in (found, *given)]
+        number, _, new = rounds(number, None, there, inner[0], inner[1:])
+        return number, waits & (order > some), found.at[places].set(new, mode="drop")
+
+    start = rounds(first, 1, waits, found, given)
+    found = lax.while_loop(lambda carry: carry[1].any(), gathered, start)[2]
+    return found[:wanted].reshape(shape)

@@ -1,0 +1,182 @@
+"""Distributions with parameters that are functions of uniform, exponential or normal numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.random.continuous import exponential, inside, normals
+from functorch_like.random.discrete import rademacher
+from functorch_like.random.drawing import drawn, streams
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+    """Exponentials of normal numbers of mean 0.
+
+    Args:
+        key: uint32[2].
+        sigma: standard deviation of these; number or array.
+        shape: of the result; by default that of sigma.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> random.lognormal(random.key(0), 0.5, (2,)).shape
+    (2,)
+    """
+    return drawn("lognormal", _lognormal, key, {"sigma": sigma}, shape, dtype)
+
+
+def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return fnp.exp(sigma * normals(key, shape, dtype))
+
+
+def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Pareto numbers, at least 1: of the density b / x**(b + 1).
+
+    Args:
+        key: uint32[2].
+        b: positive number or array.
+        shape: of the result; by default that of b.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> bool((random.pareto(random.key(0), 3.0, (9,)) >= 1).all())
+    True
+    """
+    return drawn("pareto", _pareto, key, {"b": b}, shape, dtype)
+
+
+def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return fnp.exp(exponential.raw(key, shape, dtype) / b)
+
+
+def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Rayleigh numbers: lengths of vectors of two normal numbers.
+
+    Args:
+        key: uint32[2].
+        scale: standard deviation of these; number or array.
+        shape: of the result; by default that of scale.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> random.rayleigh(random.key(0), 2.0, (2,)).shape
+    (2,)
+    """
+    return drawn("rayleigh", _rayleigh, key, {"scale": scale}, shape, dtype)
+
+
+def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return scale * fnp.sqrt(2 * exponential.raw(key, shape, dtype))
+
+
+def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Weibull numbers: scale times the power 1 / concentration of exponential numbers.
+
+    Args:
+        key: uint32[2].
+        scale: number or array.
+        concentration: positive number or array.
+        shape: of the result; by default that which both broadcast to.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> random.weibull_min(random.key(0), 1.0, 2.0, (2,)).shape
+    (2,)
+    """
+    given = {"scale": scale, "concentration": concentration}
+    return drawn("weibull_min", _weibull, key, given, shape, dtype)
+
+
+def _weibull(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return scale * exponential.raw(key, shape, dtype) ** (1 / concentration)
+
+
+def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Numbers between two bounds, of a density that rises and falls in straight lines.
+
+    Args:
+        key: uint32[2].
+        left: lower bound; number or array.
+        mode: where the density is highest, from left to right.
+        right: upper bound.
+        shape: of the result; by default that which all broadcast to.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> x = random.triangular(random.key(0), 1.0, 2.0, 5.0, (9,))
+    >>> bool((x >= 1).all() & (x <= 5).all())
+    True
+    """
+    return drawn("triangular", _triangular, key, {"left": left, "mode": mode, "right": right}, shape, dtype)
+
+
+def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    u = inside(key, shape, dtype)
+    width = right - left
+    low = u * width < mode - left
+    # The branch that is not taken must not have an infinite derivative.
+    below = fnp.sqrt(fnp.where(low, u * width * (mode - left), 1))
+    above = fnp.sqrt(fnp.where(low, 1, (1 - u) * width * (right - mode)))
+    return fnp.where(low, left + below, right - above)
+
+
+def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Wald, or inverse Gaussian, numbers of scale 1.
+
+    J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple roots",
+    The American Statistician 30, 1976.
+
+    Args:
+        key: uint32[2].
+        mean: positive number or array.
+        shape: of the result; by default that of mean.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> bool((random.wald(random.key(0), 2.0, (9,)) > 0).all())
+    True
+    """
+    return drawn("wald", _wald, key, {"mean": mean}, shape, dtype)
+
+
+def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    first, second = streams(key, 2)
+    w = mean * normals(first, shape, dtype) ** 2 / 2
+    # The smaller root, with nothing that cancels; the product of both is mean**2.
+    quotient = 1 / (1 + w + fnp.sqrt(w * (w + 2)))
+    small = inside(second, shape, dtype) * (1 + quotient) <= 1
+    return mean * fnp.where(small, quotient, 1 / quotient)
+
+
+def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Maxwell numbers: lengths of vectors of three normal numbers.
+
+    Args:
+        key: uint32[2].
+        shape: of the result.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> random.maxwell(random.key(0), (2,)).shape
+    (2,)
+    """
+    return drawn("maxwell", _maxwell, key, {}, shape, dtype)
+
+
+def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return fnp.sqrt((normals(key, (3, *shape), dtype) ** 2).sum(0))
+
+
+def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+    """Maxwell numbers of either sign, scaled and shifted.
+
+    Args:
+        key: uint32[2].
+        loc: what is added; number or array.
+        scale: what they are multiplied by.
+        shape: of the result; by default that which both broadcast to.
+        dtype: float32 by default; float64, float16, bfloat16.
+
+    >>> random.double_sided_maxwell(random.key(0), 0.0, 2.0, (2,)).shape
+    (2,)
+    """
+    return drawn("double_sided_maxwell", _double_sided, key, {"loc": loc, "scale": scale}, shape, dtype)
+
+
+def _double_sided(key: Any, loc: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    first, second = streams(key, 2)
+    return loc + scale * rademacher(second, shape, dtype) * _maxwell(first, shape, dtype)

@@ -1,0 +1,114 @@
+"""Random vectors and matrices: multivariate normal, orthogonal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import functorch_like.numpy as fnp
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import orthogonal as O
+from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
+) -> Any:
+    """Normal vectors of a mean and a covariance.
+
+    Args:
+        key: uint32[2].
+        mean: (..., n).
+        cov: (..., n, n), symmetric and positive semidefinite.
+        shape: of the result without its last dimension; by default that which mean and cov broadcast to.
+        dtype: float32 by default; float64, float16, bfloat16. float32 at least is computed in.
+        method: how cov is factorized: "cholesky", which is fast and gives NaN for a singular one; "eigh" or "svd".
+
+    Returns:
+        (*shape, n).
+
+    Raises:
+        ArgumentError: for another method.
+        DtypeError: for what is no key, or no dtype of floats.
+        ShapeError: where mean and cov do not fit each other or the shape.
+
+    >>> random.multivariate_normal(random.key(0), fnp.zeros(2), fnp.eye(2), (3,)).shape
+    (3, 2)
+    """
+    what = "random.multivariate_normal"
+    check_key(key, what)
+    if method not in ("cholesky", "eigh", "svd"):
+        raise P.error(ArgumentError, f"{what} with method={method!r}", "use 'cholesky', 'eigh' or 'svd'")
+    m, c = aval_of(mean).shape, aval_of(cov).shape
+    if not m or len(c) < 2 or c[-1] != c[-2] or c[-1] != m[-1]:
+        raise P.error(
+            ShapeError, f"{what} of mean {aval_of(mean)!r} and cov {aval_of(cov)!r}", "give (..., n) and (..., n, n)"
+        )
+    lead = P.broadcast_shapes(m[:-1], c[:-2]) if shape is None else shape_of(shape, what)
+    wanted = float_dtype(dtype, what)
+    mean = parameter(mean, wanted, (*lead, m[-1]), "mean")
+    cov = parameter(cov, wanted, (*lead, *c[-2:]), "cov")
+    return _multivariate(key, mean, cov, shape=(*lead, m[-1]), dtype=wanted, method=method)
+
+
+@kernel(static=("shape", "dtype", "method"))
+def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
+    wide = dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
+    cov, mean = P.convert(cov, wide), spread(mean, wide, shape)
+    if method == "cholesky":
+        factor = fnp.linalg.cholesky(cov)
+    elif method == "eigh":
+        w, v = fnp.linalg.eigh(cov)
+        factor = v * fnp.sqrt(fnp.maximum(w, 0))[..., None, :]
+    else:
+        u, s, _ = fnp.linalg.svd(cov)
+        factor = u * fnp.sqrt(s)[..., None, :]
+    points = normals(key, shape, wide)
+    return P.convert(mean + fnp.einsum("...ij,...j->...i", factor, points), dtype)
+
+
+def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+    """Orthogonal (of a complex dtype: unitary) matrices, uniformly distributed: by Haar's measure.
+
+    F. Mezzadri, "How to generate random matrices from the classical compact groups", arXiv:math-ph/0609050.
+
+    Args:
+        key: uint32[2].
+        n: how many rows.
+        shape: how many matrices.
+        dtype: float32 by default; float64, complex64, complex128.
+        m: how many columns; n by default. The shorter side is orthonormal.
+
+    Returns:
+        (*shape, n, m).
+
+    Raises:
+        DtypeError: for what is no key, or another dtype.
+
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(fnp.allclose(q @ q.T, fnp.eye(3), atol=1e-5))
+    True
+    """
+    what = "random.orthogonal"
+    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    if wanted not in (dtypes.float32, dtypes.float64, *dtypes.COMPLEX):
+        raise P.error(DtypeError, f"{what} gives matrices of {wanted.name}", "use float32, float64 or a complex dtype")
+    sides = (*shape_of(n, what), *shape_of(n if m is None else m, what))
+    return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=wanted)
+
+
+@kernel(static=("shape", "sides", "dtype"))
+def _orthogonal(key: Any, shape: tuple[int, ...], sides: tuple[int, int], dtype: Any) -> Any:
+    if not min(sides):
+        return fnp.zeros((*shape, *sides), dtype)
+    z = normal(key, (*shape, max(sides), min(sides)), dtype)
+    q, r = O.qr(z, full_matrices=False, pivoting=False)
+    diagonal = fnp.diagonal(r, axis1=-2, axis2=-1)
+    size = abs(diagonal)
+    # The factorization is made unique by a positive diagonal of R.
+    q = q * fnp.where(size == 0, 1, diagonal / fnp.where(size == 0, 1, size))[..., None, :]
+    return q if sides[0] >= sides[1] else fnp.swapaxes(q, -1, -2)
