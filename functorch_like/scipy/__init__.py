@@ -9,6 +9,14 @@ from functorch_like.scipy import linalg as linalg
 from functorch_like.scipy import special as special
 
 if _TYPE_CHECKING:
+    from functorch_like.scipy import cluster as cluster
+    from functorch_like.scipy import fft as fft
+    from functorch_like.scipy import integrate as integrate
+    from functorch_like.scipy import interpolate as interpolate
+    from functorch_like.scipy import ndimage as ndimage
+    from functorch_like.scipy import signal as signal
     from functorch_like.scipy import stats as stats
 
-__getattr__, __dir__ = _late.attach(__name__, {}, modules=("stats",))
+__getattr__, __dir__ = _late.attach(
+    __name__, {}, modules=("cluster", "fft", "integrate", "interpolate", "ndimage", "signal", "stats")
+)

@@ -1,0 +1,28 @@
+"""Signal processing, under SciPy's names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from functorch_like import late as _late
+
+if _TYPE_CHECKING:
+    from functorch_like.scipy.signal.convolutions import convolve as convolve
+    from functorch_like.scipy.signal.convolutions import convolve2d as convolve2d
+    from functorch_like.scipy.signal.convolutions import correlate as correlate
+    from functorch_like.scipy.signal.convolutions import correlate2d as correlate2d
+    from functorch_like.scipy.signal.convolutions import fftconvolve as fftconvolve
+    from functorch_like.scipy.signal.spectra import csd as csd
+    from functorch_like.scipy.signal.spectra import istft as istft
+    from functorch_like.scipy.signal.spectra import stft as stft
+    from functorch_like.scipy.signal.spectra import welch as welch
+    from functorch_like.scipy.signal.trends import detrend as detrend
+
+__getattr__, __dir__ = _late.attach(
+    __name__,
+    {
+        "convolutions": ("convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"),
+        "spectra": ("csd", "istft", "stft", "welch"),
+        "trends": ("detrend",),
+    },
+)

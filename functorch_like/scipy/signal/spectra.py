@@ -1,0 +1,313 @@
+"""Spectra of signals: windows of them, each transformed."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.operands import given
+from functorch_like.scipy.signal.trends import _detrend
+
+_WINDOWS = {
+    "hann": np.hanning, "hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman,
+    "bartlett": np.bartlett, "boxcar": np.ones, "rectangular": np.ones,
+}  # fmt: skip
+_ARGS = """fs: how many samples there are in a unit of time.
+        window: "hann", "hamming", "blackman", "bartlett", "boxcar", ("kaiser", beta), or an array.
+        nperseg: how many samples are in one window: 256 by default, or the size of an array given as window.
+        noverlap: how many samples neighbouring windows share; half of them by default.
+        nfft: to how many samples windows are filled up with zeros."""
+
+
+def _window(window: Any, nperseg: int | None, size: int, name: str) -> tuple[Any, int]:
+    """The window's values, on the host where it has a name, and its length."""
+    if isinstance(window, str) or (isinstance(window, tuple) and window and isinstance(window[0], str)):
+        n = operator.index(256 if nperseg is None else nperseg)
+        if n < 1:
+            raise P.error(ArgumentError, f"signal.{name} with nperseg={n}", "use at least 1")
+        n = min(n, size)
+        title, *more = (window,) if isinstance(window, str) else window
+        if title == "kaiser" and len(more) == 1:
+            return np.kaiser(n + 1, float(more[0]))[:-1], n
+        if title not in _WINDOWS or more:
+            raise P.error(ArgumentError, f"signal.{name} with window={window!r}", "give the values as an array")
+        return (_WINDOWS[title](n + 1)[:-1] if n > 1 else np.ones(n)), n
+    (values,) = given(window)
+    found = aval_of(values)
+    if found.ndim != 1 or found.size > size or (nperseg is not None and nperseg != found.size):
+        raise P.error(ShapeError, f"signal.{name}: a window {found!r} for {size} samples", "give one dimension")
+    return values, found.size
+
+
+def _plan(nperseg: int, noverlap: Any, nfft: Any, name: str) -> tuple[int, int]:
+    overlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
+    length = nperseg if nfft is None else operator.index(nfft)
+    if not 0 <= overlap < nperseg or length < nperseg:
+        raise P.error(
+            ArgumentError,
+            f"signal.{name} with nperseg={nperseg}, noverlap={noverlap}, nfft={nfft}",
+            "noverlap must be less than nperseg, and nfft not less",
+        )
+    return nperseg - overlap, length
+
+
+@kernel(static=("step", "nfft", "trend", "onesided", "size"))
+def _segments(x: Any, window: Any, step: int, nfft: int, trend: str, onesided: bool, size: int) -> Any:
+    """The transforms of the windows along the last axis: (..., windows, frequencies)."""
+    count = (aval_of(x).shape[-1] - size) // step + 1
+    places = np.arange(size)[None] + step * np.arange(count)[:, None]
+    parts = x[..., places]
+    if trend:
+        parts = _detrend.inline(parts, d=aval_of(parts).ndim - 1, breaks=(0, size), linear=trend == "linear")
+    parts = parts * P.convert(window, fnp.real(parts).dtype)
+    if onesided:
+        return fnp.fft.rfft(parts, nfft)
+    return fnp.fft.fft(parts, nfft)
+
+
+def _frequencies(nfft: int, onesided: bool, fs: Any, dtype: Any) -> Any:
+    numbers = np.fft.rfftfreq(nfft) if onesided else np.fft.fftfreq(nfft)
+    return fnp.asarray(numbers, dtype) * fs
+
+
+def _trend(detrend: Any, name: str) -> str:
+    if detrend is False or detrend is None:
+        return ""
+    if detrend in ("constant", "linear"):
+        return detrend
+    raise P.error(ArgumentError, f"signal.{name} with detrend={detrend!r}", "use 'constant', 'linear' or False")
+
+
+def _signals(name: str, axis: int, *xs: Any) -> tuple[list[Any], int]:
+    found = [P.to_inexact(fnp.asarray(x)) for x in given(*xs)]
+    found = P.promote(*found)
+    found = [P.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x for x in found]
+    axes = [axis_of(axis, aval_of(x).ndim, f"signal.{name}") for x in found]
+    if any(not aval_of(x).shape[d] for x, d in zip(found, axes, strict=True)):
+        raise P.error(ShapeError, f"signal.{name} of {aval_of(found[0])!r}", "give at least one sample")
+    return [fnp.moveaxis(x, d, -1) for x, d in zip(found, axes, strict=True)], axes[0]
+
+
+def csd(
+    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
+    axis: int = -1, average: str = "mean",
+) -> tuple[Any, Any]:  # fmt: skip
+    """The cross spectrum of two signals by Welch's method: the mean over windows of conj(X) Y.
+
+    Args:
+        x: signals along an axis.
+        y: further ones; None, or x itself, gives the power spectrum.
+        {args}
+        detrend: what is taken from each window: "constant", "linear" or False.
+        return_onesided: of real signals leave negative frequencies out.
+        scaling: "density" per unit of frequency, or "spectrum".
+        axis: along which.
+        average: "mean" or "median" of the windows.
+
+    Returns:
+        The frequencies, and the spectrum.
+
+    Raises:
+        ArgumentError: for numbers that do not fit together, and other settings.
+        ShapeError: for signals that do not broadcast, or are empty.
+
+    >>> f, p = ft.scipy.signal.csd(fnp.ones(8), fnp.arange(8.0), nperseg=4)
+    >>> f.tolist(), p.shape
+    ([0.0, 0.25, 0.5], (3,))
+    """
+    if scaling not in ("density", "spectrum") or average not in ("mean", "median"):
+        raise P.error(
+            ArgumentError, f"signal.csd with scaling={scaling!r}, average={average!r}",
+            "use 'density' or 'spectrum', and 'mean' or 'median'",
+        )  # fmt: skip
+    same = y is None or y is x
+    xs, d = _signals("csd", axis, *([x] if same else [x, y]))
+    size = max(aval_of(v).shape[-1] for v in xs)
+    xs = [fnp.pad(v, [(0, 0)] * (aval_of(v).ndim - 1) + [(0, size - aval_of(v).shape[-1])]) for v in xs]
+    values, n = _window(window, nperseg, size, "csd")
+    step, length = _plan(n, noverlap, nfft, "csd")
+    real = not any(dtypes.is_complex(aval_of(v).dtype) for v in xs)
+    onesided = bool(return_onesided) and real
+    parts = [
+        _segments(v, values, step=step, nfft=length, trend=_trend(detrend, "csd"), onesided=onesided, size=n)
+        for v in xs
+    ]
+    power = fnp.conj(parts[0]) * parts[-1]
+    power = fnp.real(power) if same else power
+    total = fnp.asarray(values, fnp.real(power).dtype)
+    power = power / (fs * fnp.sum(total * total) if scaling == "density" else fnp.sum(total) ** 2)
+    if onesided:
+        double = np.full(length // 2 + 1, 2.0)
+        double[0] = 1
+        if length % 2 == 0:
+            double[-1] = 1
+        power = power * fnp.asarray(double, fnp.real(power).dtype)
+    count = aval_of(power).shape[-2]
+    if average == "mean":
+        power = fnp.mean(power, -2)
+    else:
+        bias = 1 + sum(1 / (k + 1) - 1 / k for k in range(2, count, 2))
+        middle = fnp.median(fnp.real(power), -2)
+        power = (middle if same else middle + 1j * fnp.median(fnp.imag(power), -2)) / bias
+    return _frequencies(length, onesided, fs, fnp.real(power).dtype), fnp.moveaxis(power, -1, d)
+
+
+def welch(
+    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
+    axis: int = -1, average: str = "mean",
+) -> tuple[Any, Any]:  # fmt: skip
+    """The power spectrum of a signal by Welch's method; arguments as for `csd`.
+
+    >>> ft.scipy.signal.welch(fnp.arange(8.0), nperseg=4)[1].shape
+    (3,)
+    """
+    return csd(
+        x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average
+    )  # fmt: skip
+
+
+def stft(
+    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256, noverlap: int | None = None,
+    nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
+    padded: bool = True, axis: int = -1,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The short-time Fourier transform: that of each window.
+
+    Args:
+        x: signals along an axis.
+        {args}
+        detrend: what is taken from each window: "constant", "linear" or False.
+        return_onesided: of real signals leave negative frequencies out.
+        boundary: what half a window at both ends is filled with: "zeros", "even" or "odd" (mirrored), "constant" (the
+            last number), or None to leave the signal as it is.
+        padded: fill the end with zeros such that the last window is complete.
+        axis: along which; the frequencies are there, and the windows along the last axis.
+
+    Returns:
+        The frequencies, the times of the windows, and the transform.
+
+    Raises:
+        ArgumentError: for numbers that do not fit together, and other settings.
+        ShapeError: for empty signals.
+
+    >>> [a.shape for a in ft.scipy.signal.stft(fnp.arange(8.0), nperseg=4)]
+    [(3,), (5,), (3, 5)]
+    """
+    (x,), d = _signals("stft", axis, x)
+    if not isinstance(window, (str, tuple)):
+        nperseg = None
+    values, n = _window(window, nperseg, aval_of(x).shape[-1], "stft")
+    step, length = _plan(n, noverlap, nfft, "stft")
+    x = _bordered(x, n // 2, boundary)
+    total = aval_of(x).shape[-1]
+    if padded:
+        more = -(total - n) % step if total >= n else n - total
+        x = fnp.pad(x, [(0, 0)] * (aval_of(x).ndim - 1) + [(0, more)])
+    onesided = bool(return_onesided) and not dtypes.is_complex(aval_of(x).dtype)
+    trend = _trend(detrend, "stft")
+    out = _segments(x, values, step=step, nfft=length, trend=trend, onesided=onesided, size=n)
+    real = fnp.real(out).dtype
+    out = out / fnp.abs(fnp.sum(fnp.asarray(values, real)))
+    count = aval_of(out).shape[-2]
+    times = (fnp.asarray(np.arange(count) * step + (n / 2 if boundary is None else 0), real)) / fs
+    return _frequencies(length, onesided, fs, real), times, fnp.moveaxis(out, -1, d)
+
+
+def _bordered(x: Any, n: int, boundary: str | None) -> Any:
+    if boundary is None:
+        return x
+    widths = [(0, 0)] * (aval_of(x).ndim - 1) + [(n, n)]
+    if boundary == "zeros":
+        return fnp.pad(x, widths)
+    if boundary == "constant":
+        return fnp.pad(x, widths, "edge")
+    if boundary in ("even", "odd"):
+        mirrored = fnp.pad(x, widths, "reflect")
+        if boundary == "even":
+            return mirrored
+        size = aval_of(x).shape[-1]
+        return fnp.concatenate([2 * x[..., :1] - mirrored[..., :n], x, 2 * x[..., -1:] - mirrored[..., n + size :]], -1)
+    raise P.error(
+        ArgumentError, f"signal.stft with boundary={boundary!r}", "use 'zeros', 'even', 'odd', 'constant' or None"
+    )
+
+
+def istft(
+    Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
+    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    freq_axis: int = -2,
+) -> tuple[Any, Any]:  # fmt: skip
+    """The inverse of `stft`: windows added up where they overlap, over the sum of the squares of the window.
+
+    Args:
+        Zxx: transforms.
+        fs: how many samples there are in a unit of time.
+        window: as for `stft`.
+        nperseg: how many samples are in one window; by default what the number of frequencies says.
+        noverlap: how many samples neighbouring windows share; half of them by default.
+        nfft: to how many samples windows were filled up.
+        input_onesided: negative frequencies were left out.
+        boundary: half a window is to be cut off at both ends.
+        time_axis: where the windows are.
+        freq_axis: where the frequencies are.
+
+    Returns:
+        The times, and the signal.
+
+    Raises:
+        ArgumentError: for numbers that do not fit together, and other windows.
+        ShapeError: for fewer than two dimensions.
+
+    >>> _, _, z = ft.scipy.signal.stft(fnp.arange(8.0), nperseg=4)
+    >>> bool(np.allclose(ft.scipy.signal.istft(z, nperseg=4)[1], np.arange(8.0), atol=1e-5))
+    True
+    """
+    (Zxx,) = given(Zxx)
+    rank = aval_of(Zxx).ndim
+    if rank < 2:
+        raise P.error(ShapeError, f"signal.istft of {aval_of(Zxx)!r}", "give frequencies and times")
+    t, f = axis_of(time_axis, rank, "signal.istft"), axis_of(freq_axis, rank, "signal.istft")
+    z = fnp.moveaxis(Zxx, (t, f), (-2, -1))
+    found = aval_of(z).shape[-1]
+    full = 2 * (found - 1) if input_onesided else found
+    n = full if nperseg is None else operator.index(nperseg)
+    length = nfft if nfft is not None else n if input_onesided and n == full + 1 else full
+    values, n = _window(window, n, 2**62, "istft")
+    step, length = _plan(n, noverlap, length, "istft")
+    out = _overlapped(z, values, step=step, nfft=length, onesided=bool(input_onesided), size=n, cut=bool(boundary))
+    # The windows have gone, and the samples lie where the time axis was, among the axes that are left.
+    at = t - (f < t)
+    real = fnp.real(out).dtype
+    times = fnp.asarray(np.arange(aval_of(out).shape[-1]), real) / fs
+    return times, fnp.moveaxis(out, -1, at)
+
+
+@kernel(static=("step", "nfft", "onesided", "size", "cut"))
+def _overlapped(z: Any, window: Any, step: int, nfft: int, onesided: bool, size: int, cut: bool) -> Any:
+    parts = fnp.fft.irfft(z, nfft) if onesided else fnp.fft.ifft(z, nfft)
+    parts = parts[..., :size]
+    window = P.convert(window, fnp.real(parts).dtype)
+    count = aval_of(parts).shape[-2]
+    total = size + (count - 1) * step
+    places = np.arange(size)[None] + step * np.arange(count)[:, None]
+    x = fnp.zeros((*aval_of(parts).shape[:-2], total), aval_of(parts).dtype)
+    x = x.at[..., places].add(parts * window * fnp.sum(window))
+    norm = fnp.zeros(total, aval_of(window).dtype).at[places].add(fnp.broadcast_to(window**2, (count, size)))
+    x = x / fnp.where(norm > 1e-10, norm, 1)
+    half = size // 2
+    return x[..., half : total - half] if cut else x
+
+
+for _function in (csd, stft):
+    _function.__doc__ = (_function.__doc__ or "").replace("{args}", _ARGS)

@@ -1,0 +1,62 @@
+"""`detrend`: data without their mean, or without a line."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.operands import given
+
+
+def detrend(
+    data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
+) -> Any:
+    """Data without the line that fits them best, or without their mean.
+
+    Args:
+        data: array.
+        axis: along which.
+        type: "linear" or "constant".
+        bp: places where another line begins.
+        overwrite_data: not supported, arrays are immutable.
+
+    Raises:
+        ArgumentError: for another type, and places out of bounds.
+
+    >>> ft.scipy.signal.detrend(fnp.asarray([1.0, 2.0, 6.0]), type="constant").tolist()
+    [-2.0, -1.0, 3.0]
+    """
+    if type not in ("linear", "l", "constant", "c"):
+        raise P.error(ArgumentError, f"signal.detrend with type={type!r}", "use 'linear' or 'constant'")
+    (data,) = given(data)
+    d = axis_of(axis, aval_of(data).ndim, "signal.detrend")
+    n = aval_of(data).shape[d]
+    breaks = sorted({0, n, *np.atleast_1d(np.asarray(bp, int)).tolist()}) if n else [0, 0]
+    if breaks[0] < 0 or breaks[-1] > n:
+        raise P.error(ArgumentError, f"signal.detrend of {n} samples with bp={bp!r}", f"use 0 to {n}")
+    return _detrend(data, d=d, breaks=tuple(breaks), linear=type[0] == "l")
+
+
+@kernel(static=("d", "breaks", "linear"))
+def _detrend(x: Any, d: int, breaks: tuple[int, ...], linear: bool) -> Any:
+    x = fnp.moveaxis(P.to_inexact(x), d, -1)
+    if not linear:
+        return fnp.moveaxis(x - fnp.mean(x, -1, keepdims=True), -1, d)
+    parts = []
+    for start, stop in itertools.pairwise(breaks):
+        part = x[..., start:stop]
+        place = np.arange(stop - start) - (stop - start - 1) / 2  # orthogonal to the constant
+        size = float(place @ place) or 1.0
+        place = fnp.asarray(place, fnp.real(x).dtype)
+        part = part - fnp.mean(part, -1, keepdims=True)
+        parts.append(part - fnp.sum(part * place, -1, keepdims=True) / size * place)
+    return fnp.moveaxis(fnp.concatenate(parts, -1), -1, d)
