@@ -71,7 +71,7 @@ class Fp32:
 
 def canonical(precision: Any) -> Any:
     """One name for each of the precisions and algorithms; what has no meaning is returned as it is."""
-    if isinstance(precision, (list, tuple)):
+    if isinstance(precision, (list, tuple)) and not hasattr(precision, "value"):  # an algorithm has a name for value
         return tuple(canonical(p) for p in precision)
     if not isinstance(precision, str):
         return getattr(precision, "value", precision)

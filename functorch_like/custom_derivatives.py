@@ -6,9 +6,12 @@ from functorch_like.closure_convert import closure_convert as closure_convert
 from functorch_like.custom_gradient import custom_gradient as custom_gradient
 from functorch_like.custom_jvp import custom_jvp as custom_jvp
 from functorch_like.custom_values import SymbolicZero as SymbolicZero
+from functorch_like.custom_values import zero_from_primal as zero_from_primal
 from functorch_like.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from functorch_like.custom_vjp import custom_vjp as custom_vjp
+from functorch_like.custom_vjp import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
+    "custom_vjp_primal_tree_values", "zero_from_primal",
 ]  # fmt: skip

@@ -85,6 +85,19 @@ def written_out(tangent: Any, aval: ShapedArray, symbolic: bool = False) -> Any:
     return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=False)
 
 
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The zero tangent of a value: zeros of its shape and dtype, float0 for integers.
+
+    Args:
+        val: array or number.
+        symbolic_zeros: give a `SymbolicZero` instead.
+
+    >>> ft.custom_derivatives.zero_from_primal(fnp.ones(2)).tolist()
+    [0.0, 0.0]
+    """
+    return written_out(None, aval_of(val), symbolic_zeros)
+
+
 def is_zero(x: Any) -> bool:
     """Whether a tangent or cotangent that a rule returned says by itself that it is zero."""
     return x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0

@@ -37,6 +37,20 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
+def custom_vjp_primal_tree_values(tree: Any) -> Any:
+    """Arguments of `fwd` with `symbolic_zeros=True` as plain values, without what tells of derivatives.
+
+    Args:
+        tree: pytree with `CustomVJPPrimal` leaves.
+
+    >>> from functorch_like.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+    >>> custom_vjp_primal_tree_values({"w": CustomVJPPrimal(2.0, True)})
+    {'w': 2.0}
+    """
+    leaves, structure = xla.flatten(tree)
+    return structure.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
+
+
 class custom_vjp(CustomFunction):
     """Give a function a derivative of your own, in reverse mode.
 

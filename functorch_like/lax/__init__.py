@@ -4,17 +4,20 @@
 # fmt: off
 from __future__ import annotations
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from functorch_like import late as _late
 from functorch_like.lax import linalg
 from functorch_like.lax.associative import associative_scan
 from functorch_like.lax.branches import cond, switch
 from functorch_like.lax.applying import scatter_apply
-from functorch_like.lax.collectives import axis_index, axis_size, pmax, pmean, pmin, psum
-from functorch_like.lax.contract import DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
+from functorch_like.lax.collectives import axis_index, axis_size, pbroadcast, pmax, pmean, pmin, psum
+from functorch_like.lax.contract import DotAlgorithm, DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
 from functorch_like.lax.convolution import (
     conv, conv_dimension_numbers, conv_general_dilated, conv_with_general_padding, padtype_to_pads,
 )
 from functorch_like.lax.counted import fori_loop
-from functorch_like.lax.creation import broadcasted_iota, full, full_like, iota, zeros_like_array
+from functorch_like.lax.creation import broadcasted_iota, empty, full, full_like, iota, zeros_like_array
 from functorch_like.lax.elementwise import (
     RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or,
     bitwise_xor, cbrt, ceil, clz, complex, conj, cos, cosh, digamma, div, eq, eq_to, erf, erf_inv, erfc, exp, exp2,
@@ -28,8 +31,7 @@ from functorch_like.lax.fourier import FftType, fft
 from functorch_like.lax.folding import reduce
 from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
 from functorch_like.lax.indexing import (
-    GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul,
-    scatter_sub,
+    GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub,
 )
 from functorch_like.lax.loops import map, scan
 from functorch_like.lax.platforms import platform_dependent
@@ -59,3 +61,26 @@ from functorch_like.lax.windows import (
 )
 from functorch_like.primitives.convolution import ConvDimensionNumbers
 from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
+
+if _TYPE_CHECKING:
+    from functorch_like.lax.stacking import (
+        broadcast_like, broadcast_shapes, broadcast_to_rank, dtype, index_take, shape_as_value, stack, unstack,
+    )
+    from functorch_like.lax.window_shapes import (
+        conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple, conv_transpose_shape_tuple,
+        reduce_window_shape_tuple,
+    )
+
+__getattr__, __dir__ = _late.attach(
+    __name__,
+    {
+        "stacking": (
+            "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "dtype", "index_take", "shape_as_value", "stack",
+            "unstack",
+        ),
+        "window_shapes": (
+            "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple",
+            "reduce_window_shape_tuple",
+        ),
+    },
+)

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
-from functorch_like.errors import FtError
+from functorch_like.errors import ArgumentError, FtError
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives import collectives
 from functorch_like.primitives import elementwise as E
@@ -124,3 +124,32 @@ def pmin(x: Any, axis_name: Any) -> Any:
     [1.0, 1.0]
     """
     return _over(collectives.pmin, x, axis_name)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """What one position along a named axis has, for all of them.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name, or tuple of names.
+        source: which position.
+
+    Raises:
+        ArgumentError: where no such axis is in scope, or the position is not on it.
+
+    >>> ft.vmap(lambda x: lax.pbroadcast(x, "i", 1), axis_name="i")(fnp.asarray([5.0, 7.0])).tolist()
+    [7.0, 7.0]
+    """
+    size = axis_size(axis_name)
+    if not 0 <= source < size:
+        raise error(ArgumentError, f"source={source} on an axis of {size} positions", f"use 0 to {size - 1}")
+    here = axis_index(axis_name)
+    chosen = E.eq(here, S.full_like(here, source))
+
+    def one(leaf: Any) -> Any:
+        leaf = value(leaf)
+        mask = S.broadcast_in_dim(chosen, shape=aval_of(leaf).shape, broadcast_dimensions=())
+        total = psum(E.select_n(mask, S.full_like(leaf, 0), leaf), axis_name)
+        return S.convert_element_type(total, new_dtype=aval_of(leaf).dtype)
+
+    return tree.map(one, x)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from functorch_like import dtypes
 from functorch_like.backends.forms import ALGORITHMS, canonical
 from functorch_like.core import aval_of
-from functorch_like.errors import ShapeError
+from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives import contract
 
@@ -24,6 +24,48 @@ class Precision(enum.StrEnum):
 #: Dot algorithms by name, as `precision` takes them: which type the factors are rounded to, and which sums are kept in.
 DotAlgorithmPreset = enum.StrEnum("DotAlgorithmPreset", {name: name for name in ("DEFAULT", *ALGORITHMS)})
 DotAlgorithmPreset.__module__ = __name__
+
+
+class DotAlgorithm(NamedTuple):
+    """How sums of products are computed: what a `DotAlgorithmPreset` stands for.
+
+    Attributes:
+        lhs_precision_type, rhs_precision_type: dtypes that operands are rounded to; "tf32" is one, too.
+        accumulation_type: dtype of the sums.
+        lhs_component_count, rhs_component_count: how many roundings each operand is the sum of.
+        num_primitive_operations: how many of the products of these count.
+        allow_imprecise_accumulation: whether some sums may be kept in fewer digits.
+
+    >>> x = fnp.ones((2, 2))
+    >>> lax.dot(x, x, precision=lax.DotAlgorithm("bfloat16", "bfloat16", "float32")).dtype.name
+    'float32'
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+    @property
+    def value(self) -> str:
+        """Its name.
+
+        Raises:
+            ArgumentError: where there is no such algorithm.
+        """
+        short = lambda t: (
+            "TF32" if t == "tf32" else dtypes.as_dtype(t).name.replace("bfloat", "bf").replace("float", "f")
+        )
+        left, right, sums = (short(t).upper() for t in self[:3])
+        count = self.num_primitive_operations
+        name = f"{left}_{right}_{sums}" + (f"_X{count}" if count > 1 else "")
+        parts = {1: 1, 3: 2, 6: 3, 9: 3}.get(count)
+        if name not in ALGORITHMS or {*self[3:5]} != {parts} or self.allow_imprecise_accumulation:
+            raise error(ArgumentError, f"there is no dot algorithm {self}", f"use one of {', '.join(ALGORITHMS)}")
+        return name
 
 
 def dtype_of(dtype: Any) -> Any:

@@ -47,6 +47,19 @@ def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return S.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
 
 
+def empty(shape: Any, dtype: Any = None) -> Any:
+    """An array whose elements nobody should read; they are zeros.
+
+    Args:
+        shape: sequence of ints.
+        dtype: of the result; the default float if None.
+
+    >>> lax.empty((2,), "int32").shape
+    (2,)
+    """
+    return full(shape, 0, dtypes.default_float() if dtype is None else dtype)
+
+
 def convert(x: Any, dtype: Any) -> Any:
     """`x` in a dtype, strongly typed."""
     aval = aval_of(x)

@@ -7,8 +7,8 @@ from typing import Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import indexing
-from functorch_like.primitives.elementwise import neg
 from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
 from functorch_like.primitives.scatter import scatter as _set
 from functorch_like.primitives.scatter import scatter_max as _largest
@@ -104,12 +104,13 @@ def _scatter(name: str, row: Any, summary: str, shows: str) -> Any:
     return function
 
 
+def _minus(operand: Any, scatter_indices: Any, updates: Any, **params: Any) -> Any:
+    return indexing.scatter_add(operand, scatter_indices, E.neg(updates), **params)
+
+
 scatter = _scatter("scatter", _set, "The operand with windows overwritten; where two overlap, one is kept.", "3.0")
 scatter_add = _scatter("scatter_add", indexing.scatter_add, "The operand with updates added to windows of it.", "5.0")
-scatter_sub = _scatter(
-    "scatter_sub", lambda x, i, u, **how: indexing.scatter_add(x, i, neg(u), **how),
-    "The operand with updates subtracted from windows of it.", "-1.0",
-)  # fmt: skip
+scatter_sub = _scatter("scatter_sub", _minus, "The operand with updates subtracted from windows of it.", "-1.0")
 scatter_mul = _scatter("scatter_mul", _times, "The operand with windows of it multiplied by updates.", "6.0")
 scatter_min = _scatter("scatter_min", _least, "The operand with windows of it bounded above by updates.", "2.0")
 scatter_max = _scatter("scatter_max", _largest, "The operand with windows of it bounded below by updates.", "3.0")

@@ -1,4 +1,4 @@
-"""conv_transpose: convolutions that enlarge."""
+"""Transposed convolutions: those that a stride makes larger instead of smaller."""
 
 from __future__ import annotations
 
@@ -6,67 +6,106 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
 from functorch_like.lax.convolution import conv_dimension_numbers, conv_general_dilated, padtype_to_pads
-from functorch_like.lax.operands import ints, value
+from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.primitives import structure as S
-from functorch_like.primitives.convolution import dilated
+from functorch_like.primitives.convolution import ConvDimensionNumbers, dilated
 
-#: Layouts by the number of spatial dimensions, where none is given: features last.
-_LAYOUTS = (("NC", "IO", "NC"), ("NHC", "HIO", "NHC"), ("NHWC", "HWIO", "NHWC"), ("NHWDC", "HWDIO", "NHWDC"))
+_LETTERS = {
+    2: ("NC", "IO", "NC"),
+    3: ("NHC", "HIO", "NHC"),
+    4: ("NHWC", "HWIO", "NHWC"),
+    5: ("NHWDC", "HWDIO", "NHWDC"),
+}
 
 
 def conv_transpose(
-    lhs: Any, rhs: Any, strides: Sequence[int], padding: Any, rhs_dilation: Any = None, dimension_numbers: Any = None,
+    lhs: Any, rhs: Any, strides: Any, padding: Any, rhs_dilation: Any = None, dimension_numbers: Any = None,
     transpose_kernel: bool = False, precision: Any = None, preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
 ) -> Any:  # fmt: skip
-    """A convolution of the operand with `strides - 1` zeros put between its elements ("fractionally strided").
+    """A transposed convolution: the kernel is laid down once for each element of the operand, `strides` apart.
+
+    With `transpose_kernel` it is the transpose of the convolution with that kernel, strides and named padding.
 
     Args:
-        lhs: operand: batch, n spatial dimensions and features, unless `dimension_numbers` has another order.
-        rhs: kernel of the same dtype: n spatial dimensions, input features, output features.
-        strides: n factors by which the operand becomes larger.
-        padding: "SAME" gives sizes `size * stride`, "VALID" `size * stride + max(kernel - stride, 0)`; or n pairs
-            (low, high) for the operand with its zeros.
+        lhs: operand: batch, features and n spatial dimensions.
+        rhs: kernel of the same dtype.
+        strides: n steps between the places where the kernel is laid down.
+        padding: "SAME" gives n * stride elements of n, "VALID" all that the kernel reaches; or n pairs (low, high)
+            of zeros around the operand.
         rhs_dilation: n distances between neighbouring elements of the kernel; 1 by default.
-        dimension_numbers: as for `conv_dimension_numbers`; features last by default.
-        transpose_kernel: reverse the kernel and swap its features, as the derivative of `conv_general_dilated` by its
-            operand has it.
+        dimension_numbers: as for `conv_dimension_numbers`; None for ("NHWC", "HWIO", "NHWC") and its like.
+        transpose_kernel: whether the kernel is reversed, and its input and output features change places.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
+        use_consistent_padding: whether pairs are the padding of the convolution of which this is the transpose, and so
+            cut elements away; as PyTorch has it.
 
     Raises:
         ShapeError: where shapes do not fit together.
-        ArgumentError: for unknown letters or padding, or steps that are not positive.
+        ArgumentError: for unknown letters or padding.
 
-    >>> lax.conv_transpose(fnp.ones((1, 4, 4, 3)), fnp.ones((3, 3, 3, 5)), (2, 2), "SAME").shape
-    (1, 8, 8, 5)
+    Source: V. Dumoulin and F. Visin, "A guide to convolution arithmetic for deep learning", arXiv:1603.07285.
+
+    >>> x, kernel = fnp.asarray([1.0, 2.0]).reshape(1, 2, 1), fnp.ones((2, 1, 1))
+    >>> lax.conv_transpose(x, kernel, (2,), "SAME").ravel().tolist()
+    [1.0, 1.0, 2.0, 2.0]
     """
     lhs, rhs = value(lhs), value(rhs)
     left, right = aval_of(lhs).shape, aval_of(rhs).shape
+    numbers = numbers_by_default(left, right, dimension_numbers)
     n = len(left) - 2
-    if dimension_numbers is None and 0 <= n < len(_LAYOUTS):
-        dimension_numbers = _LAYOUTS[n]
-    numbers = conv_dimension_numbers(left, right, dimension_numbers)
     steps = ints(strides, "strides")
-    holes = (1,) * n if rhs_dilation is None else ints(rhs_dilation, "rhs_dilation")
-    if isinstance(padding, str):
-        padtype_to_pads((), (), (), padding)  # refuses unknown names
-        windows = [dilated(right[d], hole) for d, hole in zip(numbers.rhs_spec[2:], holes, strict=False)]
-        padding = [_pads(window, step, padding.upper()) for window, step in zip(windows, steps, strict=False)]
-    if transpose_kernel:
-        outputs, inputs, *spatial = numbers.rhs_spec
-        rhs = S.rev(rhs, dimensions=tuple(spatial))
-        numbers = numbers._replace(rhs_spec=(inputs, outputs, *spatial))
-    return conv_general_dilated(
-        lhs, rhs, (1,) * n, padding, steps, holes, numbers, 1, 1, precision, preferred_element_type
+    if len(steps) != n or any(s < 1 for s in steps):
+        what = "are not all positive" if len(steps) == n else f"for {n} spatial dimensions"
+        raise error(ArgumentError, f"strides {steps} {what}", f"give {n} positive steps")
+    holes = (1,) * n if rhs_dilation is None else same_rank(ints(rhs_dilation, "rhs_dilation"), n, "rhs_dilation")
+    windows = [dilated(right[d], h) for d, h in zip(numbers.rhs_spec[2:], holes, strict=True)]
+    pads = transposed_pads(
+        padding, [left[d] for d in numbers.lhs_spec[2:]], windows, steps, bool(use_consistent_padding)
     )
+    if transpose_kernel:
+        rhs = S.rev(rhs, dimensions=tuple(sorted(numbers.rhs_spec[2:])))
+        o, i, *spatial = numbers.rhs_spec
+        numbers = numbers._replace(rhs_spec=(i, o, *spatial))
+    return conv_general_dilated(
+        lhs, rhs, (1,) * n, pads, steps, holes, numbers, precision=precision,
+        preferred_element_type=preferred_element_type,
+    )  # fmt: skip
 
 
-def _pads(window: int, step: int, kind: str) -> tuple[int, int]:
-    """What is put around (size - 1) * step + 1 elements, for a window to have as many places as `kind` says."""
-    total = window + step - 2
-    if kind == "VALID":
-        return window - 1, total + max(window - step, 0) - (window - 1)
-    half = total // 2 if kind == "SAME_LOWER" else total - total // 2
-    low = window - 1 if step > window - 1 else half
-    return low, total - low
+def numbers_by_default(left: Sequence[int], right: Sequence[int], dimension_numbers: Any) -> ConvDimensionNumbers:
+    """Dimension numbers, features last where nothing is said."""
+    if dimension_numbers is None:
+        if len(left) not in _LETTERS:
+            raise error(
+                ArgumentError, f"a rank of {len(left)} has no layout by default", "give dimension_numbers of positions"
+            )
+        dimension_numbers = _LETTERS[len(left)]
+    return conv_dimension_numbers(left, right, dimension_numbers)
+
+
+def transposed_pads(
+    padding: Any, sizes: Sequence[int], windows: Sequence[int], strides: Sequence[int], consistent: bool = False
+) -> list[tuple[int, int]]:
+    """The zeros around the operand, pairs (low, high), from a name or pairs."""
+    if not isinstance(padding, str):
+        pairs = [ints(pair, "padding") for pair in padding]
+        if len(pairs) != len(sizes) or any(len(pair) != 2 for pair in pairs):
+            raise error(
+                ArgumentError,
+                f"padding={padding!r} is not of {len(sizes)} pairs",
+                "give (low, high) for each dimension",
+            )
+        if consistent:
+            return [(w - 1 - lo, w - 1 - hi) for (lo, hi), w in zip(pairs, windows, strict=True)]
+        return [(lo, hi) for lo, hi in pairs]
+    same = padding.upper() != "VALID"
+    wanted = [n * s + (0 if same else max(w - s, 0)) for n, w, s in zip(sizes, windows, strides, strict=True)]
+    # The convolution that is transposed takes `wanted` elements to `sizes`, and has this padding.
+    forward = padtype_to_pads(wanted, windows, strides, padding)
+    low = [w - 1 - lo for (lo, _), w in zip(forward, windows, strict=True)]
+    reach = [m + w - 1 - ((n - 1) * s + 1) for m, w, n, s in zip(wanted, windows, sizes, strides, strict=True)]
+    return [(lo, total - lo) for lo, total in zip(low, reach, strict=True)]

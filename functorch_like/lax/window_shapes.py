@@ -1,0 +1,128 @@
+"""What shapes convolutions and reductions of windows have, without computing them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.avals import ShapedArray
+from functorch_like.dtypes import float32
+from functorch_like.errors import ShapeError
+from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
+from functorch_like.lax.operands import error, ints, same_rank
+from functorch_like.lax.transposed import numbers_by_default, transposed_pads
+from functorch_like.primitives.windowing import NAMES, window_count, windowed_shape
+
+
+def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+    """The orders that bring operand, kernel and result to batch or output features, features, spatial dimensions.
+
+    Args:
+        dimension_numbers: three strings, as for `conv_dimension_numbers`.
+
+    >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
+    ((0, 2, 1), (2, 1, 0), (0, 2, 1))
+    """
+    ones = (1,) * len(dimension_numbers[0])
+    return tuple(conv_dimension_numbers(ones, ones, dimension_numbers))
+
+
+def conv_shape_tuple(
+    lhs_shape: Any, rhs_shape: Any, strides: Any, pads: Any, batch_group_count: int = 1
+) -> tuple[int, ...]:
+    """The shape of a convolution in the layout (batch, features, *spatial), with kernels (output, input, *spatial).
+
+    Args:
+        lhs_shape: of the operand.
+        rhs_shape: of the kernel.
+        strides: steps, one for each spatial dimension.
+        pads: a name, or pairs (low, high).
+        batch_group_count: groups of the batch.
+
+    Raises:
+        ShapeError: where ranks do not fit, or the batch is no multiple of its groups.
+
+    >>> lax.conv_shape_tuple((2, 3, 8), (4, 3, 3), (2,), [(1, 1)])
+    (2, 4, 4)
+    """
+    left, right = ints(lhs_shape, "lhs_shape"), ints(rhs_shape, "rhs_shape")
+    conv_dimension_numbers(left, right, None)
+    sizes, windows = left[2:], right[2:]
+    steps = same_rank(ints(strides, "strides"), len(sizes), "strides")
+    pairs = same_rank(pads_of(pads, sizes, windows, steps), len(sizes), "pads")
+    if left[0] % batch_group_count:
+        raise error(
+            ShapeError, f"a batch of {left[0]} has no {batch_group_count} groups", "use a count that divides it"
+        )
+    counts = [window_count(n, lo, hi, w, s) for n, (lo, hi), w, s in zip(sizes, pairs, windows, steps, strict=True)]
+    return left[0] // batch_group_count, right[0], *counts
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Any, rhs_shape: Any, window_strides: Any, padding: Any, dimension_numbers: Any
+) -> tuple[int, ...]:
+    """The shape of a convolution in any layout.
+
+    Args:
+        lhs_shape, rhs_shape: of operand and kernel.
+        window_strides, padding, dimension_numbers: as for `conv_general_dilated`.
+
+    >>> lax.conv_general_shape_tuple((2, 8, 3), (3, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
+    (2, 4, 4)
+    """
+    left, right = ints(lhs_shape, "lhs_shape"), ints(rhs_shape, "rhs_shape")
+    numbers = conv_dimension_numbers(left, right, dimension_numbers)
+    straight = tuple(left[d] for d in numbers.lhs_spec), tuple(right[d] for d in numbers.rhs_spec)
+    return _laid_out(conv_shape_tuple(*straight, window_strides, padding), numbers.out_spec)
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Any, rhs_shape: Any, window_strides: Any, padding: Any, dimension_numbers: Any
+) -> tuple[int, ...]:
+    """The shape of a transposed convolution.
+
+    Args:
+        lhs_shape, rhs_shape: of operand and kernel.
+        window_strides, padding, dimension_numbers: as for `conv_transpose`.
+
+    >>> lax.conv_transpose_shape_tuple((2, 8, 3), (3, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
+    (2, 16, 4)
+    """
+    left, right = ints(lhs_shape, "lhs_shape"), ints(rhs_shape, "rhs_shape")
+    numbers = numbers_by_default(left, right, dimension_numbers)
+    sizes, windows = [left[d] for d in numbers.lhs_spec[2:]], [right[d] for d in numbers.rhs_spec[2:]]
+    steps = same_rank(ints(window_strides, "window_strides"), len(sizes), "window_strides")
+    pads = transposed_pads(padding, sizes, windows, steps)
+    counts = [
+        window_count((n - 1) * s + 1, lo, hi, w, 1)
+        for n, s, (lo, hi), w in zip(sizes, steps, pads, windows, strict=True)
+    ]
+    return _laid_out((left[numbers.lhs_spec[0]], right[numbers.rhs_spec[0]], *counts), numbers.out_spec)
+
+
+def _laid_out(shape: tuple[int, ...], spec: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(n for _, n in sorted(zip(spec, shape, strict=True)))
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Any, window_dimensions: Any, window_strides: Any, padding: Any, base_dilation: Any = None,
+    window_dilation: Any = None,
+) -> tuple[int, ...]:  # fmt: skip
+    """The shape that `reduce_window` gives.
+
+    Args:
+        operand_shape: of the operand.
+        window_dimensions, window_strides, base_dilation, window_dilation: as for `reduce_window`.
+        padding: pairs (low, high).
+
+    Raises:
+        ShapeError: where parameters do not fit the rank.
+
+    >>> lax.reduce_window_shape_tuple((8, 4), (2, 2), (1, 2), [(0, 1), (0, 0)])
+    (8, 2)
+    """
+    shape = ints(operand_shape, "operand_shape")
+    named = lambda v, name: (1,) * len(shape) if v is None else same_rank(ints(v, name), len(shape), name)
+    pairs = same_rank(tuple(ints(pair, "padding") for pair in padding), len(shape), "padding")
+    given = (window_dimensions, window_strides, pairs, base_dilation, window_dilation)
+    params = {name: v if v is pairs else named(v, name) for name, v in zip(NAMES, given, strict=True)}
+    return windowed_shape(ShapedArray(shape, float32), params)
