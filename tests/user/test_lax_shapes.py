@@ -1,4 +1,4 @@
-"""Functions of `lax` that stack, pick and make shapes, transposed convolutions, and the shapes of windows."""
+"""Functions of `lax` that stack, pick and make shapes, and the shapes of windows."""
 
 import numpy as np
 import pytest
@@ -82,61 +82,6 @@ def test_dot_algorithms_by_name_and_by_what_they_are():
     assert lax.DotAlgorithm("float64", np.float64, "float64").value == "F64_F64_F64"
     with pytest.raises(errors.ArgumentError, match="no dot algorithm"):
         lax.dot(x, x.T, precision=lax.DotAlgorithm("int8", "int8", "int32"))
-
-
-# ----------------------------------------------------------------------------------------------- transposed convolution
-def laid_down(x, kernel, stride, dilation):
-    """A transposed convolution in one dimension by its definition, without padding: (n, i), (k, i, o)."""
-    n, k = len(x), len(kernel)
-    out = np.zeros(((n - 1) * stride + (k - 1) * dilation + 1, kernel.shape[2]))
-    for a in range(n):
-        for b in range(k):
-            out[a * stride + b * dilation] += x[a] @ kernel[b]
-    return out
-
-
-@pytest.mark.parametrize(("n", "k", "stride", "dilation"), [(4, 3, 2, 1), (3, 2, 3, 1), (5, 3, 1, 2), (2, 1, 4, 1)])
-def test_conv_transpose_lays_the_kernel_down(n, k, stride, dilation):
-    x, kernel = R.standard_normal((n, 2)), R.standard_normal((k, 2, 3))
-    reach = (k - 1) * dilation
-    # The kernel is not reversed: as a correlation it is laid down from its end.
-    want = laid_down(x, kernel[::-1], stride, dilation)
-    full = lax.conv_transpose(x[None], kernel, (stride,), [(reach, reach)], (dilation,))[0]
-    np.testing.assert_allclose(full, want, atol=1e-12)
-    cut = [(1, 0)] if reach else [(0, 0)]
-    same = lax.conv_transpose(x[None], kernel, (stride,), cut, (dilation,), use_consistent_padding=True)[0]
-    np.testing.assert_allclose(same, want[cut[0][0] :], atol=1e-12)
-    numbers = ("NHC", "HIO", "NHC")
-    if dilation == 1:
-        for padding in ("SAME", "VALID"):
-            got = lax.conv_transpose(x[None], kernel, (stride,), padding)
-            assert got.shape == lax.conv_transpose_shape_tuple((1, n, 2), (k, 2, 3), (stride,), padding, numbers)
-            assert got.shape[1] == n * stride + (max(k - stride, 0) if padding == "VALID" else 0)
-
-
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
-@pytest.mark.parametrize(("k", "stride"), [(3, 2), (4, 2), (2, 3), (5, 1), (1, 2)])
-def test_conv_transpose_is_the_transpose(padding, k, stride):
-    n = 4
-    kernel = R.standard_normal((k, k, 3, 2))
-    y = R.standard_normal((2, n, n, 2))
-    size = n * stride + (max(k - stride, 0) if padding == "VALID" else 0)
-    forward = lambda x: lax.conv_general_dilated(
-        x, kernel, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
-    (want,) = ft.linear_transpose(forward, ft.ShapeDtypeStruct((2, size, size, 3), "float64"))(y)
-    got = lax.conv_transpose(y, kernel, (stride, stride), padding, transpose_kernel=True)
-    np.testing.assert_allclose(got, want, atol=1e-12)
-
-
-def test_conv_transpose_refuses():
-    x, kernel = fnp.ones((1, 4, 2)), fnp.ones((3, 2, 2))
-    with pytest.raises(errors.ArgumentError, match="unknown"):
-        lax.conv_transpose(x, kernel, (1,), "FULL")
-    with pytest.raises(errors.ArgumentError, match="1 pairs"):
-        lax.conv_transpose(x, kernel, (1,), [(1, 1), (1, 1)])
-    with pytest.raises(errors.ShapeError):
-        lax.conv_transpose(x, kernel, (1, 1), "SAME")
 
 
 def test_shapes_of_windows_are_those_that_are_computed():
