@@ -29,6 +29,7 @@ from functorch_like.backends import openmp as openmp
 from functorch_like.backends import opt_einsum as opt_einsum
 from functorch_like.backends import plugins as plugins
 from functorch_like.backends import process as _process  # noqa: F401  (shown by `describe`)
+from functorch_like.backends import promotion as promotion
 from functorch_like.backends import rocm as rocm
 from functorch_like.backends import xla as xla
 from functorch_like.backends import xnnpack as xnnpack

@@ -106,6 +106,8 @@ if _TYPE_CHECKING:
 # What stands below the boundary becomes one here.
 default_matmul_precision = _boundary.public(backends.precision.default_matmul_precision)
 get_float32_matmul_precision = _boundary.public(backends.precision.get_float32_matmul_precision)
+numpy_dtype_promotion = _boundary.public(backends.promotion.numpy_dtype_promotion)
+numpy_rank_promotion = _boundary.public(backends.promotion.numpy_rank_promotion)
 set_float32_matmul_precision = _boundary.public(backends.precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"

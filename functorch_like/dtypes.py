@@ -14,8 +14,9 @@ import ml_dtypes
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import xla
+from functorch_like.backends import promotion, xla
 from functorch_like.backends.process import External
+from functorch_like.backends.settings import Values, in_force
 from functorch_like.errors import ArgumentError, DtypeError
 
 DType = np.dtype[Any]
@@ -221,15 +222,25 @@ def promote(*avals: ShapedArray) -> tuple[DType, bool]:
     """The dtype that values of these avals take when combined, and whether it is weak.
 
     Raises:
-        DtypeError: where the lattice has no common dtype (float8 and int4 meet no other dtype implicitly).
+        DtypeError: where the lattice has no common dtype (float8 and int4 meet no other dtype implicitly), or promotion
+            is strict (`backends.promotion`) and there are several.
     """
-    return _promote(tuple((a.dtype, a.weak_type) for a in avals), _DEFAULT_FLOAT.value, _DEFAULT_INT.value)
+    kinds = tuple((a.dtype, a.weak_type) for a in avals)
+    return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
 
 
 @functools.lru_cache(maxsize=4096)
-def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str) -> tuple[DType, bool]:
+def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set: Values) -> tuple[DType, bool]:
     nodes = frozenset(_node(d, w) for d, w in kinds)
     found = _join(nodes)
+    strong = {node for node in nodes if not isinstance(node, str)}
+    if strong and strong != {found} and promotion.dtypes == "strict":
+        kind = lambda d: "int" if is_integer(d) else "complex" if is_complex(d) else "float"
+        names = ", ".join(dict.fromkeys(f"a Python {kind(d)}" if w else d.name for d, w in kinds))
+        raise DtypeError(
+            f"{names} meet, and promotion is strict",
+            fix="convert one of them with x.astype(...), or leave out numpy_dtype_promotion('strict')",
+        )
     if found is None:
         names = ", ".join(dict.fromkeys(d.name for d, _ in kinds))
         raise DtypeError(f"no implicit common dtype of {names}", fix="convert one of them with x.astype(...)")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +18,8 @@ import numpy as np
 
 from functorch_like import dtypes, sources
 from functorch_like.avals import ShapedArray
+from functorch_like.backends import promotion as ranks
+from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.boundary import polish
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
@@ -143,6 +146,23 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return found
 
 
+def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """As `broadcast_shapes`, for operands: where ranks must not differ, that is an error.
+
+    Raises:
+        ShapeError: where they do not broadcast, or ranks must not differ (`backends.promotion.ranks`).
+    """
+    shape = broadcast_shapes(*shapes)
+    rule = ranks.ranks if in_force() is not NOTHING_SET else "allow"
+    if rule != "allow" and len({len(s) for s in shapes if s}) > 1:
+        text = f"arrays of shapes {', '.join(map(str, shapes))} differ in rank"
+        if rule == "raise":
+            fix = "add dimensions with x[None], or leave out numpy_rank_promotion('raise')"
+            raise error(ShapeError, f"{text}, and that is not allowed", fix)
+        warnings.warn(f"{text}, at {sources.user_line(state.source)}", stacklevel=2)
+    return shape
+
+
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """`x` repeated to a shape it broadcasts to; `x` itself where it has it already."""
     mine = aval_of(x).shape
@@ -166,9 +186,9 @@ def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
 
 
 @functools.lru_cache(maxsize=8192)
-def _plan(a: ShapedArray, b: ShapedArray, default: str) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
-    """Dtype, weakness and shape of two operands combined. (What the default dtype is may decide on the dtype.)"""
-    return *dtypes.promote(a, b), broadcast_shapes(a.shape, b.shape)
+def _plan(a: ShapedArray, b: ShapedArray, default: str, _set: Values) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
+    """Dtype, weakness and shape of two operands combined. (Settings may decide on the dtype, or refuse.)"""
+    return *dtypes.promote(a, b), common_shape(a.shape, b.shape)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -198,7 +218,7 @@ _default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]
 def align2(x: Any, y: Any) -> tuple[Any, Any]:
     """As `align`, for two operands and in a hurry."""
     a, b = argument_aval(x), argument_aval(y)
-    dtype, weak, shape = _plan(a, b, _default.value)
+    dtype, weak, shape = _plan(a, b, _default.value, in_force())
     return _fit(x, a, dtype, weak, shape), _fit(y, b, dtype, weak, shape)
 
 
@@ -208,7 +228,7 @@ def align(*xs: Any) -> list[Any]:
         return list(align2(*xs))
     avals = [argument_aval(x) for x in xs]
     dtype, weak = dtypes.promote(*avals)
-    shape = broadcast_shapes(*(a.shape for a in avals))
+    shape = common_shape(*(a.shape for a in avals))
     return [broadcast(_cast(x, a, dtype, weak), shape) for x, a in zip(xs, avals, strict=True)]
 
 
@@ -220,7 +240,7 @@ def align_inexact(*xs: Any) -> list[Any]:
 def spread(*xs: Any) -> list[Any]:
     """Operands in one shape, dtypes as they are."""
     avals = [argument_aval(x) for x in xs]
-    shape = broadcast_shapes(*(a.shape for a in avals))
+    shape = common_shape(*(a.shape for a in avals))
     return [
         broadcast(convert(x, a.dtype, a.weak_type) if type(x) in NUMBERS else x, shape)
         for x, a in zip(xs, avals, strict=True)

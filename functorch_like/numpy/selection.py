@@ -55,7 +55,7 @@ _nonzero: list[Any] = []
 def _where(condition: Any, x: Any, y: Any) -> Any:
     c = truth(condition)
     x, y = P.promote(x, y)
-    shape = P.broadcast_shapes(aval_of(c).shape, aval_of(x).shape, aval_of(y).shape)
+    shape = P.common_shape(aval_of(c).shape, aval_of(x).shape, aval_of(y).shape)
     x, y = P.broadcast(x, shape), P.broadcast(y, shape)
     return E.select_n(c if aval_of(c).shape == () else P.broadcast(c, shape), y, x)
 

@@ -1,0 +1,78 @@
+"""How operands of different dtypes and ranks meet: as NumPy has it, or only where the program says so.
+
+>>> from functorch_like import backends
+>>> with backends.promotion.flags(dtypes="strict", ranks="raise"):
+...     backends.promotion.dtypes
+'strict'
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends.groups import Flags, Module, adopt
+from functorch_like.backends.groups import flags as _flags
+from functorch_like.backends.kinds import one_of
+from functorch_like.backends.settings import Setting
+
+
+class _Settings(Module, name="promotion"):
+    dtypes = Setting(
+        "standard",
+        one_of("standard", "strict"),
+        "Whether arrays of different dtypes may be combined.\n\n"
+        "'standard': they are converted to the next dtype of the lattice that holds both. 'strict': that is an error; "
+        "Python numbers still take the dtype of the array that they meet, where it is of their kind or higher.",
+        changes="nothing: programs are accepted or not",
+    )
+    ranks = Setting(
+        "allow",
+        one_of("allow", "warn", "raise"),
+        "Whether arrays of different ranks may be combined, the one of fewer dimensions repeated along the others.\n\n"
+        "'allow': as NumPy has it. 'warn': with a warning, once for each pair of shapes. 'raise': that is an error. "
+        "Scalars meet all arrays.",
+        changes="nothing: programs are accepted or not",
+    )
+
+
+dtypes: str
+ranks: str
+adopt(__name__, _Settings)
+
+
+def numpy_dtype_promotion(value: str) -> Flags:
+    """A block, or decorator, within which arrays of different dtypes may be combined, or not, in this thread.
+
+    Args:
+        value: "standard" or "strict": see `backends.promotion.dtypes`, which sets it for good.
+
+    Raises:
+        ArgumentError: for other values.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> with ft.numpy_dtype_promotion("strict"):
+    ...     (fnp.ones(2, "float16") + 1).dtype.name
+    'float16'
+    """
+    return _set("promotion.dtypes", value)
+
+
+def numpy_rank_promotion(value: str) -> Flags:
+    """A block, or decorator, within which arrays of different ranks may be combined, or not, in this thread.
+
+    Args:
+        value: "allow", "warn" or "raise": see `backends.promotion.ranks`, which sets it for good.
+
+    Raises:
+        ArgumentError: for other values.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> with ft.numpy_rank_promotion("raise"):
+    ...     (fnp.ones((2, 3)) + fnp.ones((1, 3))).shape
+    (2, 3)
+    """
+    return _set("promotion.ranks", value)
+
+
+def _set(name: str, value: Any) -> Flags:
+    return _flags({name: value})

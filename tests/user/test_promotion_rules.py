@@ -1,0 +1,74 @@
+"""Strict promotion of dtypes and ranks: blocks, decorators, settings, under transformations."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import errors
+
+F16, F32, I32, B = (fnp.ones((2, 3), d) for d in ("float16", "float32", "int32", "bool"))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ft.jit, lambda f: ft.jit(ft.vmap(f))], ids=["eager", "jit", "vmap"])
+def test_strict_dtypes(wrap):
+    with ft.numpy_dtype_promotion("strict"):
+        for x, y in ((F16, F32), (F32, I32), (I32, B), (F32, np.ones((2, 3)))):
+            for f in (fnp.add, fnp.maximum, lambda x, y: fnp.concatenate([x, y]), lambda x, y: fnp.where(True, x, y)):
+                with pytest.raises(errors.DtypeError, match="promotion is strict"):
+                    wrap(f)(x, y)
+        assert wrap(lambda x, y: x + y)(F16, F16).dtype == np.float16
+    assert wrap(lambda x, y: x + y)(F16, F32).dtype == np.float32
+
+
+def test_numbers_take_the_dtype_of_arrays_of_their_kind_or_higher():
+    with ft.numpy_dtype_promotion("strict"):
+        assert (
+            (F16 * 2 + 1.5).dtype == np.float16
+            and (I32 + 1).dtype == np.int32
+            and (fnp.ones(2, "complex64") * 2.5).ndim == 1
+        )
+        for f in (lambda: I32 + 1.5, lambda: F32 * 1j, lambda: B + 1, lambda: fnp.result_type("int8", "int16")):
+            with pytest.raises(errors.DtypeError, match="strict"):
+                f()
+        assert float(fnp.add(1, 2.5)) == 3.5
+    assert (I32 + 1.5).dtype == np.float32
+
+
+def test_ranks():
+    x, row = fnp.ones((2, 3)), fnp.ones(3)
+    add = ft.jit(lambda x, y: x + y)
+    assert add(x, row).shape == (2, 3)
+    with ft.numpy_rank_promotion("raise"):
+        for f in (fnp.add, add, lambda x, y: fnp.where(x > 0, x, y), lambda x, y: fnp.clip(x, y, y)):
+            with pytest.raises(errors.ShapeError, match="differ in rank") as caught:
+                f(x, row)
+            assert "x[None]" in str(caught.value)
+        assert (
+            add(x, row[None]).shape == (2, 3) and add(x, 1.0).shape == (2, 3) and add(x, fnp.ones(())).shape == (2, 3)
+        )
+    with ft.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match=r"\(2, 3\), \(3,\) differ in rank"):
+        fnp.subtract(x, row)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert add(x, row).shape == (2, 3)
+
+
+def test_they_are_settings():
+    assert ft.backends.promotion.dtypes == "standard" and ft.backends.promotion.ranks == "allow"
+
+    @ft.numpy_dtype_promotion("strict")
+    def f():
+        return ft.backends.promotion.dtypes
+
+    assert f() == "strict" and "promotion.ranks" in str(ft.backends.describe("promotion"))
+    try:
+        ft.backends.promotion.dtypes = "strict"
+        with pytest.raises(errors.DtypeError, match="strict"):
+            F16 + F32
+    finally:
+        ft.backends.promotion.dtypes = "standard"
+    with pytest.raises(errors.ArgumentError, match="use one of 'standard', 'strict'"):
+        ft.numpy_dtype_promotion("loose")
