@@ -16,7 +16,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.boundary import sealed
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
-from functorch_like.errors import FtError
+from functorch_like.errors import ArgumentError, FtError
 from functorch_like.numpy import arithmetic, contract, elementary, logic
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
@@ -171,13 +171,59 @@ def _clip(self: Any, min: Any = None, max: Any = None) -> Any:
     return fnp.clip(self, min, max)
 
 
-def _sort(self: Any, axis: int | None = -1, *, stable: bool = True, descending: bool = False) -> Any:
+def _sort(
+    self: Any, axis: int | None = -1, *, kind: None = None, order: None = None, stable: bool = True,
+    descending: bool = False,
+) -> Any:  # fmt: skip
     """A sorted copy."""
-    return fnp.sort(self, axis, stable=stable, descending=descending)
+    return fnp.sort(self, axis, kind=kind, order=order, stable=stable, descending=descending)
+
+
+def _argpartition(self: Any, kth: Any, axis: int | None = -1) -> Any:
+    """Positions that partition the array, as `fnp.argpartition`."""
+    return fnp.argpartition(self, kth, axis)
+
+
+def _choose(self: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """The choices that these integers stand for, as `fnp.choose`."""
+    return fnp.choose(self, choices, out, mode)
+
+
+def _compress(
+    self: Any, condition: Any, axis: int | None = None, *, out: None = None, size: int | None = None,
+    fill_value: Any = 0,
+) -> Any:  # fmt: skip
+    """Slices where a condition is true, as `fnp.compress`."""
+    return fnp.compress(condition, self, axis, size=size, fill_value=fill_value, out=out)
+
+
+def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
+    """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
+    if type is not None:
+        raise ArgumentError(f"x.view was given type={type!r}", fix="give a dtype alone; there is one type of arrays")
+    from functorch_like.numpy import views  # few programs need it
+
+    return views.view(self, dtype)
+
+
+def _byteswap(self: Any, inplace: bool = False) -> Any:
+    """The bytes of each element in reverse order."""
+    if inplace:
+        raise ArgumentError("x.byteswap cannot change an array in place", fix="leave inplace out and use the result")
+    from functorch_like.numpy import views
+
+    return views.byteswap(self)
+
+
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
 def _namespace(self: Any, *, api_version: str | None = None) -> Any:
-    """The module of functions for arrays, for code written to the array API standard."""
+    """The module of functions for arrays, for code written to the array API standard, of this version or an older."""
+    if api_version is not None and api_version not in _VERSIONS:
+        raise ArgumentError(
+            f"version {api_version!r} of the array API standard is not known here", fix=f"use {', '.join(_VERSIONS)}"
+        )
     return fnp
 
 
@@ -194,6 +240,7 @@ _METHODS: dict[str, Any] = {
     "argmax": fnp.argmax, "argmin": fnp.argmin, "all": fnp.all, "any": fnp.any, "ptp": fnp.ptp, "round": fnp.round,
     "cumsum": fnp.cumsum, "cumprod": fnp.cumprod, "argsort": fnp.argsort, "searchsorted": fnp.searchsorted,
     "repeat": fnp.repeat, "take": fnp.take, "trace": fnp.trace, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
+    "argpartition": _argpartition, "choose": _choose, "compress": _compress, "view": _view, "byteswap": _byteswap,
     "conj": elementary.conjugate, "conjugate": elementary.conjugate,
 }  # fmt: skip
 
@@ -226,6 +273,7 @@ _CONVERSIONS = {
     "__index__": (V.array_index, V.tracer_index),
     "item": (V.array_item, V.tracer_item),
     "tolist": (V.array_tolist, V.tracer_tolist),
+    "tobytes": (V.array_tobytes, V.tracer_tobytes),
     "__repr__": (V.array_repr, V.tracer_repr),
     "__str__": (V.array_str, V.tracer_repr),
     "__format__": (V.array_format, V.tracer_format),

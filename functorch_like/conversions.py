@@ -126,6 +126,11 @@ def array_tolist(self: Any) -> Any:
     return xla.to_numpy(self).tolist()
 
 
+def array_tobytes(self: Any, order: str = "C") -> bytes:
+    """The bytes of the elements, the last index running fastest ("C") or the first ("F")."""
+    return xla.to_numpy(self).tobytes(order)  # pyright: ignore[reportArgumentType]
+
+
 def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
     value = None if tracer._trace.done else tracer.concrete()
     return refuse(tracer, what, fix) if value is None else value
@@ -159,6 +164,7 @@ def _losing(what: str, fix: str) -> Any:
 
 tracer_float, tracer_complex = _losing("float", _NUMBER), _losing("complex", _NUMBER)
 tracer_item, tracer_tolist = _losing("item", _NUMBER), _losing("tolist", _NUMBER)
+tracer_tobytes = _losing("tobytes", _NUMPY)
 tracer_array, tracer_dlpack = _losing("numpy.asarray", _NUMPY), _losing("dlpack", _NUMPY)
 tracer_reduce = _losing("pickle", "return the value from the transformed function and store that")
 

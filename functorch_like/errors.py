@@ -121,6 +121,10 @@ class DeviceError(FtError, ValueError, RuntimeError):
     """A device or platform that is not there, or operands on different devices."""
 
 
+class ExchangeError(FtError, BufferError, ValueError):
+    """Memory cannot be exchanged with another library as asked."""
+
+
 class DonatedError(FtError, RuntimeError, ValueError):
     """The memory of an array was donated to a computation, or deleted, and the array is used again."""
 

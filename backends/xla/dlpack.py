@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import arrays
+from functorch_like.backends.xla import arrays, client
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, _jax
-from functorch_like.errors import DeviceError, DtypeError
+from functorch_like.errors import ExchangeError
 
 _CPU, _CUDA = 1, 2  # DLDeviceType
 
@@ -37,13 +37,12 @@ def to_dlpack(
         copy: True copies first.
 
     Raises:
-        DeviceError: where it is wanted on a device that it is not on.
-        DtypeError: for dtypes that DLPack does not have.
+        ExchangeError: where it is wanted on a device that it is not on, and for dtypes that DLPack does not have.
     """
     arrays.block_until_ready(self)
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):
         if next(iter(dl_device)) != _CPU or copy is False:
-            raise DeviceError(
+            raise ExchangeError(
                 f"an array on {arrays.device_of(self)} is wanted on {dl_device}", fix="move it with ft.device_put"
             )
         return np.array(arrays.to_numpy(self)).__dlpack__()
@@ -52,19 +51,62 @@ def to_dlpack(
     try:
         return _jax.buffer_to_dlpack_managed_tensor(self, stream=stream)
     except Exception as error:
-        raise DtypeError(f"DLPack does not take {self.aval!r}: {error}", fix="convert it with astype") from error
+        raise ExchangeError(f"DLPack does not take {self.aval!r}: {error}", fix="convert it with astype") from error
 
 
-def from_dlpack(x: Any, *, copy: bool | None = None) -> Any:
-    """An array from any object with `__dlpack__`; a copy of what the other library holds.
+def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array from any object with `__dlpack__`.
+
+    An array of this package stays the one it is. What another library holds is copied, since that library may write
+    to it later, and arrays here never change.
+
+    Args:
+        x: object with `__dlpack__` and `__dlpack_device__`.
+        device: where to put the array: by default where x is.
+        copy: True copies in any case; False demands that nothing is copied.
 
     Raises:
-        DeviceError: for memory of a device of another kind.
+        ExchangeError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.
+        AttributeError: for objects without DLPack.
     """
+    where = None if device is None else client.find_device(device)
     if type(x) is ArrayImpl:
-        return x
+        if copy is False and where is not None and where != arrays.device_of(x):
+            raise ExchangeError(f"an array cannot move to {where} without a copy", fix="leave copy out")
+        return arrays.device_put(np.array(arrays.to_numpy(x)) if copy else x, where)
     kind, _ = x.__dlpack_device__()
-    if kind != _CPU:
-        raise DeviceError(f"memory of DLPack device type {kind} cannot be taken over", fix="move it to the host first")
-    host = np.from_dlpack(x)
-    return arrays.device_put(host)
+    if copy is False:
+        raise ExchangeError(
+            f"memory of a {type(x).__name__} can be written to, and is taken over by a copy only", fix="leave copy out"
+        )
+    if kind == _CPU:
+        return arrays.device_put(_host(x, {}), where)
+    if where is None or where.platform != "cpu":
+        why = f"memory of DLPack device type {kind} cannot be taken over"
+        raise ExchangeError(why, fix="pass device='cpu', or move it to the host first")
+    return arrays.device_put(_host(x, {"max_version": (1, 0), "dl_device": (_CPU, 0)}), where)
+
+
+class _Capsule:
+    """The producer's tensor on the host, for NumPy, which asks in its own way."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **asked: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return _CPU, 0
+
+
+def _host(x: Any, wanted: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """A NumPy array of a tensor. XLA reads what NumPy has no dtype for."""
+    try:
+        return np.from_dlpack(_Capsule(x.__dlpack__(**wanted)) if wanted else x)
+    except (BufferError, RuntimeError, TypeError) as error:
+        try:
+            cpu = client.find_device("cpu")
+            return np.array(arrays.to_numpy(_jax.dlpack_managed_tensor_to_buffer(x.__dlpack__(**wanted), cpu, None)))
+        except Exception:
+            raise ExchangeError(f"a {type(x).__name__} cannot be read by DLPack: {error}", fix="convert it") from error

@@ -14,7 +14,7 @@ import numpy as _np
 
 from functorch_like import late as _late
 from functorch_like.core import Array as ndarray
-from functorch_like.dtypes import finfo, iinfo
+from functorch_like.dtypes import iinfo
 from functorch_like.numpy import fft, linalg
 from functorch_like.numpy.arithmetic import (
     add,
@@ -80,11 +80,15 @@ from functorch_like.numpy.diagonals import diag, diag_indices, diagonal, fill_di
 from functorch_like.numpy.dtype_functions import (
     can_cast,
     dtype,
+    finfo,
+    iscomplex,
     iscomplexobj,
     isdtype,
+    isreal,
     isrealobj,
     isscalar,
     issubdtype,
+    iterable,
     promote_types,
     result_type,
 )  # fmt: skip
@@ -269,6 +273,7 @@ from functorch_like.numpy.statistics import average, mean, std, var
 if _TYPE_CHECKING:
     from functorch_like.numpy.applying import apply_along_axis, apply_over_axes, block
     from functorch_like.numpy.bit_packing import packbits, unpackbits
+    from functorch_like.numpy.buffers import from_dlpack, frombuffer, fromfile, fromfunction, fromiter, fromstring
     from functorch_like.numpy.cases import choose, compress, extract, piecewise, place, put, put_along_axis, putmask
     from functorch_like.numpy.convolving import convolve, correlate
     from functorch_like.numpy.covariance import corrcoef, cov
@@ -288,6 +293,7 @@ if _TYPE_CHECKING:
     from functorch_like.numpy.float_parts import fabs, frexp, heaviside, i0, ldexp, modf, spacing
     from functorch_like.numpy.gradients import gradient
     from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+    from functorch_like.numpy.inspection import __array_namespace_info__
     from functorch_like.numpy.integers import bitwise_count, gcd, lcm
     from functorch_like.numpy.interpolation import interp
     from functorch_like.numpy.partitions import argpartition, digitize, partition, sort_complex
@@ -341,6 +347,8 @@ __getattr__, __dir__ = _late.attach(
         "saving": ("load", "save", "savez"),
         "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
         "applying": ("apply_along_axis", "apply_over_axes", "block"),
+        "buffers": ("from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring"),
+        "inspection": ("__array_namespace_info__",),
         "flat_indices": (
             "diag_indices_from",
             "diagflat",
@@ -388,6 +396,7 @@ floating, integer, inexact, number = _np.floating, _np.integer, _np.inexact, _np
 signedinteger, unsignedinteger, complexfloating, generic = (
     _np.signedinteger, _np.unsignedinteger, _np.complexfloating, _np.generic,
 )  # fmt: skip
+flexible, character, object_ = _np.flexible, _np.character, _np.object_
 __array_api_version__ = "2024.12"
 
 __all__ = [name for name in __dir__() if not name.startswith("_") and name != "annotations"]

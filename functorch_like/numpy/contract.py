@@ -210,6 +210,7 @@ def outer(a: Any, b: Any, out: None = None) -> Any:
     >>> fnp.outer(fnp.asarray([1, 2]), fnp.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
+    P.no_out(out, "fnp.outer")
     return _outer(*P.numbers(a, b))
 
 
@@ -283,6 +284,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     >>> float(fnp.trace(fnp.eye(3)))
     3.0
     """
+    P.no_out(out, "fnp.trace")
     return _trace(
         arr(a, "fnp.trace"), operator.index(offset), axis1, axis2, None if dtype is None else dtypes.as_dtype(dtype)
     )

@@ -8,7 +8,10 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of, is_value
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.elementary import imag
+from functorch_like.numpy.logic import equal, not_equal
 
 dtype = np.dtype
 issubdtype = dtypes.issubdtype
@@ -22,6 +25,36 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
     """
     kinds = [aval_of(a) if is_value(a) else a for a in arrays_and_dtypes]
     return dtypes.result_type(*kinds)
+
+
+class finfo:
+    """Limits of a floating dtype, bfloat16 and float8 too: `bits`, `eps`, `max`, `min`, `smallest_normal`, `dtype`, and
+    what else `numpy.finfo` has. Numbers are Python floats, as the array API standard has it.
+
+    Args:
+        dtype: a dtype, or an array; of complex ones the limits of a part.
+
+    >>> fnp.finfo(fnp.float16).max, fnp.finfo(fnp.ones(2)).bits
+    (65504.0, 32)
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        given = aval_of(dtype).dtype if is_value(dtype) else dtypes.as_dtype(dtype)
+        self.dtype = dtypes.real_part(given)
+        self._limits = dtypes.finfo(self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self._limits, name)
+        return float(value) if isinstance(value, np.generic) and dtypes.is_float(value.dtype) else value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return finfo, (self.dtype,)
+
+    def __repr__(self) -> str:
+        limits = ", ".join(f"{name}={getattr(self, name)}" for name in ("min", "max", "eps"))
+        return f"finfo({self.dtype.name}: {limits})"
 
 
 def promote_types(a: Any, b: Any) -> Any:
@@ -99,3 +132,34 @@ def isscalar(element: Any) -> bool:
     (True, False)
     """
     return is_value(element) and aval_of(element).ndim == 0
+
+
+def iscomplex(x: Any) -> Any:
+    """Whether elements have an imaginary part that is not zero.
+
+    >>> fnp.iscomplex(fnp.asarray([1 + 1j, 1])).tolist()
+    [True, False]
+    """
+    return not_equal(imag(x if is_value(x) else asarray(x)), 0)
+
+
+def isreal(x: Any) -> Any:
+    """Whether elements have no imaginary part.
+
+    >>> fnp.isreal(fnp.asarray([1 + 1j, 1])).tolist()
+    [False, True]
+    """
+    return equal(imag(x if is_value(x) else asarray(x)), 0)
+
+
+def iterable(y: Any) -> bool:
+    """Whether an object can be iterated over; an array of rank 0 cannot.
+
+    >>> fnp.iterable([1, 2]), fnp.iterable(fnp.asarray(1))
+    (True, False)
+    """
+    try:
+        iter(y)
+    except (TypeError, ShapeError):
+        return False
+    return True

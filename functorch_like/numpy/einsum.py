@@ -46,6 +46,7 @@ def einsum(
     >>> fnp.einsum("ij,kj->ik", fnp.ones((2, 3)), fnp.ones((4, 3))).shape
     (2, 4)
     """
+    P.no_out(out, "fnp.einsum")
     text, arrays = _arguments(subscripts, operands)
     shapes = tuple(aval_of(a).shape for a in arrays)
     inputs, result = _parse(text, shapes)

@@ -44,6 +44,13 @@ def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", 
     return made
 
 
+def _over(x: Any, number: float) -> Any:
+    """x divided by a real number: part by part, for a complex quotient of infinities would be NaN."""
+    if aval_of(x).dtype.kind == "c":
+        return E.complex(_over(E.real(x), number), _over(E.imag(x), number))
+    return E.div(x, P.like(x, number))
+
+
 _no_complex = ", or complex"
 
 exp = _float("exp", E.exp, "e to the power of each element.")
@@ -51,8 +58,8 @@ exp2 = _float("exp2", E.exp2, "2 to the power of each element.")
 expm1 = _float("expm1", E.expm1, "exp(x) - 1, exact for small x.")
 log = _float("log", E.log, "Natural logarithm; NaN below 0, -inf at 0.")
 log1p = _float("log1p", E.log1p, "log(1 + x), exact for small x.")
-log2 = _float("log2", lambda x: E.div(E.log(x), P.like(x, math.log(2))), "Logarithm to base 2.")
-log10 = _float("log10", lambda x: E.div(E.log(x), P.like(x, math.log(10))), "Logarithm to base 10.")
+log2 = _float("log2", lambda x: _over(E.log(x), math.log(2)), "Logarithm to base 2.")
+log10 = _float("log10", lambda x: _over(E.log(x), math.log(10)), "Logarithm to base 10.")
 sqrt = _float("sqrt", E.sqrt, "Square root; NaN below 0.")
 cbrt = _float("cbrt", E.cbrt, "Cube root, of negative numbers too.", extra=_no_complex)
 sin = _float("sin", E.sin, "Sine of an angle in radians.")
@@ -230,7 +237,22 @@ def _signbit(x: Any) -> Any:
 
 
 reciprocal = _same("reciprocal", _reciprocal, "1 / x, in floating point for integers too.")
-angle = _same("angle", _angle, "The argument of a complex number, in radians.", at="1 - 2j", gives=", real")
+_radians = _same("angle", _angle, "", at="1 - 2j")
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of a complex number.
+
+    Args:
+        z: array or number.
+        deg: in degrees, rather than in radians.
+
+    >>> float(fnp.angle(-1j, deg=True))
+    -90.0
+    """
+    return rad2deg(_radians(z)) if deg else _radians(z)
+
+
 isnan = _same("isnan", _isnan, "Whether an element is no number.", at="np.nan", gives=", boolean")
 isinf = _same("isinf", _isinf, "Whether an element is infinite.", at="-np.inf", gives=", boolean")
 isfinite = _same("isfinite", _isfinite, "Whether an element is neither infinite nor NaN.", gives=", boolean")

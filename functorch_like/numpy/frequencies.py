@@ -22,20 +22,21 @@ def _count(n: Any, name: str) -> int:
     return int(n)
 
 
-def _frequencies(whole: Any, n: int, d: Any, dtype: Any) -> Any:
+def _frequencies(whole: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
     dtype = dtypes.default_float() if dtype is None else np.dtype(dtype)
     if isinstance(d, (int, float, np.number)):
-        return asarray((whole / (n * float(d))).astype(dtype))
-    return asarray(whole.astype(dtype)) / (n * d)
+        return asarray((whole / (n * float(d))).astype(dtype), device=device)
+    return asarray(whole.astype(dtype), device=device) / (n * d)
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
+def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies, in cycles per unit of d, that the elements of `fft` belong to.
 
     Args:
         n: the number of points.
         d: the distance of two points.
         dtype: the default float by default.
+        device: where to put the result.
 
     Raises:
         ArgumentError: where n is no int of at least 1.
@@ -44,16 +45,17 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
     [0.0, 0.5, -1.0, -0.5]
     """
     n = _count(n, "fftfreq")
-    return _frequencies((np.arange(n) + n // 2) % n - n // 2, n, d, dtype)
+    return _frequencies((np.arange(n) + n // 2) % n - n // 2, n, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
+def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
     """The frequencies, in cycles per unit of d, that the elements of `rfft` belong to.
 
     Args:
         n: the number of points.
         d: the distance of two points.
         dtype: the default float by default.
+        device: where to put the result.
 
     Raises:
         ArgumentError: where n is no int of at least 1.
@@ -62,7 +64,7 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None) -> Any:
     [0.0, 0.5, 1.0]
     """
     n = _count(n, "rfftfreq")
-    return _frequencies(np.arange(n // 2 + 1), n, d, dtype)
+    return _frequencies(np.arange(n // 2 + 1), n, d, dtype, device)
 
 
 def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:

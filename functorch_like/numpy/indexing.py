@@ -282,6 +282,7 @@ def take(
     >>> fnp.take(fnp.asarray([10, 20, 30]), [2, 0]).tolist()
     [30, 10]
     """
+    P.no_out(out, "fnp.take")
     a = a if P.is_array(a) else repeating.asarray(a)
     if axis is None:
         a, axis = S.reshape(a, shape=(aval_of(a).size,)), 0

@@ -76,6 +76,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = N
     >>> fnp.stack([fnp.zeros(2), fnp.ones(2)], axis=1).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
+    P.no_out(out, "fnp.stack")
     parts = _parts(arrays, "fnp.stack")
     shapes = [aval_of(p).shape for p in parts]
     if len(set(shapes)) > 1:
@@ -129,13 +130,13 @@ def column_stack(tup: Sequence[Any]) -> Any:
     return concatenate([a if ndim(a) > 1 else S.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
 
-def append(a: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     """Values at the end of an array; both flattened where no axis is given.
 
     >>> fnp.append(fnp.arange(2), 7).tolist()
     [0, 1, 7]
     """
-    return concatenate([asarray(a), asarray(values)], axis)
+    return concatenate([asarray(arr), asarray(values)], axis)
 
 
 # ----------------------------------------------------------------------------------------------------------- splitting

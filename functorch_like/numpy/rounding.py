@@ -27,6 +27,7 @@ def round(a: Any, decimals: int = 0, out: None = None) -> Any:
     >>> fnp.round(fnp.asarray([0.5, 1.5, 2.46]), 0).tolist()
     [0.0, 2.0, 2.0]
     """
+    P.no_out(out, "fnp.round")
     return _round(*P.numbers(a), decimals=operator.index(decimals))
 
 

@@ -1,0 +1,120 @@
+"""Arrays from memory, text, files, iterators and functions of indices; and from other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.backends.xla import dlpack
+from functorch_like.conversions import tracer_dlpack
+from functorch_like.core import Tracer
+from functorch_like.numpy.creation import asarray, shape_of
+from functorch_like.numpy.sequences import arange
+from functorch_like.vmap import vmap
+
+
+def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+    """A one-dimensional array from memory: bytes, a bytearray, a memoryview; a copy.
+
+    Args:
+        buffer: what holds the bytes.
+        dtype: of the elements; float, the default, means float32 unless another default is set.
+        count: how many elements; all there are if -1.
+        offset: bytes to skip.
+
+    Raises:
+        ValueError: where the size of the memory is no multiple of that of an element, or too small.
+
+    >>> fnp.frombuffer(b"abc", dtype="uint8").tolist()
+    [97, 98, 99]
+    """
+    return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
+
+
+def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+    """An array whose elements are a function of their indices.
+
+    Args:
+        function: called with an index for each dimension, and mapped over all of them by `vmap`; it may give arrays
+            and pytrees, too.
+        shape: int or sequence of ints.
+        dtype: of the indices.
+        kwargs: passed on.
+
+    >>> fnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
+    [[0, 1, 2], [10, 11, 12]]
+    """
+    sizes = shape_of(shape, "fnp.fromfunction")
+    mapped: Callable[..., Any] = lambda *index: function(*index, **kwargs)
+    for k in reversed(range(len(sizes))):
+        mapped = vmap(mapped, in_axes=tuple(0 if i == k else None for i in range(len(sizes))))
+    return mapped(*(arange(n, dtype=dtypes.as_dtype(dtype)) for n in sizes))
+
+
+def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
+    """A one-dimensional array from numbers of an iterator.
+
+    Args:
+        iter: what gives the numbers.
+        dtype: of the array.
+        count: how many to take; all if -1.
+
+    Raises:
+        ValueError: where there are fewer.
+
+    >>> fnp.fromiter((i * i for i in range(4)), int).tolist()
+    [0, 1, 4, 9]
+    """
+    return asarray(np.fromiter(iter, dtypes.as_dtype(dtype), count))
+
+
+def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+    """A one-dimensional array from numbers in text.
+
+    Args:
+        string: the text.
+        dtype: of the array.
+        count: how many to read; all if -1.
+        sep: what stands between the numbers; white space fits any white space.
+
+    >>> fnp.fromstring("1 2 3", dtype=int, sep=" ").tolist()
+    [1, 2, 3]
+    """
+    return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
+
+
+def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Any:
+    """A one-dimensional array from a file of numbers, as bytes or (with `sep`) text; arguments as for `numpy.fromfile`.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as f:
+    ...     _ = f.write(b"abc"); f.flush()
+    ...     fnp.fromfile(f.name, "uint8").tolist()
+    [97, 98, 99]
+    """
+    return asarray(np.fromfile(file, dtypes.as_dtype(dtype), count, sep, offset))
+
+
+def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+    """An array from one of another library, by DLPack.
+
+    What another library holds is copied, since that library may write to it later, and arrays here never change.
+
+    Args:
+        x: array with `__dlpack__`.
+        device: where to put the result: by default where x is. Memory of GPUs comes by way of the host, with "cpu".
+        copy: True copies arrays of this package, too; False demands that nothing is copied.
+
+    Raises:
+        BufferError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.
+        AttributeError: for objects without DLPack.
+
+    >>> fnp.from_dlpack(np.arange(3.0)).dtype.name
+    'float64'
+    """
+    if isinstance(x, Tracer):
+        return tracer_dlpack(x)  # raises: a traced value has no memory
+    return dlpack.from_dlpack(x, device=device, copy=copy)

@@ -1,0 +1,91 @@
+"""What the array API standard asks of a library about itself: `fnp.__array_namespace_info__()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes as D
+from functorch_like.backends import xla
+from functorch_like.numpy.dtype_functions import isdtype
+
+_STANDARD = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float32", "float64",
+             "complex64", "complex128")  # fmt: skip
+
+
+class ArrayNamespaceInfo:
+    """Capabilities, devices and dtypes, as the array API standard 2024.12 describes them.
+
+    >>> sorted(fnp.__array_namespace_info__().default_dtypes())
+    ['complex floating', 'indexing', 'integral', 'real floating']
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """What arrays can do: outside of transformations that stage, indexing by masks and shapes that follow values.
+
+        The number of dimensions is that of NumPy, through which arrays are printed and come from Python.
+
+        >>> fnp.__array_namespace_info__().capabilities()["boolean indexing"]
+        True
+        """
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Any:
+        """The device that arrays are put on where none is named.
+
+        >>> fnp.zeros(2).device == fnp.__array_namespace_info__().default_device()
+        True
+        """
+        return xla.default_device()
+
+    def devices(self) -> list[Any]:
+        """The devices there are, of all platforms; the default one first.
+
+        >>> fnp.__array_namespace_info__().default_device() in fnp.__array_namespace_info__().devices()
+        True
+        """
+        default = xla.default_device()
+        found = [*xla.local_devices(None), *(xla.local_devices("cpu") if default.platform != "cpu" else ())]
+        return [default, *(d for d in found if d != default)]
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, Any]:
+        """The dtypes of creation functions and of indices, on every device the same; see `ft.set_default_dtype`.
+
+        Args:
+            device: a device, which must be there.
+
+        >>> fnp.__array_namespace_info__().default_dtypes()["real floating"].name
+        'float32'
+        """
+        xla.find_device(device)
+        return {
+            "real floating": D.default_float(),
+            "complex floating": D.default_complex(),
+            "integral": D.default_int(),
+            "indexing": D.default_int(),
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
+        """The dtypes of the standard by name, all of which every device has.
+
+        Args:
+            device: a device, which must be there.
+            kind: "bool", "signed integer", "integral", "real floating", ..., or a tuple of these; all if None.
+
+        Raises:
+            ArgumentError: for a kind that is not known.
+
+        >>> list(fnp.__array_namespace_info__().dtypes(kind="real floating"))
+        ['float32', 'float64']
+        """
+        xla.find_device(device)
+        found = {name: D.as_dtype(name) for name in _STANDARD}
+        return found if kind is None else {name: d for name, d in found.items() if isdtype(d, kind)}
+
+
+def __array_namespace_info__() -> ArrayNamespaceInfo:
+    """What this namespace has: capabilities, devices, dtypes.
+
+    >>> fnp.__array_namespace_info__().default_dtypes()["integral"].name
+    'int32'
+    """
+    return ArrayNamespaceInfo()
