@@ -83,8 +83,13 @@ from functorch_like.vmap import vmap as vmap
 if _TYPE_CHECKING:
     from functorch_like import checkify as checkify
     from functorch_like import checkpoint_policies as checkpoint_policies
+    from functorch_like import flatten_util as flatten_util
+    from functorch_like import image as image
+    from functorch_like import ops as ops
     from functorch_like import profiler as profiler
     from functorch_like import testing as testing
+    from functorch_like import tree_util as tree_util
+    from functorch_like import typing as typing
     from functorch_like.functional import functional_call as functional_call
     from functorch_like.functional import functionalize as functionalize
     from functorch_like.functional import named_parameters as named_parameters
@@ -126,8 +131,10 @@ __getattr__, __dir__ = _late.attach(
         "reports": ("log_compiles", "print_environment_info"),
         "sparse_jacobians": ("sparse_jacobian",),
     },
-    modules=("checkify", "checkpoint_policies", "profiler", "testing"),
-)
+    modules=(
+        "checkify", "checkpoint_policies", "flatten_util", "image", "ops", "profiler", "testing", "tree_util", "typing",
+    ),
+)  # fmt: skip
 
 _array_methods.install()
 for _module in (

@@ -201,6 +201,46 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
     return functools.reduce(f, given)
 
 
+def reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
+) -> Any:
+    """Combine the leaves with an associative function, in pairs of neighbours: in few steps that depend on each other.
+
+    Args:
+        operation: of two leaves, or of what it returns.
+        tree: any tree.
+        identity: what a tree without leaves gives.
+        is_leaf: as for `flatten`.
+
+    Raises:
+        ArgumentError: for a tree without leaves, where no identity is given.
+
+    >>> reduce_associative(lambda a, b: a + b, {"a": "x", "b": ("y", "z")})
+    'xyz'
+    """
+    given = leaves(tree, is_leaf)
+    if not given and identity is _MISSING:
+        raise ArgumentError("tree.reduce_associative was given a tree without leaves", fix="pass an identity")
+    if not given:
+        return identity
+    while len(given) > 1:
+        pairs = zip(given[::2], given[1::2], strict=False)
+        given = [operation(a, b) for a, b in pairs] + given[len(given) // 2 * 2 :]
+    return given[0]
+
+
+def static(**kwargs: Any) -> Any:
+    """A field of a dataclass that is part of the structure of a `register_dataclass`ed node, and no child.
+
+    Args:
+        kwargs: as for `dataclasses.field`.
+
+    >>> static(default="relu").metadata["static"]
+    True
+    """
+    return dataclasses.field(**{**kwargs, "metadata": {**(kwargs.get("metadata") or {}), "static": True}})
+
+
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true.
 

@@ -94,6 +94,25 @@ def _hard_tanh(x: Any) -> Any:
     return E.select_n(E.gt(x, one), E.select_n(E.lt(x, minus), x, minus), one)
 
 
+def _sparse_plus(x: Any) -> Any:
+    one = S.full_like(x, 1)
+    bend = E.mul(E.square(E.add(x, one)), S.full_like(x, 0.25))
+    return E.select_n(E.ge(x, one), E.select_n(E.le(x, E.neg(one)), bend, zero(x)), x)
+
+
+def _sparse_sigmoid(x: Any) -> Any:
+    one = S.full_like(x, 1)
+    rise = E.mul(E.add(x, one), S.full_like(x, 0.5))
+    return E.select_n(E.ge(x, one), E.select_n(E.le(x, E.neg(one)), rise, zero(x)), one)
+
+
+sparse_plus = plain(
+    "sparse_plus", _sparse_plus, "(x + 1)**2 / 4 from -1 to 1, before it 0, behind it x.", "0.0", "0.25"
+)
+sparse_sigmoid = plain(
+    "sparse_sigmoid", _sparse_sigmoid, "(x + 1) / 2 within 0 and 1: the slope of sparse_plus.", "0.5", "0.75"
+)
+identity = plain("identity", lambda x: x, "x itself.", "0.5", "0.5", ints=True)
 relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints=True)
 relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", ints=True)
 hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5")

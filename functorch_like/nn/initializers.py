@@ -15,7 +15,7 @@ from typing import Any
 
 from functorch_like import dtypes, random
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import arithmetic, creation
+from functorch_like.numpy import arithmetic, creation, shapes
 from functorch_like.numpy import promotion as P
 from functorch_like.random.arguments import shape_of
 
@@ -103,6 +103,81 @@ def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.
         return _times(random.truncated_normal(key, lower, upper, shape, _dtype(dtype)), stddev)
 
     return init
+
+
+# ---------------------------------------------------------------------------------------------------------- orthogonal
+def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of orthogonal matrices, uniformly distributed: all inputs keep their length.
+
+    A. M. Saxe, J. L. McClelland, S. Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear
+    neural networks", arXiv:1312.6120.
+
+    Args:
+        scale: what they are multiplied by.
+        column_axis: the axis of the columns; all others together are the rows. The fewer of them are orthonormal.
+        dtype: the default of the initializer's dtype; float32 if not given.
+
+    Raises:
+        ShapeError: from the initializer, for a shape of less than two dimensions.
+
+    >>> w = nn.initializers.orthogonal()(ft.random.key(0), (4, 3))
+    >>> bool(fnp.allclose(w.T @ w, fnp.eye(3), atol=1e-5))
+    True
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        sizes, at = _columns(shape, column_axis, 2)
+        columns = sizes[at]
+        rows = math.prod(sizes) // max(columns, 1)
+        matrix = random.orthogonal(key, rows, (), _dtype(dtype), columns)
+        rest = [n for d, n in enumerate(sizes) if d != at]
+        return _times(shapes.moveaxis(shapes.reshape(matrix, (*rest, columns)), -1, at), scale)
+
+    return init
+
+
+def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of kernels of convolutions that are orthogonal matrices in their centre and zero elsewhere.
+
+    L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs", arXiv:1806.05393.
+
+    Args:
+        scale: what they are multiplied by.
+        column_axis: the axis of outputs, the last or the one before; inputs are the other of these.
+        dtype: the default of the initializer's dtype; float32 if not given.
+
+    Raises:
+        ShapeError: from the initializer, for a shape of less than three or more than five dimensions, or of more
+            inputs than outputs.
+
+    >>> nn.initializers.delta_orthogonal()(ft.random.key(0), (3, 2, 4))[0].tolist()
+    [[0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]
+    """
+
+    def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
+        sizes, at = _columns(shape, column_axis, 3)
+        if len(sizes) > 5 or at < len(sizes) - 2:
+            raise P.error(ShapeError, f"delta_orthogonal of the shape {sizes}", "give one to three, inputs, outputs")
+        ins, outs = sizes[len(sizes) - 2 if at == len(sizes) - 1 else -1], sizes[at]
+        if ins > outs:
+            raise P.error(ShapeError, f"delta_orthogonal of {ins} inputs and {outs} outputs", "give more outputs")
+        matrix = _times(random.orthogonal(key, ins, (), _dtype(dtype), outs), scale)
+        if at != len(sizes) - 1:
+            matrix = shapes.swapaxes(matrix, 0, 1)
+        centre = tuple((n - 1) // 2 for n in sizes[:-2])
+        return creation.zeros(sizes, matrix.dtype).at[centre].set(matrix)
+
+    return init
+
+
+def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
+    """A checked shape, and its axis of columns counted from 0."""
+    sizes = shape_of(shape, "an initializer")
+    if len(sizes) < least or not -len(sizes) <= axis < len(sizes):
+        raise P.error(
+            ShapeError, f"the shape {sizes} with columns along {axis}", f"give at least {least} dimensions, and that"
+        )
+    return sizes, axis % len(sizes)
 
 
 # -------------------------------------------------------------------------------------------------- by the size of fans

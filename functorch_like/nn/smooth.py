@@ -46,6 +46,17 @@ def _squareplus(x: Any, b: Any) -> Any:
     return E.mul(S.full_like(x, 0.5), E.add(x, E.sqrt(E.add(E.square(x), b))))
 
 
+def _log1mexp(x: Any) -> Any:
+    # M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: each half where it loses no digits.
+    small = E.lt(x, S.full_like(x, math.log(2)))
+    near = E.log(E.neg(E.expm1(E.neg(E.select_n(small, S.full_like(x, 1), x)))))
+    far = E.log1p(E.neg(E.exp(E.neg(E.select_n(small, x, S.full_like(x, 1))))))
+    return E.select_n(small, far, near)
+
+
+log1mexp = plain(
+    "log1mexp", _log1mexp, "log(1 - exp(-x)), of positive x, exact for small and large ones.", "1.0", "-0.4587"
+)
 sigmoid = plain("sigmoid", E.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
 log_sigmoid = plain(
     "log_sigmoid", lambda x: E.neg(_softplus(E.neg(x))), "log(sigmoid(x)), exact for large x.", "0.0", "-0.6931"

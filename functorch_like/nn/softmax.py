@@ -216,3 +216,34 @@ def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool
         shape = tuple(1 if d in axes else n for d, n in enumerate(aval_of(a).shape))
         out, sign = S.reshape(out, shape=shape), None if sign is None else S.reshape(sign, shape=shape)
     return (out, sign) if signed else out
+
+
+def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+    """log(mean(exp(x))), without overflow.
+
+    Args:
+        x: array; integers become floats.
+        axis: int, or several, or None for all: what the mean goes over.
+        where: booleans that broadcast to x; what is False is left out.
+        keepdims: keep these dimensions, with size 1.
+
+    Raises:
+        ShapeError: where there is no such axis.
+        DtypeError: for complex numbers.
+
+    >>> round(nn.logmeanexp(np.array([1000.0, 1000.0])).item(), 4)
+    1000.0
+    """
+    x = array_of(x)
+    axes = axes_of(axis, aval_of(x).ndim, "nn.logmeanexp")
+    mask = np.ones(aval_of(x).shape, bool) if where is None else where
+    return _logmeanexp(x, mask, axes=axes, keepdims=bool(keepdims))
+
+
+@kernel(static=("axes", "keepdims"))
+def _logmeanexp(x: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
+    x = floats_of(x, "logmeanexp")
+    mask = mask_of(where, x)
+    total = logsumexp(x, axis=axes, where=mask, keepdims=keepdims)
+    count = S.reduce_sum(P.convert(mask, aval_of(x).dtype), axes=axes)
+    return E.sub(total, E.log(S.reshape(count, shape=aval_of(total).shape)))

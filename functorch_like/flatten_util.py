@@ -1,0 +1,51 @@
+"""Pytrees as vectors: `ravel_pytree`, for algorithms that are written for vectors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes, tree
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.numpy import promotion as P
+
+
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All leaves of a pytree in one vector, and the function that makes such a tree of such a vector.
+
+    Args:
+        pytree: of arrays and numbers.
+
+    Returns:
+        A vector of the dtype that the leaves promote to, and `unravel`: of a vector of that length and dtype, gives a
+        tree with leaves of the shapes and dtypes of these. `unravel` raises ShapeError and DtypeError for others.
+
+    >>> vector, unravel = ft.flatten_util.ravel_pytree({"a": fnp.ones(2), "b": 3.0})
+    >>> vector.tolist(), unravel(2 * vector)["b"].item()
+    ([1.0, 1.0, 3.0], 6.0)
+    """
+    leaves, structure = tree.flatten(pytree)
+    if not leaves:
+        return fnp.zeros(0), lambda vector: structure.unflatten([])
+    avals = [aval_of(x) for x in leaves]
+    dtype, _ = dtypes.promote(*avals)
+    vector = fnp.concatenate([fnp.ravel(fnp.asarray(x, dtype)) for x in leaves])
+    ends = list(itertools.accumulate(a.size for a in avals))
+
+    def unravel(vector: Any) -> Any:
+        given = aval_of(vector)
+        if given.shape != (ends[-1],):
+            raise P.error(ShapeError, f"unravel of {given!r}", f"give a vector of {ends[-1]} elements")
+        if given.dtype != dtype:
+            raise P.error(DtypeError, f"unravel of {given!r}", f"convert it to {dtype.name}, which was ravelled")
+        starts = [0, *ends[:-1]]
+        parts = [
+            fnp.reshape(vector[start:end], a.shape).astype(a.dtype)
+            for start, end, a in zip(starts, ends, avals, strict=True)
+        ]
+        return structure.unflatten(parts)
+
+    return vector, unravel

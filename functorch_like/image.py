@@ -1,0 +1,208 @@
+"""Images, and any arrays, resized: each dimension by a matrix of the weights of a kernel."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.shapes import arr
+from functorch_like.random.arguments import shape_of
+
+
+class ResizeMethod(enum.Enum):
+    """What pixels in between are made of: the nearest one, or a mean with the weights of a kernel."""
+
+    NEAREST = 0
+    LINEAR = 1
+    LANCZOS3 = 2
+    LANCZOS5 = 3
+    CUBIC = 4
+
+    @staticmethod
+    def from_string(s: str) -> ResizeMethod:
+        """The method of a name.
+
+        Raises:
+            ArgumentError: for an unknown name.
+
+        >>> ft.image.ResizeMethod.from_string("bilinear").name
+        'LINEAR'
+        """
+        if s not in _NAMES:
+            raise P.error(ArgumentError, f"the method {s!r} is unknown", f"use one of {', '.join(sorted(_NAMES))}")
+        return _NAMES[s]
+
+
+_NAMES = {
+    "nearest": ResizeMethod.NEAREST,
+    **dict.fromkeys(("linear", "bilinear", "trilinear", "triangle"), ResizeMethod.LINEAR),
+    "lanczos3": ResizeMethod.LANCZOS3,
+    "lanczos5": ResizeMethod.LANCZOS5,
+    **dict.fromkeys(("cubic", "bicubic", "tricubic"), ResizeMethod.CUBIC),
+}
+
+
+# ------------------------------------------------------------------------------------------------------------- kernels
+def _triangle(x: Any) -> Any:
+    return fnp.maximum(0, 1 - x)
+
+
+def _keys(x: Any) -> Any:
+    """R. G. Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -1/2."""
+    near = ((1.5 * x - 2.5) * x) * x + 1
+    far = ((-0.5 * x + 2.5) * x - 4) * x + 2
+    return fnp.where(x < 1, near, fnp.where(x < 2, far, 0))
+
+
+def _lanczos(radius: int) -> Callable[[Any], Any]:
+    """C. E. Duchon, "Lanczos filtering in one and two dimensions", 1979."""
+    return lambda x: fnp.where(x < radius, fnp.sinc(x) * fnp.sinc(x / radius), 0)
+
+
+_KERNELS = {
+    ResizeMethod.LINEAR: _triangle,
+    ResizeMethod.CUBIC: _keys,
+    ResizeMethod.LANCZOS3: _lanczos(3),
+    ResizeMethod.LANCZOS5: _lanczos(5),
+}
+
+
+def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation: Any, antialias: bool) -> Any:
+    """(size, out): what each pixel adds to each new one. Centres of pixels are at halves."""
+    dtype = aval_of(scale).dtype
+    at = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
+    wide = fnp.maximum(1, 1 / scale) if antialias else 1
+    weights = _KERNELS[method](abs(at - fnp.arange(size, dtype=dtype)[:, None]) / wide)
+    total = weights.sum(0)
+    some = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
+    weights = fnp.where(some, weights / fnp.where(some, total, 1), 0)
+    # Where a new pixel lies outside of the image there is nothing.
+    return fnp.where((at >= -0.5) & (at <= size - 0.5), weights, 0)
+
+
+# ----------------------------------------------------------------------------------------------------------- functions
+def _method(method: Any) -> ResizeMethod:
+    return method if isinstance(method, ResizeMethod) else ResizeMethod.from_string(method)
+
+
+def scale_and_translate(
+    image: Any, shape: Any, spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
+    antialias: bool = True, precision: Any = "highest",
+) -> Any:  # fmt: skip
+    """An image whose pixel at x comes to scale * x + translation, in pixels; outside of it, zeros.
+
+    Args:
+        image: array; integers become the default float.
+        shape: of the result; as that of the image but in spatial_dims.
+        spatial_dims: the k dimensions that are scaled.
+        scale: (k,); may be traced.
+        translation: (k,); may be traced. Both have derivatives.
+        method: a `ResizeMethod` or its name, but not "nearest": "linear", "cubic", "lanczos3", "lanczos5", ...
+        antialias: widen the kernel where the image becomes smaller, so that all pixels count.
+        precision: of the products, as in `lax.dot_general`.
+
+    Raises:
+        ArgumentError: for another method.
+        ShapeError: where shape, scale or translation do not fit.
+
+    >>> x = fnp.asarray([0.0, 1.0, 2.0])
+    >>> one, by = fnp.ones(1), fnp.ones(1)
+    >>> ft.image.scale_and_translate(x, (3,), (0,), one, by, "linear").tolist()
+    [0.0, 0.0, 1.0]
+    """
+    what = "image.scale_and_translate"
+    image = arr(image, what)
+    aval, how, sizes = aval_of(image), _method(method), shape_of(shape, what)
+    if how is ResizeMethod.NEAREST:
+        raise P.error(ArgumentError, f"{what} has no method 'nearest'", "use image.resize, or 'linear'")
+    dims = tuple(axis_of(d, aval.ndim, what) for d in spatial_dims)
+    kept = [d for d in range(aval.ndim) if d not in dims]
+    if len(sizes) != aval.ndim or any(sizes[d] != aval.shape[d] for d in kept):
+        raise P.error(ShapeError, f"{what} of {aval!r} to the shape {sizes}", "change spatial_dims only")
+    scale, translation = arr(scale, what), arr(translation, what)
+    if aval_of(scale).shape != (len(dims),) or aval_of(translation).shape != (len(dims),):
+        raise P.error(
+            ShapeError, f"{what} along {dims}, scale {aval_of(scale)!r}, translation {aval_of(translation)!r}",
+            "give one number for each of spatial_dims",
+        )  # fmt: skip
+    return _scaled(
+        image, scale, translation, sizes=sizes, dims=dims, how=how, antialias=bool(antialias), precision=precision
+    )
+
+
+@kernel(static=("sizes", "dims", "how", "antialias", "precision"))
+def _scaled(
+    image: Any, scale: Any, translation: Any, sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
+    antialias: bool, precision: Any,
+) -> Any:  # fmt: skip
+    image = P.to_inexact(image)
+    dtype = aval_of(image).dtype
+    wide = fnp.float64 if dtype.itemsize >= 8 and dtype.kind == "f" else fnp.float32
+    for i, d in enumerate(dims):
+        size = aval_of(image).shape[d]
+        s, t = P.convert(scale[i], fnp.dtype(wide)), P.convert(translation[i], fnp.dtype(wide))
+        weights = _weights(how, size, sizes[d], s, t, antialias).astype(dtype)
+        image = fnp.moveaxis(fnp.tensordot(image, weights, axes=((d,), (0,)), precision=precision), -1, d)
+    return image
+
+
+def resize(image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = "highest") -> Any:
+    """An image in another size.
+
+    Args:
+        image: array; integers become the default float.
+        shape: of the result. Dimensions of the size that they have already are left alone.
+        method: a `ResizeMethod` or its name: "nearest", "linear" ("bilinear", "trilinear", "triangle"), "cubic"
+            ("bicubic", "tricubic"), "lanczos3", "lanczos5".
+        antialias: widen the kernel where the image becomes smaller, so that all pixels count; not for "nearest".
+        precision: of the products, as in `lax.dot_general`.
+
+    Raises:
+        ArgumentError: for an unknown method.
+        ShapeError: for a shape of another rank, or an image without pixels.
+
+    >>> ft.image.resize(fnp.asarray([0.0, 4.0]), (4,), "linear").tolist()
+    [0.0, 1.0, 3.0, 4.0]
+    """
+    what = "image.resize"
+    image = arr(image, what)
+    aval, how, sizes = aval_of(image), _method(method), shape_of(shape, what)
+    if len(sizes) != aval.ndim or any(m and not n for n, m in zip(aval.shape, sizes, strict=True)):
+        raise P.error(ShapeError, f"{what} of {aval!r} to the shape {sizes}", "keep the rank, and give it some pixels")
+    dims = tuple(d for d in range(aval.ndim) if sizes[d] != aval.shape[d])
+    if how is ResizeMethod.NEAREST:
+        return _nearest(image, sizes=sizes, dims=dims)
+    scale = tuple(sizes[d] / max(aval.shape[d], 1) for d in dims)
+    return _resized(image, scale, sizes=sizes, dims=dims, how=how, antialias=bool(antialias), precision=precision)
+
+
+@kernel(static=("scale", "sizes", "dims", "how", "antialias", "precision"))
+def _resized(
+    image: Any, scale: tuple[float, ...], sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
+    antialias: bool, precision: Any,
+) -> Any:  # fmt: skip
+    if not math.prod(sizes):
+        return fnp.zeros(sizes, aval_of(P.to_inexact(image)).dtype)
+    by = fnp.asarray(np.asarray(scale, np.float64))
+    return _scaled.inline(image, by, fnp.zeros_like(by), sizes, dims, how, antialias, precision)
+
+
+@kernel(static=("sizes", "dims"))
+def _nearest(image: Any, sizes: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    image = P.to_inexact(image)
+    for d in dims:
+        n, m = aval_of(image).shape[d], sizes[d]
+        # The pixel whose square holds the centre, in whole numbers: (2 i + 1) n / (2 m), rounded down.
+        places = (2 * fnp.arange(m, dtype=fnp.int64) + 1) * n // (2 * m) if m else fnp.zeros(0, fnp.int64)
+        image = fnp.take(image, places, axis=d, mode="clip")
+    return image
