@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -168,11 +168,16 @@ class Emitter(Attributes, Effects):
             symbol = self._functions[key] = self._define(name, in_avals, body, "private")
         return symbol
 
-    def call(self, symbol: str, operands: Sequence[Value], out_avals: Sequence[ShapedArray]) -> list[Value]:
-        """Call a function of this module."""
+    def call(
+        self, symbol: str, operands: Iterable[Value], out_avals: Sequence[ShapedArray], inline: bool = True
+    ) -> list[Value]:
+        """Call a function of this module; `inline` lets XLA put its body in place, and fuse across its border."""
         attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
+        if not inline:
+            apart = {"inlineable": mlir.string("false")}
+            attrs["mhlo.frontend_attributes"] = ir.DictAttr.get(apart, mlir.context)
         results = [_types[aval] for aval in out_avals]
-        return list(_create("func.call", results, operands, attrs, None, 0, self._location, self._ip).results)
+        return list(_create("func.call", results, list(operands), attrs, None, 0, self._location, self._ip).results)
 
     def _define(
         self, name: str, in_avals: Sequence[ShapedArray], body: Body, visibility: str, arguments: Any = None

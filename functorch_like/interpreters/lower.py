@@ -18,6 +18,7 @@ from functorch_like.interpreters import passes
 from functorch_like.interpreters.fingerprint import fingerprint
 from functorch_like.interpreters.jaxpr import Jaxpr, Literal
 from functorch_like.interpreters.options import choose
+from functorch_like.interpreters.parting import parts
 
 
 class Lowered:
@@ -137,8 +138,11 @@ def lower(
     return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls)
 
 
-def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
-    """Emit the equations of a jaxpr into the current block."""
+def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool = False) -> list[Any]:
+    """Emit the equations of a jaxpr into the current block.
+
+    `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
+    """
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
 
     def read(atom: Any) -> Any:
@@ -146,7 +150,12 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any]) -> list[Any]:
             return e.constant(np.asarray(atom.value, atom.aval.dtype))
         return values[atom]
 
-    for eqn in jaxpr.equations:
+    for eqn in jaxpr.equations if inlined or e.platform != "cpu" else parts(jaxpr):
+        if isinstance(eqn, Jaxpr):
+            body = lambda inner, *args, part=eqn: emit(inner, part, args, inlined=True)
+            symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
+            values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
+            continue
         line = sources.user_line(eqn.source) if eqn.source is not None else None
         if line is not None:
             scope = sources.scope(eqn.source)
@@ -169,12 +178,14 @@ def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
     return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
 
 
-def emit_carrying(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], carries: Sequence[Any]) -> list[Any]:
+def emit_carrying(
+    e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], carries: Sequence[Any], *, inlined: bool = False
+) -> list[Any]:
     """`emit` into a new region or function: where `token_avals` has one, the token comes last and goes last."""
     if not carries:
-        return emit(e, jaxpr, operands)
+        return emit(e, jaxpr, operands, inlined=inlined)
     *operands, e.token = operands
-    return [*emit(e, jaxpr, operands), e.token]
+    return [*emit(e, jaxpr, operands, inlined=inlined), e.token]
 
 
 def as_text(module: Any, debug_info: bool = False) -> str:

@@ -66,7 +66,7 @@ def _ref(*args: Any, jaxpr: Jaxpr, spec: CallSpec) -> tuple[Any, ...]:
 def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, spec: CallSpec) -> list[Any]:
     simple = jaxpr.memo("simple", lambda: passes.simplify(jaxpr))
     token = token_avals(jaxpr)
-    body: Callable[..., list[Any]] = lambda inner, *args: emit_carrying(inner, simple, args, token)
+    body: Callable[..., list[Any]] = lambda inner, *args: emit_carrying(inner, simple, args, token, inlined=True)
     out_avals = [*e.outs, *token]
     symbol = e.function(jaxpr, spec.name, [*jaxpr.in_avals, *token], out_avals, body)
     if not token:

@@ -58,7 +58,7 @@ def _lower(e: xla.Emitter, index: Any, *operands: Any, branches: Branches) -> li
     simple = [b.memo("simple", lambda b=b: passes.simplify(b)) for b in branches]
     known = e.known(index)
     if known is not None:  # the other branches need not even lower: they may be for other platforms
-        return emit(e, simple[known], operands)
+        return emit(e, simple[known], operands, inlined=True)
     token = token_avals(*branches)
     taken = [*operands, e.token] if token else operands  # regions see the values around them
     regions = [([], lambda inner, b=b: emit_carrying(inner, b, taken, token)) for b in simple]

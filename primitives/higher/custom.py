@@ -109,7 +109,7 @@ def _ref(*args: Any, fun: Fun, **_: Any) -> tuple[Any, ...]:
 
 
 def _lower(e: Any, *operands: Any, fun: Jaxpr, **_: Any) -> list[Any]:
-    return emit(e, fun.memo("simple", lambda: passes.simplify(fun)), operands)
+    return emit(e, fun.memo("simple", lambda: passes.simplify(fun)), operands, inlined=True)
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, **_: Any) -> list[Any]:

@@ -26,7 +26,7 @@ from functorch_like.primitives.higher.derived import batched, reference
 
 
 def _lower(e: Any, *operands: Any, fwd: Jaxpr, fun: Jaxpr) -> list[Any]:
-    return emit(e, fwd.memo("simple", lambda: passes.simplify(fwd)), operands)
+    return emit(e, fwd.memo("simple", lambda: passes.simplify(fwd)), operands, inlined=True)
 
 
 def _jvp(

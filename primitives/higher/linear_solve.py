@@ -63,7 +63,7 @@ def _operands_of_solve(values: Sequence[Any], counts: tuple[int, ...]) -> list[A
 def _lower(e: xla.Emitter, *values: Any, functions: Functions, counts: tuple[int, ...]) -> list[Any]:
     solve = functions[2]
     simple = solve.memo("simple", lambda: passes.simplify(solve))
-    return emit(e, simple, _operands_of_solve(values, counts))
+    return emit(e, simple, _operands_of_solve(values, counts), inlined=True)
 
 
 def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:

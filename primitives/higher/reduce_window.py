@@ -54,7 +54,7 @@ def _ref(*values: Any, jaxpr: Jaxpr, **params: Any) -> tuple[Any, ...]:
 
 
 def _lower(e: Any, *values: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    region = ([a.strong() for a in jaxpr.in_avals], lambda inner, *args: emit(inner, jaxpr, args))
+    region = ([a.strong() for a in jaxpr.in_avals], lambda inner, *args: emit(inner, jaxpr, args, inlined=True))
     out = e.op("stablehlo.reduce_window", values, e.outs, attrs=window_attrs(e, params), regions=(region,))
     return [out] if len(values) == 2 else list(out)
 

@@ -44,7 +44,7 @@ def _ref(operand: Any, indices: Any, updates: Any, *, jaxpr: Jaxpr, **params: An
 
 
 def _lower(e: Any, operand: Any, indices: Any, updates: Any, *, jaxpr: Jaxpr, **params: Any) -> Any:
-    body = lambda inner, old, new, aval: emit(inner, jaxpr, [old])[0]
+    body = lambda inner, old, new, aval: emit(inner, jaxpr, [old], inlined=True)[0]
     return scatter_lower(body, e, operand, indices, updates, **params)
 
 

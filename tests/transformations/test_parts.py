@@ -1,0 +1,75 @@
+"""Chains of cheap operations of which every value is wanted are compiled in parts that XLA keeps apart."""
+
+import numpy as np
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends, lax
+from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.interpreters.parting import parts
+
+X = np.linspace(-2, 2, 5, dtype=np.float32)
+
+
+def chain(x, steps=48):
+    """Each value is wanted; constants, an expensive operation and whole numbers are among them."""
+    wanted = []
+    for i in range(steps):
+        wanted.append(fnp.cos(x))
+        x = fnp.where(fnp.abs(x).astype("int32") > 1, fnp.sin(x) * 1.5, x * x - 0.25)
+        if i == steps // 2:
+            wanted.append(x)
+            x = fnp.exp(-x)
+    return [*wanted, x]
+
+
+def size(f, *args):
+    """Of the program that XLA made of it, in lines."""
+    return ft.jit(f).lower(*args).compile().as_text().count("\n")
+
+
+def test_a_chain_is_compiled_in_parts_and_grows_with_its_length():
+    lowered = ft.jit(chain).lower(X)
+    assert lowered.as_text().count('inlineable = "false"') > 5
+    short, long = (size(lambda x, n=n: chain(x, n), X) for n in (24, 48))
+    assert long < 2.5 * short  # in one piece the second is four times the first
+    with backends.flags({"cpu.fast_lowerings": "-parts"}):
+        assert "inlineable" not in ft.jit(lambda x: chain(x)).lower(X).as_text()
+        want = ft.jit(lambda x: chain(x))(X)
+    for got, expected in zip(ft.jit(chain)(X), want, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)  # rounding grows in the chain
+
+
+def test_what_is_wanted_in_few_places_stays_in_one_piece():
+    last = lambda x: chain(x)[-1]
+    assert "inlineable" not in ft.jit(last).lower(X).as_text()
+    assert "inlineable" not in ft.jit(ft.grad(lambda x: fnp.sum(last(x)))).lower(X).as_text()
+    assert "inlineable" not in ft.jit(lambda x: ft.jit(chain)(x)[-1]).lower(X).as_text()
+
+
+def test_gradients_of_jitted_chains_and_of_loops_over_chains():
+    def swing(x):
+        for _ in range(40):
+            x = fnp.sin(x) * 1.25
+        return x
+
+    total = lambda x: fnp.sum(swing(x))
+    want = ft.grad(total)(X)
+    np.testing.assert_allclose(ft.grad(ft.jit(total))(X), want, rtol=1e-5)
+    twice = lambda x: fnp.sum(lax.fori_loop(0, 2, lambda i, x: swing(x), x))
+    gradient = ft.jit(ft.grad(twice))
+    assert "inlineable" in gradient.lower(X).as_text()
+    np.testing.assert_allclose(gradient(X), ft.grad(lambda x: fnp.sum(swing(swing(x))))(X), rtol=1e-4)
+
+
+def test_parts_do_what_the_whole_does():
+    jaxpr = ft.make_jaxpr(chain)(X)
+    found = parts(jaxpr)
+    inner = [e for part in found if isinstance(part, Jaxpr) for e in part.equations]
+    outer = [e for e in found if not isinstance(e, Jaxpr)]
+    assert {id(e) for e in jaxpr.equations} == {id(e) for e in (*inner, *outer)}
+    known = set(jaxpr.inputs)
+    for e in found:  # what a part reads was made before it
+        assert known.issuperset(a for a in e.inputs if a in {v for each in jaxpr.equations for v in each.outputs})
+        known.update(e.outputs)
+    assert known.issuperset(jaxpr.outputs)
