@@ -14,35 +14,14 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
 from functorch_like import boundary as _boundary
-from functorch_like import custom_batching as custom_batching
-from functorch_like import custom_derivatives as custom_derivatives
 from functorch_like import debug as debug
 from functorch_like import errors as errors
-from functorch_like import extend as extend
-from functorch_like import ffi as ffi
-from functorch_like import inspect as inspect
 from functorch_like import late as _late
-from functorch_like import lax as lax
-from functorch_like import nn as nn
 from functorch_like import numpy as numpy
-from functorch_like import primitives as primitives
-from functorch_like import random as random
-from functorch_like import scipy as scipy
 from functorch_like import tree as tree
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.caches import clear_caches as clear_caches
-from functorch_like.callbacks import effects_barrier as effects_barrier
-from functorch_like.callbacks import io_callback as io_callback
-from functorch_like.callbacks import pure_callback as pure_callback
-from functorch_like.checkpoint import checkpoint as checkpoint
-from functorch_like.checkpoint import checkpoint_name as checkpoint_name
-from functorch_like.checkpoint import remat as remat
-from functorch_like.closure_convert import closure_convert as closure_convert
-from functorch_like.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
 from functorch_like.core import Array as Array
-from functorch_like.custom_gradient import custom_gradient as custom_gradient
-from functorch_like.custom_jvp import custom_jvp as custom_jvp
-from functorch_like.custom_vjp import custom_vjp as custom_vjp
 from functorch_like.devices import Device as Device
 from functorch_like.devices import block_until_ready as block_until_ready
 from functorch_like.devices import default_backend as default_backend
@@ -64,7 +43,6 @@ from functorch_like.differentials import vjp as vjp
 from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
 from functorch_like.errors import FtError as FtError
-from functorch_like.explain import explain as explain
 from functorch_like.grad import grad as grad
 from functorch_like.grad import grad_and_value as grad_and_value
 from functorch_like.grad import value_and_grad as value_and_grad
@@ -73,23 +51,40 @@ from functorch_like.jit import eval_shape as eval_shape
 from functorch_like.jit import jit as jit
 from functorch_like.jit import make_jaxpr as make_jaxpr
 from functorch_like.jit import typeof as typeof
-from functorch_like.lax import stop_gradient as stop_gradient
-from functorch_like.linear_transpose import linear_transpose as linear_transpose
-from functorch_like.residuals import print_saved_residuals as print_saved_residuals
-from functorch_like.scopes import named_call as named_call
-from functorch_like.scopes import named_scope as named_scope
 from functorch_like.vmap import vmap as vmap
 
 if _TYPE_CHECKING:
     from functorch_like import checkify as checkify
     from functorch_like import checkpoint_policies as checkpoint_policies
+    from functorch_like import custom_batching as custom_batching
+    from functorch_like import custom_derivatives as custom_derivatives
+    from functorch_like import extend as extend
+    from functorch_like import ffi as ffi
     from functorch_like import flatten_util as flatten_util
     from functorch_like import image as image
+    from functorch_like import inspect as inspect
+    from functorch_like import lax as lax
+    from functorch_like import nn as nn
     from functorch_like import ops as ops
+    from functorch_like import primitives as primitives
     from functorch_like import profiler as profiler
+    from functorch_like import random as random
+    from functorch_like import scipy as scipy
     from functorch_like import testing as testing
     from functorch_like import tree_util as tree_util
     from functorch_like import typing as typing
+    from functorch_like.callbacks import effects_barrier as effects_barrier
+    from functorch_like.callbacks import io_callback as io_callback
+    from functorch_like.callbacks import pure_callback as pure_callback
+    from functorch_like.checkpoint import checkpoint as checkpoint
+    from functorch_like.checkpoint import checkpoint_name as checkpoint_name
+    from functorch_like.checkpoint import remat as remat
+    from functorch_like.closure_convert import closure_convert as closure_convert
+    from functorch_like.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
+    from functorch_like.custom_gradient import custom_gradient as custom_gradient
+    from functorch_like.custom_jvp import custom_jvp as custom_jvp
+    from functorch_like.custom_vjp import custom_vjp as custom_vjp
+    from functorch_like.explain import explain as explain
     from functorch_like.functional import functional_call as functional_call
     from functorch_like.functional import functionalize as functionalize
     from functorch_like.functional import named_parameters as named_parameters
@@ -100,12 +95,17 @@ if _TYPE_CHECKING:
     from functorch_like.jacobians import jacobian as jacobian
     from functorch_like.jacobians import jacrev as jacrev
     from functorch_like.jets import jet as jet
+    from functorch_like.lax import stop_gradient as stop_gradient
     from functorch_like.leaks import check_tracer_leaks as check_tracer_leaks
     from functorch_like.leaks import checking_leaks as checking_leaks
+    from functorch_like.linear_transpose import linear_transpose as linear_transpose
     from functorch_like.products import gnvp as gnvp
     from functorch_like.products import hvp as hvp
     from functorch_like.reports import log_compiles as log_compiles
     from functorch_like.reports import print_environment_info as print_environment_info
+    from functorch_like.residuals import print_saved_residuals as print_saved_residuals
+    from functorch_like.scopes import named_call as named_call
+    from functorch_like.scopes import named_scope as named_scope
     from functorch_like.sparse_jacobians import sparse_jacobian as sparse_jacobian
 
 # What stands below the boundary becomes one here.
@@ -119,36 +119,38 @@ __version__ = "0.1.0"
 
 debug_nans, debug_infs = debug.nans, debug.infs  # as JAX calls them
 
-# Imported when they are asked for: few want them, or they stand above.
+# Imported when they are asked for.
 __getattr__, __dir__ = _late.attach(
     __name__,
     {
+        "callbacks": ("effects_barrier", "io_callback", "pure_callback"),
+        "checkpoint": ("checkpoint", "checkpoint_name", "remat"),
+        "closure_convert": ("closure_convert",),
+        "compile_time": ("ensure_compile_time_eval",),
+        "custom_gradient": ("custom_gradient",),
+        "custom_jvp": ("custom_jvp",),
+        "custom_vjp": ("custom_vjp",),
+        "explain": ("explain",),
         "functional": ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"),
         "jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
         "jets": ("jet",),
+        "lax": ("stop_gradient",),
         "leaks": ("check_tracer_leaks", "checking_leaks"),
+        "linear_transpose": ("linear_transpose",),
         "products": ("gnvp", "hvp"),
         "reports": ("log_compiles", "print_environment_info"),
+        "residuals": ("print_saved_residuals",),
+        "scopes": ("named_call", "named_scope"),
         "sparse_jacobians": ("sparse_jacobian",),
     },
     modules=(
-        "checkify", "checkpoint_policies", "flatten_util", "image", "ops", "profiler", "testing", "tree_util", "typing",
+        "checkify", "checkpoint_policies", "flatten_util", "image", "lax", "nn", "ops", "profiler", "random", "testing",
+        "tree_util", "typing",
     ),
+    unsealed=("custom_batching", "custom_derivatives", "extend", "ffi", "inspect", "primitives", "scipy"),
 )  # fmt: skip
 
 _array_methods.install()
-for _module in (
-    backends,
-    tree,
-    numpy,
-    numpy.fft,
-    numpy.linalg,
-    lax,
-    lax.linalg,
-    nn,
-    random,
-    scipy.linalg,
-    scipy.special,
-):
+for _module in (backends, tree, numpy):
     _boundary.seal(_module)
 del _module

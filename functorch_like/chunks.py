@@ -12,7 +12,6 @@ from functorch_like.core import Tracer, aval_of, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.arithmetic import mul
-from functorch_like.primitives.higher.scan import scan
 from functorch_like.primitives.shapes import full, move, reshape
 from functorch_like.primitives.slicing import dynamic_slice
 from functorch_like.primitives.structure import concatenate, iota
@@ -69,6 +68,8 @@ def in_chunks(
 
 def _scanned(run: Callable[[Any, int], Sequence[Any]], rounds: int, count: int, axes: Axes) -> list[Any]:
     """Pieces of one size, joined."""
+    from functorch_like.primitives.higher.scan import scan  # which few who import `vmap` need
+
     jaxpr, consts = stage(lambda start: run(start, count), [_START], name="chunk", chain="")
     starts = mul(iota(dtype=_START.dtype, shape=(rounds,), dimension=0), full((rounds,), count, _START.dtype))
     stacks = scan(

@@ -47,6 +47,9 @@ from functorch_like.core import tracing as tracing
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.jaxpr import Jaxpr as Jaxpr
 from functorch_like.interpreters.jaxpr import evaluate as evaluate_jaxpr
+from functorch_like.primitives import load as _load
+
+_load()  # names of rows are taken whether or not anything has needed these yet
 
 
 def current_trace() -> Trace:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import types
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -11,25 +12,43 @@ from functorch_like import boundary
 
 
 def attach(
-    package: str, functions: Mapping[str, Iterable[str]], modules: Iterable[str] = ()
+    package: str,
+    functions: Mapping[str, Iterable[str]],
+    modules: Iterable[str] = (),
+    unsealed: Iterable[str] = (),
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """A package's `__getattr__` and `__dir__`, by which it has the names of `functions` and the submodules `modules`.
 
     `functions` tells which names are in which submodule. They are boundaries, as `boundary.seal` makes those that are
-    there from the start. A submodule is sealed when it comes.
+    there from the start. A submodule is sealed when it comes, whoever imports it, but for those in `unsealed`.
 
     >>> import functorch_like.numpy as fnp
     >>> "nanmean" in dir(fnp), fnp.nanmean.__module__
     (True, 'functorch_like.numpy.skipping_nan')
     """
     home = {name: module for module, names in functions.items() for name in names}
-    submodules = frozenset(modules)
-    namespace = vars(sys.modules[package])
+    sealed = frozenset(modules)
+    submodules = sealed.union(unsealed)
+    module = sys.modules[package]
+    namespace = vars(module)
+
+    class Package(types.ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if isinstance(value, types.ModuleType):  # the import system does this, when somebody imports a submodule
+                if name in sealed:
+                    boundary.seal(value)
+                elif home.get(name) == name:  # the function that is called like its module keeps its place
+                    value = boundary.sealed(getattr(value, name))
+            super().__setattr__(name, value)
+
+    module.__class__ = Package
+    for name in home.keys() | submodules:
+        if name in namespace:  # and what somebody has imported before
+            setattr(module, name, namespace[name])
 
     def get(name: str) -> Any:
         if name in submodules:
             found = importlib.import_module(f"{package}.{name}")
-            boundary.seal(found)
         elif name in home:
             found = boundary.sealed(getattr(importlib.import_module(f"{package}.{home[name]}"), name))
         else:

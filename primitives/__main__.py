@@ -11,9 +11,7 @@ and + one that has alternatives on CPUs.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import io
-import pkgutil
 import sys
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from functorch_like.core import COLUMNS, TABLE, No, Primitive, Sample, aval_of
 from functorch_like.errors import FtError
 from functorch_like.interpreters.lower import lower
 from functorch_like.interpreters.stage import stage
+from functorch_like.primitives import load
 from functorch_like.primitives.alternatives import alternatives_of
 from functorch_like.primitives.rows import KIND
 
@@ -30,10 +29,8 @@ PLATFORMS = ("cpu", "gpu")
 
 
 def rows() -> list[Primitive]:
-    """All rows of the package, by family and name; those of modules that nothing has needed yet too."""
-    for found in pkgutil.walk_packages([str(Path(__file__).parent)], "functorch_like.primitives."):
-        if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+    """All rows of the package, by family and name."""
+    load()
     return sorted((row for row in TABLE.values() if row.native), key=lambda row: (row.family, row.name))
 
 

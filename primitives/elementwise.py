@@ -4,6 +4,8 @@
 # fmt: off
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from functorch_like.primitives.analysis import (
     acos, acosh, asin, asinh, atan, atan2, atanh, cbrt, ceil, cos, cosh, exp, exp2, expm1, floor, log, log1p, logistic,
     nextafter, one_minus_square, round, rsqrt, sin, sinh, sqrt, tan, tanh, tanh_slope,
@@ -21,4 +23,18 @@ from functorch_like.primitives.comparison import (
 from functorch_like.primitives.complexes import complex, conj, imag, real
 from functorch_like.primitives.powers import half_integer_pow, pow
 from functorch_like.primitives.rows import add, neg
-from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+
+if TYPE_CHECKING:
+    from functorch_like.primitives.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+
+_SPECIAL = ("digamma", "erf", "erf_inv", "erfc", "lgamma", "polygamma")
+
+
+def __getattr__(name: str) -> Any:
+    """Rows that few programs use, and whose formulas are long, when they are asked for."""
+    if name not in _SPECIAL:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from functorch_like.primitives import special
+
+    found = globals()[name] = getattr(special, name)
+    return found

@@ -17,7 +17,7 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.indexing import gather
 from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers, plain_indices
-from functorch_like.primitives.scatter import scatter
+from functorch_like.primitives.scatter_combining import scatter
 
 
 def _check(operand: ShapedArray, starts: Sequence[ShapedArray], sizes: Sequence[int]) -> None:

@@ -1,8 +1,12 @@
-"""Settings of the whole run: how Hypothesis draws."""
+"""Settings of the whole run: that every row is there, and how Hypothesis draws."""
 
 import os
 
 from hypothesis import HealthCheck, settings
+
+from functorch_like import primitives
+
+primitives.load()  # many tests are made from the table of rows, which fills as rows are needed
 
 # "ci" draws the same examples every time, so a red build is red for a reason in the change; "nightly" goes looking.
 # No deadlines: the first call of anything compiles.

@@ -39,3 +39,12 @@ def test_vmap_is_a_loop():
 def test_import_leaves_jax_alone():
     code = "import sys, functorch_like; sys.exit('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_import_brings_what_a_small_program_needs():
+    """The rest comes when it is asked for (`functorch_like/late.py`): import it inside of the function that uses it."""
+    code = "import sys, functorch_like.numpy; print(*(n for n in sys.modules if n.startswith('functorch_like.')))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    late = ("lax", "nn", "random", "scipy", "numpy.linalg", "numpy.fft", "custom_jvp", "custom_vjp", "checkpoint")
+    late += ("primitives.higher.scan", "primitives.convolution", "primitives.eigen", "primitives.special", "testing")
+    assert {f"functorch_like.{name}" for name in late}.isdisjoint(found)

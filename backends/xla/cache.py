@@ -14,7 +14,6 @@ import hashlib
 import os
 import re
 import stat
-import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -172,6 +171,8 @@ def _write(name: str, body: bytes) -> bool:
     folder = directory()
     if folder is None:
         return False
+    import tempfile  # 4 ms, and whoever writes has compiled
+
     try:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -100,6 +99,8 @@ def check_known(message: str) -> None:
 
 def _near(name: Any) -> str:
     """ "; did you mean 'x'?", where an option that we know of has a name like it."""
+    import difflib  # for messages only
+
     typed = dir(type(xc.CompileOptions().executable_build_options.debug_options))
     found = difflib.get_close_matches(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN], 1)
     return f"; did you mean {found[0]!r}?" if found else ""

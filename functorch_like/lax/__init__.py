@@ -7,7 +7,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from functorch_like import late as _late
-from functorch_like.lax import linalg
 from functorch_like.lax.associative import associative_scan
 from functorch_like.lax.branches import cond, switch
 from functorch_like.lax.applying import scatter_apply
@@ -63,6 +62,7 @@ from functorch_like.primitives.convolution import ConvDimensionNumbers
 from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
 
 if _TYPE_CHECKING:
+    from functorch_like.lax import linalg
     from functorch_like.lax.stacking import (
         broadcast_like, broadcast_shapes, broadcast_to_rank, dtype, index_take, shape_as_value, stack, unstack,
     )
@@ -83,4 +83,5 @@ __getattr__, __dir__ = _late.attach(
             "reduce_window_shape_tuple",
         ),
     },
+    modules=("linalg",),
 )

@@ -15,7 +15,6 @@ import numpy as _np
 from functorch_like import late as _late
 from functorch_like.core import Array as ndarray
 from functorch_like.dtypes import iinfo
-from functorch_like.numpy import fft, linalg
 from functorch_like.numpy.arithmetic import (
     add,
     arctan2,
@@ -92,7 +91,6 @@ from functorch_like.numpy.dtype_functions import (
     promote_types,
     result_type,
 )  # fmt: skip
-from functorch_like.numpy.einsum import einsum, einsum_path
 from functorch_like.numpy.elementary import (
     abs,
     absolute,
@@ -271,6 +269,7 @@ from functorch_like.numpy.shapes import (
 from functorch_like.numpy.statistics import average, mean, std, var
 
 if _TYPE_CHECKING:
+    from functorch_like.numpy import fft, linalg
     from functorch_like.numpy.applying import apply_along_axis, apply_over_axes, block
     from functorch_like.numpy.bit_packing import packbits, unpackbits
     from functorch_like.numpy.buffers import from_dlpack, frombuffer, fromfile, fromfunction, fromiter, fromstring
@@ -279,6 +278,7 @@ if _TYPE_CHECKING:
     from functorch_like.numpy.covariance import corrcoef, cov
     from functorch_like.numpy.distinct import unique, unique_all, unique_counts, unique_inverse, unique_values
     from functorch_like.numpy.editing import delete, insert, resize, trim_zeros
+    from functorch_like.numpy.einsum import einsum, einsum_path
     from functorch_like.numpy.fitting import polyfit
     from functorch_like.numpy.flat_indices import (
         diag_indices_from,
@@ -336,6 +336,7 @@ __getattr__, __dir__ = _late.attach(
     {
         "bit_packing": ("packbits", "unpackbits"),
         "convolving": ("convolve", "correlate"),
+        "einsum": ("einsum", "einsum_path"),
         "covariance": ("corrcoef", "cov"),
         "editing": ("delete", "insert", "resize", "trim_zeros"),
         "fitting": ("polyfit",),
@@ -383,6 +384,7 @@ __getattr__, __dir__ = _late.attach(
         ),
         "vectorizing": ("vectorize",),
     },
+    modules=("fft", "linalg"),
 )
 
 bool = bool_

@@ -10,7 +10,6 @@ from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.kernels import kernel
-from functorch_like.lax.counted import fori_loop
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import selection
 from functorch_like.numpy.axes import axis_of
@@ -159,6 +158,8 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
             number = E.eq(element, element)
             before = E.select_n(nan, before, number if side == "left" else S.full(shape, True, dtypes.bool_))
         return E.select_n(E.and_(E.le(reach, S.full(shape, n, index)), before), found, reach)
+
+    from functorch_like.lax.counted import fori_loop  # `lax` is not imported for everybody
 
     return fori_loop(0, bits, step, S.full(shape, 0, index)) if n else S.full(shape, 0, index)
 

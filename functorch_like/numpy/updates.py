@@ -30,13 +30,12 @@ from functorch_like.numpy.indexing import (
 )  # fmt: skip
 from functorch_like.numpy.indices import Item, Mask, Plan, is_plain, parse
 from functorch_like.numpy.logic import truth
-from functorch_like.numpy.repeated_updates import apply_repeatedly, repeated
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import indexing as G
 from functorch_like.primitives import slicing as D
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.indices import ScatterDimensionNumbers
-from functorch_like.primitives.scatter import scatter, scatter_max, scatter_min, scatter_mul
+from functorch_like.primitives.scatter_combining import scatter, scatter_max, scatter_min, scatter_mul
 
 _ROWS = {"set": scatter, "add": G.scatter_add, "mul": scatter_mul, "min": scatter_min, "max": scatter_max}
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
@@ -138,6 +137,8 @@ class IndexRef:
         """
         x = self.array
         if not unique_indices:
+            from functorch_like.numpy.repeated_updates import apply_repeatedly, repeated  # brings `lax` with it
+
             places = repeated(x, parse(self.index, aval_of(x).shape), mode_of(mode, "fill", "x.at[...].apply"))
             if places is not None:
                 return apply_repeatedly(x, places, func)

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from functorch_like import late as _late
-from functorch_like.scipy import linalg as linalg
-from functorch_like.scipy import special as special
 
 if _TYPE_CHECKING:
     from functorch_like.scipy import cluster as cluster
     from functorch_like.scipy import fft as fft
     from functorch_like.scipy import integrate as integrate
     from functorch_like.scipy import interpolate as interpolate
+    from functorch_like.scipy import linalg as linalg
     from functorch_like.scipy import ndimage as ndimage
     from functorch_like.scipy import signal as signal
+    from functorch_like.scipy import special as special
     from functorch_like.scipy import stats as stats
 
 __getattr__, __dir__ = _late.attach(
-    __name__, {}, modules=("cluster", "fft", "integrate", "interpolate", "ndimage", "signal", "stats")
+    __name__,
+    {},
+    modules=("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats"),
 )

@@ -21,7 +21,7 @@ from functorch_like.primitives.higher.call import call
 from functorch_like.primitives.higher.folds import elementwise
 from functorch_like.primitives.indexing import read_back
 from functorch_like.primitives.indices import ScatterDimensionNumbers
-from functorch_like.primitives.scatter import scatter
+from functorch_like.primitives.scatter_combining import scatter
 from functorch_like.primitives.scattering import scatter_batch, scatter_lower, scatter_ref, scatter_shape
 
 

@@ -31,7 +31,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/interpreters/reverse.py",),
     # Higher-order primitives: their rules use the interpreters.
     ("primitives/higher",),
-    ("primitives/__init__.py", "primitives/__main__.py"),
+    ("primitives/__init__.py",),
+    ("primitives/__main__.py",),
     ("functorch_like",),  # what users call: kernels.py, jit.py, grad.py, vmap.py, ...
     ("functorch_like/lax.py", "functorch_like/lax"),
     ("functorch_like/numpy",),
