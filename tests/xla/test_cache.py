@@ -148,7 +148,7 @@ def test_a_full_disk_stops_nothing(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(cache.tempfile, "mkstemp", full)
+    monkeypatch.setattr("tempfile.mkstemp", full)
     assert compile() == {"compiles": 1, "cache_hits": 0, "cache_writes": 0}
 
 
