@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import os
 import platform
-import sys
 import textwrap
 from typing import Any
 
@@ -120,8 +119,3 @@ def _device(device: Any) -> str:
 def _cores() -> str:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{usable} usable of {os.cpu_count()}"
-
-
-def main() -> None:
-    """Print the report."""
-    sys.stdout.write(bug_report() + "\n")

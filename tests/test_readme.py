@@ -1,4 +1,4 @@
-"""What the README shows works, and the commands it gives are those CI knows."""
+"""What the README and the pages in docs/ show works, and the commands they give are those CI knows."""
 
 import re
 from pathlib import Path
@@ -17,10 +17,19 @@ def test_its_code_runs(capsys):
     assert "tanh" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_code_on_pages_runs(page):
+    namespace: dict = {}
+    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, page, "exec"), namespace)
+    for name, test in list(namespace.items()):
+        if name.startswith("test_"):
+            test()
+
+
 def test_its_links_lead_somewhere():
-    named = re.findall(
-        r"`((?:functorch_like|primitives|backends|notebooks|benchmarks)/[\w./]*)`", (ROOT / "README.md").read_text()
-    )
+    tops = "functorch_like|primitives|backends|notebooks|benchmarks|docs"
+    named = re.findall(rf"`((?:{tops})/[\w./]*)`", (ROOT / "README.md").read_text())
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 

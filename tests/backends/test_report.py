@@ -5,10 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from support.messages import refusal, says
 
 import functorch_like as ft
 from functorch_like import backends
+from functorch_like.backends.__main__ import main
 from functorch_like.backends.process import External
 
 
@@ -82,6 +84,20 @@ def test_environment_variables_that_say_nothing_are_refused():
         [sys.executable, "-c", code], env={**os.environ, "FT_DEBUG_NANS": "true"}, capture_output=True
     )
     assert b"'True', 'environment'" in made.stdout
+
+
+def test_the_page_of_settings_is_up_to_date(tmp_path, capsys):
+    page = Path(__file__).parents[2] / "docs" / "settings.md"
+    if not page.is_file():
+        pytest.skip("the tests run without the source tree")
+    assert main(["--markdown", str(tmp_path / "made.md")]) == 0
+    made = (tmp_path / "made.md").read_text(encoding="utf-8")
+    assert made == page.read_text(encoding="utf-8"), (
+        "run: python -m functorch_like.backends --markdown docs/settings.md"
+    )
+    for name, setting in backends.settings.SETTINGS.items():
+        says(made, f"### {name}\n", f"- environment: `{setting.env}`" if setting.env else "")
+    assert main(["--markdown"]) == 2 and "usage" in capsys.readouterr().err
 
 
 def test_every_setting_is_tested():
