@@ -11,11 +11,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from functorch_like import sources
+from functorch_like import dtypes, sources
 from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, chain, leak, state
 from functorch_like.errors import (
     ConcretizationError,
+    DtypeError,
     FtError,
     ImmutableError,
     ShapeError,
@@ -113,6 +114,8 @@ def array_complex(self: Any) -> complex:
 
 def array_index(self: Any) -> int:
     """An integer array of rank 0 as index."""
+    if not dtypes.is_integer(self.aval.dtype):
+        raise DtypeError(f"{self.aval!r} cannot be an index", fix="convert it: x.astype('int32')", at=_at())
     return operator.index(_scalar(self, "index").item())
 
 

@@ -16,7 +16,7 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import repeating
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.indices import Item, Mask, Plan, is_plain, parse
+from functorch_like.numpy.indices import Item, Mask, Nothing, Plan, is_plain, parse
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import indexing as G
 from functorch_like.primitives import slicing as D
@@ -61,18 +61,21 @@ def _row(x: Any, i: Any) -> Any:
 
 def getitem(x: Any, index: Any) -> Any:
     """x[index]."""
-    if type(x) is ArrayImpl:
-        shape = x.aval.shape
-        if type(index) is int:
-            n = shape[0] if shape else 0
-            if -n <= index < n:
-                return _row(x, index if index >= 0 else index + n)
-        plan = _parse(index, shape, dynamic=True)
-        if all(v.__class__ is int or is_plain(v) for v in plan.values):
-            return _get_kernel(x, plan.values, plan.items)
-        plan = parse(index, shape)
-    else:
-        plan = _parse(index, aval_of(x).shape)
+    try:
+        if type(x) is ArrayImpl:
+            shape = x.aval.shape
+            if type(index) is int:
+                n = shape[0] if shape else 0
+                if -n <= index < n:
+                    return _row(x, index if index >= 0 else index + n)
+            plan = _parse(index, shape, dynamic=True)
+            if all(v.__class__ is int or is_plain(v) for v in plan.values):
+                return _get_kernel(x, plan.values, plan.items)
+            plan = parse(index, shape)
+        else:
+            plan = _parse(index, aval_of(x).shape)
+    except Nothing:
+        return S.full((0, *aval_of(x).shape), 0, aval_of(x).dtype)
     return get(x, plan)
 
 

@@ -43,6 +43,17 @@ class Mask(Exception):
         self.mask = mask
 
 
+class Nothing(Exception):
+    """The index is False: it selects nothing, along a new first dimension of size 0."""
+
+
+class _Places(NamedTuple):
+    """Where a mask is true along one of its dimensions, and how long that is."""
+
+    places: Any
+    size: int
+
+
 def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     """Take an index apart.
 
@@ -57,6 +68,8 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
         BoundsError: for indices that are no integers or booleans.
     """
     entries = list(index) if isinstance(index, tuple) else [index]
+    if len(entries) == 1:
+        entries = _alone(entries[0])
     entries = [e for entry in entries for e in _expand(entry, shape)]
     taken = sum(e is not None and e is not Ellipsis for e in entries)
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
@@ -78,9 +91,31 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
         if entry is None:
             items.append(("new",))
             continue
+        if type(entry) is _Places:
+            if entry.size not in (0, shape[d]):
+                raise P.error(
+                    BoundsError,
+                    f"a mask of size {entry.size} along axis {d} of an array of shape {shape}",
+                    "give a mask of the shape of the array, or of its first dimensions",
+                )
+            entry = entry.places
         items.append(_item(entry, shape[d], d, shape, values, dynamic))
         d += 1
     return Plan(tuple(items), tuple(values))
+
+
+def _alone(entry: Any) -> list[Any]:
+    """The only index. A truth value, which is a mask of no dimensions, puts a dimension of size 1 or 0 in front."""
+    if not isinstance(entry, (bool, np.bool_)):
+        if not P.is_array(entry) or entry.ndim or aval_of(entry).dtype != dtypes.bool_:
+            return [entry]
+        concrete = entry.concrete() if isinstance(entry, Tracer) else entry
+        if concrete is None:
+            raise Mask(entry)
+        entry = concrete
+    if not bool(entry):
+        raise Nothing
+    return [None]
 
 
 def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
@@ -96,12 +131,17 @@ def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
     concrete = entry.concrete() if isinstance(entry, Tracer) else entry
     if concrete is None:
         raise Mask(entry)
-    return list(np.nonzero(np.asarray(concrete))) if np.ndim(concrete) else _scalar_mask(bool(concrete))
+    if not np.ndim(concrete):
+        return _scalar_mask(bool(concrete))
+    mask = np.asarray(concrete)
+    return [_Places(places, n) for places, n in zip(np.nonzero(mask), mask.shape, strict=True)]
 
 
 def _scalar_mask(value: bool) -> list[Any]:
     raise P.error(
-        BoundsError, f"the boolean {value} is no index here", "use x[None] for True, or an array of booleans as a mask"
+        BoundsError,
+        f"the boolean {value} is no index beside others",
+        "use None for True, or an array of booleans as a mask",
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
-from functorch_like.errors import ArgumentError, ConcretizationError
+from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import selection
@@ -180,6 +180,8 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
     [[1, 2]]
     """
     a = a if P.is_array(a) else asarray(a)
+    if aval_of(a).ndim == 0:
+        raise P.error(ShapeError, f"fnp.nonzero of {aval_of(a)!r}, which has no dimensions", "use fnp.atleast_1d first")
     concrete = a.concrete() if isinstance(a, Tracer) else a
     if size is None:
         if concrete is None:
@@ -196,8 +198,6 @@ def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple
 @kernel(static=("size", "fills"))
 def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
-    if not shape:
-        raise P.error(ArgumentError, "fnp.nonzero of a scalar", "use fnp.atleast_1d first")
     flat = S.reshape(truth(a), shape=(aval_of(a).size,))
     count = cumsum(P.convert(flat, index), axis=0, reverse=False)
     wanted = S.iota(dtype=index, shape=(size,), dimension=0)

@@ -23,12 +23,13 @@ from functorch_like.numpy.indexing import (
     _get_kernel,
     batch_place,
     get,
+    getitem,
     index_vectors,
     is_position,
     mode_of,
     position,
 )  # fmt: skip
-from functorch_like.numpy.indices import Item, Mask, Plan, is_plain, parse
+from functorch_like.numpy.indices import Item, Mask, Nothing, Plan, is_plain, parse
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import indexing as G
@@ -155,7 +156,10 @@ class IndexRef:
     ) -> Any:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
-        plan = parse(self.index, aval_of(x).shape, dynamic=False)
+        try:
+            plan = parse(self.index, aval_of(x).shape, dynamic=False)
+        except Nothing:
+            return getitem(x, False)
         if fill_value is not None:
             fill_value = np.asarray(fill_value).item()
         if type(x) is ArrayImpl and all(map(is_plain, plan.values)):
@@ -182,6 +186,8 @@ def _update(
         plan = parse(ref.index, aval_of(x).shape)
     except Mask as e:
         return _masked(op, x, e.mask, values)
+    except Nothing:
+        return x
     x, values = P.numbers(x, values)
     return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
 

@@ -11,6 +11,7 @@ import pickle
 import numpy as np
 import pytest
 
+import functorch_like as ft
 import functorch_like.numpy as fnp
 
 INF, NAN = np.inf, np.nan
@@ -210,3 +211,51 @@ def test_refusals():
         _ = fnp.ones(2).mT
     with pytest.raises(OverflowError):
         fnp.ones(2, "int8") + 1000
+
+
+def test_masks():
+    x, host = fnp.asarray(np.arange(6.0).reshape(2, 3)), np.arange(6.0).reshape(2, 3)
+    for mask in (
+        True,
+        False,
+        np.array(True),
+        np.array(False),
+        host > 2,
+        np.array([True, False]),
+        np.zeros((2, 0), bool),
+    ):
+        want = host[mask] if np.shape(mask) != (2, 0) else np.zeros(0)
+        for index in (mask, (mask,), fnp.asarray(mask)):
+            assert x[index].shape == want.shape and x[index].tolist() == want.tolist()
+    assert fnp.asarray(3.0)[fnp.asarray(True)].tolist() == [3.0]
+    assert fnp.asarray(3.0)[False].shape == (0,)
+    for wrong in (
+        np.array([True, False, True]),
+        np.ones((2, 2), bool),
+        np.ones((2, 3, 1), bool),
+        np.ones((3, 3), bool),
+    ):
+        with pytest.raises(IndexError):
+            x[wrong]
+        with pytest.raises(IndexError):
+            x.at[wrong].set(0)
+    assert x.at[True].add(1).tolist() == (host + 1).tolist()
+    assert x.at[False].add(1).tolist() == host.tolist()
+    assert x.at[False].get().shape == (0, 2, 3)
+    switched = ft.jit(lambda v, on: v.at[on].set(0.0))
+    assert switched(x, True).tolist() == np.zeros((2, 3)).tolist() and switched(x, False).tolist() == host.tolist()
+
+
+def test_tolerances_may_differ_by_matrix():
+    a = np.diag([1.0, 1e-2, 1e-5])[None] * np.ones((2, 1, 1))
+    rtol = np.array([1e-3, 1e-7])
+    assert fnp.linalg.matrix_rank(a, rtol=rtol).tolist() == np.linalg.matrix_rank(a, rtol=rtol).tolist() == [2, 3]
+    np.testing.assert_allclose(fnp.linalg.pinv(a, rtol=rtol), np.linalg.pinv(a, rtol=rtol))
+    assert fnp.linalg.pinv(a[0], rtol=rtol[:, None]).shape == (2, 1, 3, 3)
+
+
+def test_questions_about_nothing():
+    with pytest.raises(ValueError, match="atleast_1d"):
+        fnp.nonzero(fnp.asarray(1))
+    with pytest.raises(TypeError, match="index"):
+        [1, 2][fnp.asarray(True)]

@@ -11,6 +11,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
+from functorch_like.numpy.contract import matmul
 from functorch_like.numpy.linalg.decompositions import matrices, svdvals
 from functorch_like.numpy.linalg.norms import norm
 from functorch_like.numpy.shapes import arr
@@ -149,19 +150,32 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     Args:
         a: (..., m, n).
         rcond, rtol: singular values up to so many times the largest count as zero; max(m, n) times the rounding
-            error by default. A Python number.
+            error by default. A number, or an array that broadcasts with the dimensions before the last two.
         hermitian: accepted for NumPy's sake; changes nothing.
 
     >>> fnp.linalg.pinv(fnp.asarray([[2.0], [0.0]])).tolist()
     [[0.5, 0.0]]
     """
-    a = matrices(a, "pinv")
-    return _pinv(a, _rtol(a, rtol if rcond is None else rcond))
+    a, least = matrices(a, "pinv"), rtol if rcond is None else rcond
+    return _pinv_each(a, least) if P.is_array(least) else _pinv(a, _rtol(a, least))
 
 
 @kernel(static=("rtol",))
 def _pinv(a: Any, rtol: float) -> Any:
     return singular.pinv(P.to_inexact(a), rtol=rtol)
+
+
+@kernel
+def _pinv_each(a: Any, rtol: Any) -> Any:
+    """With a tolerance of its own for each matrix."""
+    s, u, vh = singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=True)
+    large = _larger(s, rtol)
+    shape = aval_of(large).shape
+    s, large = P.broadcast(s, shape), P.broadcast(large, shape)
+    inverse = E.select_n(large, S.full_like(s, 0), E.div(S.full_like(s, 1), E.select_n(large, S.full_like(s, 1), s)))
+    inverse = P.convert(inverse, aval_of(u).dtype)
+    columns = E.mul(*P.align(M.adjoint(vh), S.reshape(inverse, shape=(*shape[:-1], 1, shape[-1]))))
+    return matmul(columns, M.adjoint(u))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
@@ -203,30 +217,43 @@ def _lstsq(a: Any, b: Any, rtol: float) -> Any:
     return S.reshape(x, shape=aval_of(x).shape[:1]) if vector else x, squares, _rank(s, rtol), s
 
 
-def _rank(s: Any, rtol: float) -> Any:
-    shape = aval_of(s).shape
-    last = len(shape) - 1
-    if not shape[-1]:
-        return S.full(shape[:-1], 0, dtypes.int32)
-    largest = R.reduce_max(s, axes=(last,))
-    bound = E.mul(largest, S.full_like(largest, rtol))
-    bound = S.broadcast_in_dim(bound, shape=shape, broadcast_dimensions=tuple(range(last)))
-    return S.reduce_sum(P.convert(E.gt(s, bound), dtypes.int32), axes=(last,))
+def _rank(s: Any, rtol: Any) -> Any:
+    large = _larger(s, rtol)
+    return S.reduce_sum(P.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
+
+
+def _larger(s: Any, rtol: Any) -> Any:
+    """Which singular values are larger than so many times the largest."""
+    if not aval_of(s).shape[-1]:
+        return E.ne(s, s)
+    largest = R.reduce_max(s, axes=(aval_of(s).ndim - 1,))
+    bound = E.mul(*P.align(largest, P.convert(rtol, aval_of(largest).dtype)))
+    return E.gt(*P.align(s, S.reshape(bound, shape=(*aval_of(bound).shape, 1))))
 
 
 def matrix_rank(A: Any, rtol: Any = None) -> Any:
     """How many singular values are larger than `rtol` times the largest.
 
+    Args:
+        A: (..., m, n).
+        rtol: number, or array that broadcasts with the dimensions before the last two; max(m, n) times the rounding
+            error by default.
+
     >>> fnp.linalg.matrix_rank(fnp.ones((3, 3))).item()
     1
     """
     a = matrices(A, "matrix_rank")
-    return _matrix_rank(a, _rtol(a, rtol))
+    return _matrix_rank_each(a, rtol) if P.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))
 
 
 @kernel(static=("rtol",))
 def _matrix_rank(a: Any, rtol: float) -> Any:
     return _rank(singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=False)[0], rtol)
+
+
+@kernel
+def _matrix_rank_each(a: Any, rtol: Any) -> Any:
+    return _matrix_rank.inline(a, rtol)
 
 
 def cond(x: Any, p: Any = None) -> Any:
