@@ -1,0 +1,197 @@
+"""Special functions, as in scipy.special: operands broadcast and are promoted, integers become the default float."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from functorch_like import late as _late
+from functorch_like.core import aval_of
+from functorch_like.kernels import kernel
+from functorch_like.lax.elementwise import _any_order as any_order
+from functorch_like.nn.softmax import log_softmax as log_softmax
+from functorch_like.nn.softmax import logsumexp as logsumexp
+from functorch_like.nn.softmax import softmax as softmax
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.bessel import bessel_i0e, bessel_i1e
+from functorch_like.primitives.hurwitz import zeta as _zeta_row
+from functorch_like.primitives.incomplete_beta import regularized_incomplete_beta
+from functorch_like.primitives.incomplete_gamma import igamma, igammac
+from functorch_like.primitives.shapes import full_like
+from functorch_like.scipy import gamma_ratios as _ratios
+from functorch_like.scipy import normal as _normal
+from functorch_like.scipy.special.makers import make, one, two
+
+
+def _zero(x: Any) -> Any:
+    return E.eq(x, full_like(x, 0))
+
+
+# -------------------------------------------------------------------------------------------------- gamma and relatives
+def _gamma(x: Any) -> Any:
+    """exp(lgamma x), with the sign that alternates between the poles; NaN at the negative ones, as in SciPy."""
+    floor = E.floor(x)
+    half = E.mul(floor, full_like(x, 0.5))
+    odd = E.and_(E.lt(x, full_like(x, 0)), E.ne(half, E.floor(half)))
+    size = E.exp(E.lgamma(x))
+    pole = E.and_(E.lt(x, full_like(x, 0)), E.eq(floor, x))
+    size = E.select_n(pole, size, full_like(x, math.nan))
+    size = E.select_n(_zero(x), size, E.div(full_like(x, 1), x))
+    return E.select_n(odd, size, E.neg(size))
+
+
+erf = one("erf", E.erf, "The error function.")
+erfc = one("erfc", E.erfc, "1 - erf(x), exact for large x.")
+erfinv = one("erfinv", E.erf_inv, "The inverse of erf.")
+gammaln = one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
+gamma = one("gamma", _gamma, "The gamma function; infinite at 0, NaN at negative whole numbers.")
+digamma = one("digamma", E.digamma, "The derivative of gammaln.")
+psi = digamma
+_zeta = two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
+
+
+def zeta(x: Any, q: Any = 1.0) -> Any:
+    """The Hurwitz zeta function: the sum of (q + k)**-x for k = 0, 1, ...; Riemann's for q = 1.
+
+    Args:
+        x: array or number.
+        q: array or number.
+
+    >>> bool(np.isclose(ft.scipy.special.zeta(2.0), np.pi**2 / 6))
+    True
+    """
+    return _zeta(x, 1.0 if q is None else q)
+
+
+gammainc = two("gammainc", "a x", igamma, "The regularized lower incomplete gamma function.")
+gammaincc = two("gammaincc", "a x", igammac, "The regularized upper incomplete gamma function.")
+betainc = make(
+    "betainc", "a b x", regularized_incomplete_beta, "The regularized incomplete beta function.", "1, 2, 0.5"
+)
+betaln = two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
+
+
+def polygamma(n: Any, x: Any) -> Any:
+    """The n-th derivative of digamma.
+
+    Args:
+        n: Python int, at least 0; or an array of whole numbers.
+        x: array or number.
+
+    >>> bool(np.isclose(ft.scipy.special.polygamma(1, 1.0), np.pi**2 / 6))
+    True
+    """
+    return _polygamma_int(n, *P.numbers(x)) if type(n) is int and n >= 0 else _polygamma(n, x)
+
+
+@kernel(static=("n",))
+def _polygamma_int(n: int, x: Any) -> Any:
+    x = P.to_inexact(x)
+    return E.polygamma(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type), m=n)
+
+
+_polygamma = two("polygamma", "n x", any_order, "The n-th derivative of digamma.", "2.0, 1.5")
+
+# --------------------------------------------------------------------------------------------------------------- Bessel
+i0e = one("i0e", bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")
+i1e = one("i1e", bessel_i1e, "exp(-|x|) times the modified Bessel function of order 1.")
+i0 = one("i0", lambda x: E.mul(E.exp(E.abs(x)), bessel_i0e(x)), "The modified Bessel function of order 0.")
+i1 = one("i1", lambda x: E.mul(E.exp(E.abs(x)), bessel_i1e(x)), "The modified Bessel function of order 1.")
+
+
+# ---------------------------------------------------------------------------------------------- logistic and entropies
+def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any]:
+    """x log y, with 0 where x is 0, and derivatives that stay finite there."""
+
+    def body(x: Any, y: Any) -> Any:
+        still = E.and_(_zero(x), E.eq(y, y))
+        product = E.mul(x, log(E.select_n(still, y, full_like(y, y_at))))
+        return E.select_n(still, product, full_like(x, 0))
+
+    return body
+
+
+_xlogy = _x_times(E.log, 1.0)
+
+
+def _entr(x: Any) -> Any:
+    return E.select_n(E.lt(x, full_like(x, 0)), E.neg(_xlogy(x, x)), full_like(x, -math.inf))
+
+
+def _entropy(pair: Callable[[Any, Any, Any], Any], empty: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite."""
+
+    def body(x: Any, y: Any) -> Any:
+        zero = full_like(x, 0)
+        both = E.and_(E.gt(x, zero), E.gt(y, zero))
+        u, v = E.select_n(both, full_like(x, 1), x), E.select_n(both, full_like(x, 1), y)
+        alone = E.and_(_zero(x), E.ge(y, zero))
+        nan = E.or_(E.ne(x, x), E.ne(y, y))
+        other = E.select_n(alone, full_like(x, math.inf), empty(x, y))
+        other = E.select_n(nan, other, full_like(x, math.nan))
+        return E.select_n(both, other, pair(u, v, E.mul(u, E.sub(E.log(u), E.log(v)))))
+
+    return body
+
+
+_rel_entr = _entropy(lambda x, y, z: z, lambda x, y: full_like(x, 0))
+_kl_div = _entropy(lambda x, y, z: E.add(E.sub(z, x), y), lambda x, y: y)
+
+
+expit = one("expit", E.logistic, "1 / (1 + exp(-x)).")
+logit = one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
+xlogy = two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
+xlog1py = two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
+entr = one("entr", _entr, "-x log(x), 0 at 0 and -inf below.")
+rel_entr = two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
+kl_div = two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
+
+# --------------------------------------------------------------------------------------------- the normal distribution
+ndtr = one("ndtr", _normal.ndtr, "The distribution function of the normal distribution.")
+log_ndtr = one("log_ndtr", _normal.log_ndtr, "log of ndtr, exact in the far left tail.")
+ndtri = one("ndtri", _normal.ndtri, "The inverse of ndtr.")
+
+if _TYPE_CHECKING:
+    from functorch_like.scipy.special.bessel_functions import bessel_jn as bessel_jn
+    from functorch_like.scipy.special.combinatorics import bernoulli as bernoulli
+    from functorch_like.scipy.special.combinatorics import comb as comb
+    from functorch_like.scipy.special.combinatorics import factorial as factorial
+    from functorch_like.scipy.special.gamma_functions import beta as beta
+    from functorch_like.scipy.special.gamma_functions import gammasgn as gammasgn
+    from functorch_like.scipy.special.gamma_functions import loggamma as loggamma
+    from functorch_like.scipy.special.gamma_functions import multigammaln as multigammaln
+    from functorch_like.scipy.special.gamma_functions import poch as poch
+    from functorch_like.scipy.special.harmonics import sph_harm_y as sph_harm_y
+    from functorch_like.scipy.special.hypergeometric import hyp1f1 as hyp1f1
+    from functorch_like.scipy.special.hypergeometric import hyp2f1 as hyp2f1
+    from functorch_like.scipy.special.integrals import exp1 as exp1
+    from functorch_like.scipy.special.integrals import expi as expi
+    from functorch_like.scipy.special.integrals import expn as expn
+    from functorch_like.scipy.special.integrals import sici as sici
+    from functorch_like.scipy.special.integrals import spence as spence
+    from functorch_like.scipy.special.owens import owens_t as owens_t
+    from functorch_like.scipy.special.transforms import boxcox as boxcox
+    from functorch_like.scipy.special.transforms import boxcox1p as boxcox1p
+    from functorch_like.scipy.special.trapezoidal import dawsn as dawsn
+    from functorch_like.scipy.special.trapezoidal import erfcx as erfcx
+    from functorch_like.scipy.special.trapezoidal import fresnel as fresnel
+    from functorch_like.scipy.special.trapezoidal import wofz as wofz
+
+# Imported when they are asked for: what few programs use.
+__getattr__, __dir__ = _late.attach(
+    __name__,
+    {
+        "bessel_functions": ("bessel_jn",),
+        "combinatorics": ("bernoulli", "comb", "factorial"),
+        "gamma_functions": ("beta", "gammasgn", "loggamma", "multigammaln", "poch"),
+        "harmonics": ("sph_harm_y",),
+        "hypergeometric": ("hyp1f1", "hyp2f1"),
+        "integrals": ("exp1", "expi", "expn", "sici", "spence"),
+        "owens": ("owens_t",),
+        "transforms": ("boxcox", "boxcox1p"),
+        "trapezoidal": ("dawsn", "erfcx", "fresnel", "wofz"),
+    },
+)

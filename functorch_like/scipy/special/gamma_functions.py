@@ -1,0 +1,112 @@
+"""Relatives of the gamma function: beta, gammasgn, loggamma, multigammaln, poch."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.operands import given
+from functorch_like.primitives import elementwise as E
+from functorch_like.scipy.gamma_ratios import betaln, stirling
+from functorch_like.scipy.special.makers import in_double, make, one, two
+
+
+def _sign(x: Any) -> Any:
+    """The sign of gamma; NaN at its poles, and by the sign of a zero."""
+    floor, one = fnp.floor(x), fnp.ones_like(x)
+    odd = (floor - 2 * fnp.floor(floor / 2)) != 0
+    left = fnp.where((floor == x) | (x != x), math.nan, fnp.where(odd, -one, one))
+    return fnp.where(x == 0, fnp.copysign(one, x), fnp.where(x > 0, one, left))
+
+
+def _beta(a: Any, b: Any) -> Any:
+    return fnp.exp(betaln(a, b)) * _sign(a) * _sign(b) * _sign(a + b)
+
+
+def _poch(z: Any, m: Any) -> Any:
+    """gamma(z + m) / gamma(z). Left of 0, where z + m is there too and m is whole, (-1)**m times that of 1 - z - m."""
+    flipped = (z <= 0) & (z + m < 1) & (fnp.floor(m) == m)
+    sign = fnp.where(flipped & (m - 2 * fnp.floor(m / 2) != 0), -1, 1)
+    z = fnp.where(flipped, 1 - z - m, z)
+    top = z + m
+    large = (z >= 10) & (top >= 10)
+    a, b = fnp.where(large, z, 10), fnp.where(large, top, 10)
+    step = fnp.where(large, m, 0)
+    far = (a - 0.5) * fnp.log1p(step / a) + step * (fnp.log(b) - 1) + stirling(b) - stirling(a)
+    u, v = fnp.where(large, 1, z), fnp.where(large, 1, top)
+    zero = (u <= 0) & (fnp.floor(u) == u)
+    u = fnp.where(zero, 0.5, u)
+    near = fnp.exp(E.lgamma(v) - E.lgamma(u)) * _sign(u) * _sign(v)
+    near = fnp.where(zero, fnp.where((v <= 0) & (fnp.floor(v) == v), math.nan, 0), near)
+    return fnp.where(m == 0, 1, sign * fnp.where(large, fnp.exp(far), near))
+
+
+_SHIFT = 8
+
+
+def _loggamma(z: Any) -> Any:
+    """Stirling's series eight steps to the right; left of 0 the reflection formula (D. E. G. Hare, J. Algorithms 25,
+    1997). Of real numbers lgamma, and NaN left of 0."""
+    if not dtypes.is_complex(aval_of(z).dtype):
+        return fnp.where(z < 0, math.nan, E.lgamma(fnp.where(z < 0, 1, z)))
+    x, y = fnp.real(z), fnp.imag(z)
+    left = x < 0.5
+    a, b = fnp.where(left, 1 - x, x), fnp.where(left, -y, y)
+    w = E.complex(a, b)
+    logs: Any = 0
+    for k in range(_SHIFT):
+        logs = logs + fnp.log(w + k)
+    u = w + _SHIFT
+    right = (u - 0.5) * fnp.log(u) - u + 0.5 * math.log(2 * math.pi) + stirling(u) - logs
+    # log sin(pi z) on its branch: above the real axis -i pi (z - 1/2) + log(1 - exp(2 pi i z)) - log 2.
+    up, height = fnp.where(y < 0, -1, 1), fnp.abs(y)
+    turn, fall = x - fnp.round(x), fnp.exp(-2 * math.pi * height)
+    real = 2 * fnp.sin(math.pi * turn) ** 2 - fnp.expm1(-2 * math.pi * height) * fnp.cos(2 * math.pi * turn)
+    less = E.complex(real, -fall * fnp.sin(2 * math.pi * turn))  # 1 - exp(2 pi i z)
+    sine = -1j * math.pi * (E.complex(x, height) - 0.5) + fnp.log(less) - math.log(2)
+    sine = E.complex(fnp.real(sine), up * fnp.imag(sine))
+    return fnp.where(left, math.log(math.pi) - sine - right, right)
+
+
+def _multi_check(a: Any, d: int) -> Any:
+    return fnp.where(a > 0.5 * (d - 1), a, math.nan)
+
+
+def multigammaln(a: Any, d: int) -> Any:
+    """log of the multivariate gamma function.
+
+    Args:
+        a: array or number, above (d - 1) / 2.
+        d: dimension, a Python int.
+
+    Returns:
+        d (d - 1) / 4 log pi plus the sum of gammaln(a - j / 2) for j = 0 ... d - 1; NaN for smaller a.
+
+    >>> round(float(ft.scipy.special.multigammaln(3.0, 2)), 4)
+    1.5502
+    """
+    return _multigammaln(*given(a), d=operator.index(d))
+
+
+@kernel(static=("d",), ints=True)
+def _multigammaln(a: Any, d: int) -> Any:
+    a = _multi_check(P.to_inexact(a), d)
+    total = 0 * a + 0.25 * d * (d - 1) * math.log(math.pi)
+    for j in range(d):
+        total = total + E.lgamma(a - 0.5 * j)
+    return total
+
+
+beta = two("beta", "a b", in_double(_beta), "The beta function gamma(a) gamma(b) / gamma(a + b).")
+gammasgn = one("gammasgn", _sign, "The sign of the gamma function, NaN at its poles.", "-0.5")
+loggamma = make(
+    "loggamma", "z", in_double(_loggamma), "The logarithm of the gamma function, whose branch cut is left of 0.",
+    "0.5 + 1j", complex=True,
+)  # fmt: skip
+poch = two("poch", "z m", in_double(_poch), "Pochhammer's symbol gamma(z + m) / gamma(z).")

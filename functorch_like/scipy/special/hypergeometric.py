@@ -1,0 +1,89 @@
+"""Hypergeometric functions of real arguments, by their power series: hyp1f1, hyp2f1."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import lax
+from functorch_like import numpy as fnp
+from functorch_like.primitives import elementwise as E
+from functorch_like.scipy.special.gamma_functions import _sign
+from functorch_like.scipy.special.makers import elementwise, in_double, make
+
+_MOST = 20000
+
+
+def _series(ratio: Any, like: Any) -> Any:
+    """1 + t1 + t2 + ..., where ratio(k) = t(k+1) / t(k), until no element changes."""
+
+    def going(state: Any) -> Any:
+        k, term, total = state
+        return (k < _MOST) & fnp.any(fnp.abs(term) > 1e-19 * fnp.abs(total))
+
+    def step(state: Any) -> Any:
+        k, term, total = state
+        term = term * ratio(k)
+        return k + 1, term, total + term
+
+    one = fnp.ones_like(like)
+    return lax.while_loop(going, step, (fnp.zeros((), one.dtype), one, one))[2]
+
+
+def _pole(b: Any) -> Any:
+    return (b <= 0) & (fnp.floor(b) == b)
+
+
+def _hyp1f1(a: Any, b: Any, x: Any) -> Any:
+    """Left of 0 by Kummer's transformation, DLMF 13.2.39, after which terms have one sign; not of polynomials."""
+    flipped = (x < 0) & ~_pole(a)
+    usable = ~_pole(b) & fnp.isfinite(x)
+    p, c = fnp.where(usable, fnp.where(flipped, b - a, a), 0), fnp.where(usable, b, 1)
+    y = fnp.where(usable, fnp.abs(x) * fnp.where(flipped, 1, fnp.sign(x)), 0)
+    out = _series(lambda k: (p + k) / (c + k) * y / (k + 1), y)
+    out = fnp.where(flipped, fnp.exp(fnp.where(flipped, x, 0)), 1) * out
+    return fnp.where(usable, out, fnp.where(x == x, math.inf, x))
+
+
+def _hyp2f1(a: Any, b: Any, c: Any, x: Any) -> Any:
+    """Left of 0 by Pfaff's transformation, DLMF 15.8.1; from 0.9 on by that to 1 - x, DLMF 15.8.4, unless c - a - b is
+    nearly whole; at 1 Gauss's sum, DLMF 15.4.20."""
+    left = x < 0
+    ends = _pole(a) | _pole(b)  # a polynomial
+    b_, y = fnp.where(left & ~ends, c - b, b), fnp.where(left & ~ends, x / (x - 1), x)
+    usable = ~_pole(c) & ((y < 1) | ends)
+    gap = c - a - b_
+    near = usable & (y > 0.9) & (fnp.abs(gap - fnp.round(gap)) > 1e-3) & ~ends
+    y = fnp.where(usable, y, 0)
+    p, q, r = a, b_, fnp.where(usable, c, 1)
+    s = fnp.where(near, 1 - gap, r)
+    direct = _series(lambda k: (p + k) * (q + k) / ((s + k) * (k + 1)) * fnp.where(near, 1 - y, y), y)
+    d = fnp.where(near, gap, 0.5)
+    other = _series(lambda k: (r - p + k) * (r - q + k) / ((1 + d + k) * (k + 1)) * fnp.where(near, 1 - y, 0), y)
+    first = _quotient(r, d, r - p, r - q)
+    second = _quotient(r, -d, p, q) * fnp.exp(d * fnp.log(fnp.where(near, 1 - y, 1)))
+    out = fnp.where(near, first * direct + second * other, direct)
+    out = fnp.where(left & ~ends, fnp.exp(-a * fnp.log1p(-fnp.where(left, x, 0))), 1) * out
+    summed = (x == 1) & (c - a - b > 0) & ~ends & ~_pole(c)
+    out = fnp.where(
+        summed, _quotient(c, c - a - b, c - a, c - b), fnp.where(usable, out, fnp.where(x > 1, math.nan, math.inf))
+    )
+    return fnp.where((x != x) | (x == -math.inf), math.nan, out)
+
+
+def _quotient(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """gamma(a) gamma(b) / gamma(c) gamma(d), 0 at poles below."""
+    zero = _pole(c) | _pole(d)
+    c, d = fnp.where(_pole(c), 1, c), fnp.where(_pole(d), 1, d)
+    a, b = fnp.where(_pole(a), 1, a), fnp.where(_pole(b), 1, b)
+    size = fnp.exp(E.lgamma(a) + E.lgamma(b) - E.lgamma(c) - E.lgamma(d))
+    return fnp.where(zero, 0, size * _sign(a) * _sign(b) * _sign(c) * _sign(d))
+
+
+hyp1f1 = make(
+    "hyp1f1", "a b x", in_double(elementwise(_hyp1f1)), "The confluent hypergeometric function 1F1.", "1.5, 2.5, 0.5"
+)
+hyp2f1 = make(
+    "hyp2f1", "a b c x", in_double(elementwise(_hyp2f1)), "Gauss's hypergeometric function 2F1, for x <= 1.",
+    "1.5, 0.5, 2.5, 0.5",
+)  # fmt: skip

@@ -1,0 +1,147 @@
+"""The maker of special functions: promotion, refused dtypes, documentation, precision, derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes, tree
+from functorch_like.boundary import polish
+from functorch_like.core import aval_of
+from functorch_like.custom_jvp import custom_jvp
+from functorch_like.differentials import jvp
+from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives.shapes import full_like
+
+_DOC = """{summary}
+
+    Args:
+{args}
+
+    Returns:
+        {returns} of the shape they broadcast to; integers become the default float.
+
+    Raises:
+        {refuses}: for {refused}.
+
+    >>> bool(np.isfinite(ft.scipy.special.{name}({at})){every})
+    True
+    """
+
+
+def make(
+    name: str, names: str, body: Callable[..., Any], summary: str, at: str, *, complex: bool = False, pair: bool = False
+) -> Any:
+    """A function that users call.
+
+    Args:
+        name: its name.
+        names: of its arguments, with blanks between them.
+        body: takes values of one inexact dtype and one shape.
+        summary: the first line of its documentation.
+        at: arguments of the example there.
+        complex: it takes complex numbers.
+        pair: it returns a pair.
+    """
+
+    def aligned(*xs: Any) -> Any:
+        found = P.align_inexact(*xs)
+        if dtypes.is_complex(aval_of(found[0]).dtype) and not complex:
+            raise P.error(
+                DtypeError, f"special.{name} takes real numbers, got {aval_of(found[0])!r}", "take the real part"
+            )
+        return body(*(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
+
+    aligned.__name__ = name
+    fast = kernel(aligned)
+    parts = names.split()
+
+    def function(*args: Any) -> Any:
+        try:
+            if len(args) != len(parts):
+                raise P.error(
+                    ArgumentError,
+                    f"special.{name} takes {len(parts)} arguments, got {len(args)}",
+                    f"give {', '.join(parts)}",
+                )
+            return fast(*P.numbers(*args))
+        except FtError as e:
+            polish(e)
+            raise
+
+    doc = _DOC.format(
+        summary=summary, args="\n".join(f"        {n}: array or number." for n in parts), name=name, at=at,
+        returns="Two arrays" if pair else "An array", every=".all()" if pair else "",
+        refuses="ArgumentError" if complex else "DtypeError",
+        refused="another number of arguments" if complex else "complex numbers",
+    )  # fmt: skip
+    function.is_boundary = True  # type: ignore[attr-defined]
+    return P.named(function, name, doc, P.caller())
+
+
+def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Any:
+    """A function of x."""
+    made = make(name, "x", body, summary, at)
+    made.__module__ = P.caller()
+    return made
+
+
+def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Any:
+    """A function of two arguments."""
+    made = make(name, names, body, summary, at)
+    made.__module__ = P.caller()
+    return made
+
+
+def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body that computes in double precision, and rounds once at the end."""
+
+    def wide(*xs: Any) -> Any:
+        aval = aval_of(xs[0])
+        dtype = dtypes.complex128 if dtypes.is_complex(aval.dtype) else dtypes.float64
+        if aval.dtype == dtype:
+            return body(*xs)
+        out = body(*(P.convert(x, dtype) for x in xs))
+        narrow = dtypes.real_part(aval.dtype)
+        to = lambda v: dtypes.complex_of(narrow) if dtypes.is_complex(aval_of(v).dtype) else narrow
+        return tree.map(lambda v: P.convert(v, to(v), aval.weak_type), out)
+
+    return wide
+
+
+def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) -> Callable[..., Any]:
+    """A body whose partial derivatives are known: each `(result, *arguments)`; None where there is none."""
+    function = custom_jvp(body)
+
+    def part(slope: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda g, out, *xs: tree.map(lambda s: s * g, slope(out, *xs))
+
+    function.defjvps(*(None if s is None else part(s) for s in slopes))
+    return function
+
+
+def elementwise(body: Callable[..., Any]) -> Callable[..., Any]:
+    """A body with loops whose number of rounds depends on the data, differentiated in forward mode.
+
+    Reverse mode cannot run such a loop backwards, and need not: the elements do not depend on each other, so the
+    partial derivatives are tangents of ones.
+    """
+
+    def partial(i: int) -> Callable[..., Any]:
+        def slope(*xs: Any) -> Any:
+            ones = tuple(full_like(x, float(k == i)) for k, x in enumerate(xs))
+            return jvp(body, xs, ones)[1]
+
+        return slope
+
+    function = custom_jvp(body)
+
+    @function.defjvp
+    def rule(primals: Any, tangents: Any) -> Any:
+        slopes = [elementwise(partial(i))(*primals) for i in range(len(primals))]
+        return function(*primals), sum((s * t for s, t in zip(slopes[1:], tangents[1:], strict=True)),
+                                       slopes[0] * tangents[0])  # fmt: skip
+
+    return function

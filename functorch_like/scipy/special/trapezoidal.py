@@ -1,0 +1,150 @@
+"""The error function of complex arguments and its relatives: wofz, erfcx, dawsn, fresnel.
+
+All by one method: the trapezoidal or midpoint rule on twelve nodes, with the residues of the poles that the step
+misses (M. Al Azah, S. N. Chandler-Wilde, "Computation of the complex error function using modified trapezoidal rules",
+SIAM J. Numer. Anal. 59, 2021); its error is below 3e-15 of the value.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise as E
+from functorch_like.scipy.special.makers import in_double, make, one
+
+_NODES = 12
+_STEP = math.sqrt(math.pi / _NODES)
+_REACH = math.pi / _STEP  # farther from the real axis there are no residues
+_FAR = 1e8
+_HALVES = [math.exp(-(((k + 0.5) * _STEP) ** 2)) for k in range(_NODES)]
+_WHOLES = [0.5, *(math.exp(-((k * _STEP) ** 2)) for k in range(1, _NODES))]
+
+
+def _sum(square: Any, trapezoidal: Any) -> Any:
+    """The sum of exp(-t**2) / (square - t**2) over the nodes, which are those of either rule."""
+    total: Any = 0
+    half = fnp.where(trapezoidal, 0.0 * fnp.real(square), 0.5)
+    for k in range(_NODES):
+        weight = fnp.where(trapezoidal, _WHOLES[k] + 0 * half, _HALVES[k])
+        total = total + weight / (square - ((k + half) * _STEP) ** 2)
+    return total
+
+
+def _near_a_half(x: Any) -> Any:
+    """Where x is nearer to a node of the midpoint rule than to one of the trapezoidal rule."""
+    part = x / _STEP - fnp.floor(x / _STEP)
+    return (part >= 0.25) & (part <= 0.75)
+
+
+def _quadrant(x: Any, y: Any) -> Any:
+    """w(x + iy) for x, y >= 0."""
+    far = (x > _FAR) | (y > _FAR)
+    a, b = fnp.where(far, 1, x), fnp.where(far, 1, y)
+    z = E.complex(a, b)
+    close = b < _REACH
+    trapezoidal = close & (b < a) & _near_a_half(a)
+    out = 1j * (2 * _STEP / math.pi) * z * _sum(z * z, trapezoidal)
+    # The residues: 2 exp(-z**2) / (1 +- exp(-2 pi i z / h)).
+    c = fnp.where(close, b, 0)
+    turn = _exp(2 * math.pi / _STEP * c, -2 * math.pi / _STEP * a)
+    pole = 2 * _exp((c - a) * (c + a), -2 * a * c) / (1 + fnp.where(trapezoidal, -1, 1) * turn)
+    out = fnp.where(close, out + pole, out)
+    # i / (sqrt(pi) z), with the square of |z| kept from overflowing.
+    scale = fnp.maximum(fnp.where(far, x, 1), fnp.where(far, y, 1))
+    u, v = fnp.where(far, x / scale, 1), fnp.where(far, y / scale, 1)
+    below = scale * (u * u + v * v) * math.sqrt(math.pi)
+    return fnp.where(far, E.complex(v / below, u / below), out)
+
+
+def _exp(size: Any, angle: Any) -> Any:
+    length = fnp.exp(size)
+    return E.complex(length * fnp.cos(angle), length * fnp.sin(angle))
+
+
+def _wofz(z: Any) -> Any:
+    z = z if dtypes.is_complex(aval_of(z).dtype) else E.complex(z, 0 * z)
+    x, y = fnp.real(z), fnp.imag(z)
+    below = y < 0
+    up = _quadrant(fnp.abs(x), fnp.abs(y))
+    left = fnp.where(below, x > 0, x < 0)
+    up = E.complex(fnp.real(up), fnp.where(left, -fnp.imag(up), fnp.imag(up)))
+    a, b = fnp.where(below, x, 0), fnp.where(below, y, 0)
+    return fnp.where(below, 2 * _exp((b - a) * (b + a), -2 * a * b) - up, up)
+
+
+def _erfcx(x: Any) -> Any:
+    size = fnp.abs(x)
+    close, far = size < _REACH, size > _FAR
+    y = fnp.where(close, size, 0)
+    pole = 2 * fnp.exp(y * y) / (1 + fnp.exp(2 * math.pi / _STEP * y))
+    y = fnp.where(far, 1, size)
+    right = -(2 * _STEP / math.pi) * y * _sum(-y * y, False) + fnp.where(close, pole, 0)
+    right = fnp.where(far, 1 / (math.sqrt(math.pi) * size), right)
+    # exp(x**2), whose exponent is taken in two parts for its digits.
+    negative = fnp.where(x < 0, fnp.maximum(x, -30), 0)
+    top = fnp.round(negative * 1024) / 1024
+    grown = fnp.exp(top * top) * fnp.exp((negative - top) * (negative + top))
+    return fnp.where(x < 0, 2 * grown - right, right)
+
+
+def _dawsn(x: Any) -> Any:
+    size = fnp.abs(x)
+    far = size > _FAR
+    y = fnp.where(far, 1, size)
+    trapezoidal = _near_a_half(y)
+    close = y < 28  # else the residue is nothing
+    angle = math.pi / _STEP * y
+    half = fnp.where(trapezoidal & close, angle, math.pi / 2)
+    whole = fnp.where(trapezoidal | ~close, 0, angle)
+    pole = fnp.exp(-y * y) * fnp.where(trapezoidal, -1 / fnp.tan(half), fnp.tan(whole))
+    near = 0.5 * math.sqrt(math.pi) * (pole + 2 * _STEP / math.pi * y * _sum(y * y, trapezoidal))
+    # Near 0 the two cancel; there the power series, DLMF 7.6.3.
+    least = size < 0.5
+    v = fnp.where(least, size, 0)
+    series = 0 * v
+    for k in range(12, -1, -1):
+        series = 1 - 2 * v * v / (2 * k + 3) * series
+    out = fnp.where(least, v * series, fnp.where(far, 0.5 / fnp.where(far, size, 1), near))
+    return fnp.where(x != x, x, fnp.copysign(1, x) * out)
+
+
+def _fresnel(x: Any) -> tuple[Any, Any]:
+    """Power series near 0, DLMF 7.6.4 and 7.6.6; else the error function, DLMF 7.5.8."""
+    size = fnp.abs(x)
+    close = size < 1.5
+    y = fnp.where(close, size, 0)
+    u = (math.pi / 2 * y * y) ** 2
+    sine, cosine = 0 * y, 0 * y
+    for k in range(14, -1, -1):
+        sine = (-1) ** k * (math.pi / 2) / (math.factorial(2 * k + 1) * (4 * k + 3)) + u * sine
+        cosine = (-1) ** k / (math.factorial(2 * k) * (4 * k + 1)) + u * cosine
+    y = fnp.where(close | (size == math.inf), 2, size)
+    w = _quadrant(0.5 * math.sqrt(math.pi) * y, 0.5 * math.sqrt(math.pi) * y)
+    top = fnp.round(y * 1024) / 1024  # its square is exact, and so is the remainder by 4
+    turns = _less_fours(top * top) + _less_fours(top * (y - top) * 2) + (y - top) ** 2
+    rest = E.complex(0 * y + 0.5, 0 * y + 0.5) * (1 - _exp(0 * y, math.pi / 2 * turns) * w)
+    endless, sign = size == math.inf, fnp.copysign(1, x)
+    near = fnp.where(close, size, 0)
+    s = fnp.where(endless, 0.5, fnp.where(close, near**3 * sine, fnp.imag(rest)))
+    c = fnp.where(endless, 0.5, fnp.where(close, near * cosine, fnp.real(rest)))
+    return fnp.where(x != x, x, sign * s), fnp.where(x != x, x, sign * c)
+
+
+def _less_fours(x: Any) -> Any:
+    return x - 4 * fnp.round(x / 4)
+
+
+wofz = make(
+    "wofz", "z", in_double(_wofz), "The Faddeeva function exp(-z**2) erfc(-iz), a complex number.", "0.5 + 1j",
+    complex=True,
+)  # fmt: skip
+erfcx = one("erfcx", in_double(_erfcx), "exp(x**2) erfc(x).")
+dawsn = one("dawsn", in_double(_dawsn), "Dawson's integral: exp(-x**2) times the integral of exp(t**2) from 0 to x.")
+fresnel = make(
+    "fresnel", "x", in_double(_fresnel),
+    "Fresnel's integrals from 0 to x: of sin(pi t**2 / 2), and of cos(pi t**2 / 2).", "0.5", pair=True,
+)  # fmt: skip

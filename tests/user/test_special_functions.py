@@ -1,0 +1,135 @@
+"""scipy.special, what is loaded when asked for: against SciPy and mpmath, in double and in single precision."""
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import special
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, UnsupportedError
+from functorch_like.scipy import special as S
+
+RNG = np.random.default_rng(0)
+WIDE = np.concatenate([RNG.uniform(-8, 8, 40), 10 ** RNG.uniform(-9, 4, 40), -(10 ** RNG.uniform(-9, 1, 20)),
+                       [0.0, 1.0, 4.0, 6.0, 12.0, 48.0, 0.5, 1.5, np.nan]])  # fmt: skip
+RIGHT = np.abs(WIDE)
+# Arguments, and a bound of the relative error in double precision.
+CASES = {
+    "erfcx": ((WIDE[WIDE > -20],), 2e-15), "dawsn": ((WIDE,), 2e-14), "spence": ((RIGHT,), 3e-15),
+    "fresnel": ((np.clip(WIDE, -50, 50),), 5e-15), "sici": ((WIDE,), 1e-12), "gammasgn": ((WIDE,), 0),
+    "exp1": ((np.minimum(RIGHT, 600),), 3e-15), "expi": ((np.clip(WIDE, -600, 600),), 1e-13),
+    "expn": ((RNG.integers(0, 9, RIGHT.size), np.minimum(RIGHT, 600)), 2e-14),
+    "beta": ((RIGHT[:80] % 30 + 0.1, RIGHT[20:100] % 20 + 0.1), 1e-13), "factorial": ((np.arange(-2.0, 171.0),), 1e-15),
+    "poch": ((RIGHT[:80] % 30, RIGHT[20:100] % 9), 1e-13),
+    "comb": ((np.arange(40.0)[:, None], np.arange(-1.0, 40.0)), 1e-13),
+    "boxcox": ((RIGHT[:80] + 0.01, RNG.normal(size=80) % 2), 1e-14),
+    "boxcox1p": ((RIGHT[:80], np.append(RNG.normal(size=79), 0.0) % 1), 1e-14),
+    "owens_t": ((RNG.normal(size=80) * 3, RNG.normal(size=80) * 2), 1e-12),
+    "hyp1f1": ((RNG.normal(size=80), np.abs(RNG.normal(size=80)) + 0.2, RNG.normal(size=80) * 8), 1e-10),
+    "hyp2f1": ((*RNG.normal(size=(2, 80)), np.abs(RNG.normal(size=80)) + 0.2, RNG.uniform(-3, 1, 80)), 1e-9),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name):
+    args, bound = CASES[name]
+    args = [np.asarray(a, np.float64) for a in args]
+    f, want = getattr(S, name), getattr(special, name)
+    for dtype, tolerance in ((np.float64, bound), (np.float32, 1.3e-7)):
+        given = [a.astype(dtype) for a in args]
+        with np.errstate(all="ignore"):
+            exact = want(*(a.astype(np.float64) for a in given))
+            pairs = zip(*(v if isinstance(v, tuple) else (v,) for v in (f(*given), exact)), strict=True)
+            for got, value in pairs:
+                assert got.dtype == dtype
+                small = 1e-300 if dtype == np.float64 else 2e-38  # XLA has no denormals
+                np.testing.assert_allclose(got, value.astype(dtype), rtol=tolerance, atol=small, err_msg=name)
+
+
+@mpmath.workdps(40)
+def test_values_by_mpmath():
+    """Where SciPy is the less accurate."""
+    x = np.array([0.01, 0.3, 1.3, 4.2, 14.3, 35.0])
+    want = [float(mpmath.sqrt(mpmath.pi) / 2 * mpmath.exp(-(mpmath.mpf(v) ** 2)) * mpmath.erfi(v)) for v in x.tolist()]
+    np.testing.assert_allclose(S.dawsn(x), want, rtol=3e-15)
+    z = [0.3 + 0.01j, 5.1 - 2.5j, -1.2 + 6.2j, 1e-3 + 1e-9j, 30 + 0.2j, 6.14 + 1e-12j, -3 - 1j, 1e9 + 1e-3j]
+    want = [complex(mpmath.exp(-mpmath.mpc(v) ** 2) * mpmath.erfc(-1j * mpmath.mpc(v))) if abs(v) < 1e3 else
+            complex(1j / mpmath.sqrt(mpmath.pi) / mpmath.mpc(v)) for v in z]  # fmt: skip
+    got = np.asarray(S.wofz(np.array(z)))
+    np.testing.assert_allclose(got, want, rtol=2e-15)
+    np.testing.assert_allclose(got.real[:-1], np.real(want)[:-1], rtol=5e-14)
+    z = [0.5 + 1j, -3.3 + 0.1j, -3.3 - 0.1j, 40 - 20j, -1e-6 - 1e-6j, -50.5 + 30j, 2.0 + 1e-3j]
+    np.testing.assert_allclose(
+        S.loggamma(np.array(z)), [complex(mpmath.loggamma(v)) for v in z], rtol=1e-12, atol=1e-14
+    )
+    x = np.array([9431.873878434573, 123456.789])
+    np.testing.assert_allclose(S.fresnel(x)[0], [float(mpmath.fresnels(float(v))) for v in x], rtol=1e-15)
+    a, b = np.array([0.18585984806041614, 1e6, 30.0]), np.array([5802.613705826926, 2e6, 1e9])
+    want = [float(mpmath.log(mpmath.beta(float(p), float(q)))) for p, q in zip(a, b, strict=True)]
+    np.testing.assert_allclose(S.betaln(a, b), want, rtol=2e-13)
+
+
+def test_ends():
+    x = np.array([np.inf, -np.inf, np.nan, 0.0])
+    for name in ("dawsn", "erfcx", "fresnel", "exp1", "expi", "sici", "gammasgn"):
+        got, want = getattr(S, name)(x), getattr(special, name)(x)
+        for g, w in zip(*(v if isinstance(v, tuple) else (v,) for v in (got, want)), strict=True):
+            keep = [0, 2, 3] if name in ("erfcx", "exp1", "gammasgn", "sici") else [0, 1, 2, 3]
+            np.testing.assert_array_equal(np.asarray(g)[keep], w[keep], err_msg=name)
+    np.testing.assert_allclose(S.poch(np.array([-3.0, -3.0, 0.0, 2.5]), np.array([3.0, 4.0, 1.0, 0.0])), [-6, 0, 0, 1])
+    assert np.isnan(S.loggamma(-0.5)) and S.wofz(1.0).dtype == np.complex64
+    np.testing.assert_allclose(S.hyp2f1(0.5, 0.2, 1.5, 1.0), special.hyp2f1(0.5, 0.2, 1.5, 1), rtol=1e-6)
+    np.testing.assert_allclose(S.zeta(np.array([2.0, 3.0])), special.zeta([2, 3]), rtol=1e-14)
+
+
+def test_derivatives():
+    x = np.array([0.3, 1.7, 5.2])
+    for name in ("erfcx", "dawsn", "exp1", "expi", "sici", "fresnel", "spence", "factorial"):
+        ft.testing.check_grads(getattr(S, name), (x,), order=1)
+    for args, name in (
+        ((x, x[::-1]), "beta"), ((x, x[::-1]), "poch"), ((x, np.array([0.0, 1e-9, -0.7])), "boxcox"),
+        ((x, np.array([0.3, 1.4, -2.0])), "owens_t"), ((x, x + 0.1, np.array([0.5, -2.0, 3.0])), "hyp1f1"),
+        ((x, x[::-1], x + 0.3, np.array([0.5, -2.0, 0.95])), "hyp2f1"),
+    ):  # fmt: skip
+        ft.testing.check_grads(getattr(S, name), args, order=1)
+    ft.testing.check_grads(lambda x: S.expn(np.array([0.0, 1.0, 4.0]), x), (x,), order=2)
+    ft.testing.check_grads(lambda x: S.hyp1f1(0.5, 1.5, x), (x[0],), order=2)
+    ft.testing.check_grads(
+        lambda z: fnp.abs(S.wofz(z)) + fnp.real(S.loggamma(z)), (np.array([0.3 + 0.2j, 2 - 1j]),), order=1
+    )
+    ft.testing.check_grads(lambda t: fnp.real(S.sph_harm_y(3, 2, t, 0.4)), (x[:2],), order=1)
+    ft.testing.check_grads(lambda z: S.bessel_jn(z, v=3), (x,), order=1)
+    # Where the closed form cancels: (erfcx)' = 2 x erfcx - 2 / sqrt(pi), at 1e5 about -1 / (sqrt(pi) x**2).
+    np.testing.assert_allclose(ft.grad(S.erfcx)(np.float64(1e5)[None][0]), -5.641895835e-11, rtol=1e-6)
+
+
+def test_transformations_and_refusals():
+    x = RIGHT[:6]
+    for f in (S.sici, S.dawsn, lambda x: S.expn(2.0, x), lambda x: S.hyp1f1(0.5, 1.5, -x)):
+        ft.testing.check_vmap(f, (x,))
+    assert S.erfcx(fnp.zeros((0, 2))).shape == (0, 2) and S.hyp1f1(1.0, 2.0, fnp.zeros(0)).shape == (0,)
+    assert S.dawsn(fnp.ones(2, fnp.bfloat16)).dtype == fnp.bfloat16 and S.exp1(1).dtype == np.float32
+    with pytest.raises(DtypeError, match="real"):
+        S.dawsn(1j)
+    with pytest.raises(ArgumentError, match="2 arguments"):
+        S.poch(1.0)
+
+
+def test_tables_and_sums():
+    np.testing.assert_allclose(S.bernoulli(40), special.bernoulli(40), rtol=2e-7)
+    assert S.bernoulli(0).tolist() == [1.0] and S.bernoulli(1).tolist() == [1.0, -0.5]
+    np.testing.assert_allclose(S.multigammaln(np.array([2.5, 7.0]), 3), special.multigammaln([2.5, 7.0], 3), rtol=1e-12)
+    assert S.comb(5, 3, repetition=True) == special.comb(5, 3, repetition=True)
+    with pytest.raises(UnsupportedError, match="exact"):
+        S.comb(5, 3, exact=True)
+    z = np.array([0.0, 0.1, -3.0, 20.0, 49.0])
+    np.testing.assert_allclose(S.bessel_jn(z, v=9), special.jv(np.arange(10)[:, None], z), rtol=1e-10, atol=1e-14)
+    n, m = RNG.integers(0, 9, 60), RNG.integers(-9, 10, 60)
+    theta, phi = RNG.uniform(0, np.pi, 60), RNG.uniform(0, 6, 60)
+    want = special.sph_harm_y(n, m, theta, phi)
+    np.testing.assert_allclose(S.sph_harm_y(n, m, theta, phi), want, rtol=1e-11, atol=1e-13)
+    got = ft.jit(lambda n: S.sph_harm_y(n, m, theta, phi, n_max=8))(n)
+    np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
+    with pytest.raises(ConcretizationError, match="n_max"):
+        ft.jit(lambda n: S.sph_harm_y(n, m, theta, phi))(n)
