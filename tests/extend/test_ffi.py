@@ -57,7 +57,7 @@ X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 ATTRIBUTES = {"eps": np.float32(1e-6), "times": 2, "flip": True, "mode": 'a "b"\n'}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")  # names of kernels are given once for a process
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kernel")
     (folder / "kernel.cc").write_text(SOURCE)

@@ -12,6 +12,8 @@ import functorch_like as ft
 from functorch_like.testing.programs import total
 from functorch_like.testing.strategies import programs
 
+pytestmark = pytest.mark.usefixtures("quickly")
+
 EXAMPLES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 6
 
 

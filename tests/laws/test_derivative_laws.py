@@ -11,6 +11,8 @@ import functorch_like as ft
 from functorch_like.testing.programs import total
 from functorch_like.testing.strategies import programs
 
+pytestmark = pytest.mark.usefixtures("quickly")
+
 EXAMPLES = settings.default.max_examples if os.environ.get("HYPOTHESIS_PROFILE", "ci") != "ci" else 10
 
 

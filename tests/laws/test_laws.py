@@ -6,6 +6,8 @@ import pytest
 from hypothesis import settings
 from support.laws import OF_MAPPINGS, OF_PROGRAMS, law
 
+pytestmark = pytest.mark.usefixtures("quickly")
+
 # Nested programs cost some 50 ms to compile, so the everyday run draws fewer than Hypothesis would.
 EXAMPLES = settings.default.max_examples if os.environ.get("HYPOTHESIS_PROFILE", "ci") != "ci" else 40
 

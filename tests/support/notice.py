@@ -51,8 +51,10 @@ def by_law(name: str, law_name: str, examples: int) -> str:
     """Draw programs until one breaks the law."""
     from hypothesis import HealthCheck, Phase, settings
 
+    from functorch_like import backends
     from support.faults import FAULTS, plant
     from support.laws import law
+    from support.quick import QUICK
 
     settings.register_profile(
         "notice",
@@ -65,7 +67,8 @@ def by_law(name: str, law_name: str, examples: int) -> str:
     settings.load_profile("notice")
     restore = plant(FAULTS[name])
     try:
-        law(law_name, examples)()
+        with backends.xla.options(QUICK):
+            law(law_name, examples)()
     except BaseException as e:  # whatever it raises, it was noticed
         return f"{type(e).__name__}: {str(e)[:400]}"
     finally:
