@@ -16,6 +16,8 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives.alternatives import Lowering
+from functorch_like.primitives.summing_forms import OWN_LOOP
 
 F32 = np.dtype(np.float32)
 
@@ -102,7 +104,7 @@ reduce_sum = linear(
     "reduce_sum",
     shape=_sum_shape,
     ref=_sum_ref,
-    lower=lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0]),
+    lower=Lowering("reduce_sum", lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0]), OWN_LOOP),
     transpose=_sum_transpose,
     batch=_sum_batch,
     samples=lambda: [

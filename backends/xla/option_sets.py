@@ -22,6 +22,8 @@ def ynn(*kinds: str) -> dict[str, Any]:
 PLAIN = ynn("REDUCE", "DOT")
 #: Products that stand alone as well: XLA's own in bfloat16 and int8 are five times slower.
 ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
+#: Whether YNNPACK is slow at sums over the first dimension that are many.
+SLOW_COLUMNS = VERSION < (0, 11)
 #: Nothing. XLA's own loops fuse what is computed on the fly into the reduction of it.
 NONE = ynn()
 #: Products that stand alone to oneDNN. Never with "LIBRARY_FUSION_TYPE_DOT" here: attention then dies of it on 0.10.
