@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import counters, cusolver, lapack, processor, sharding
+from functorch_like.backends.xla import counters, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 1\n"
@@ -117,8 +117,12 @@ def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] 
     if folder is None or name is None or body is None:
         return None
     if b"lapack_" in body:  # the name of a routine that it calls; nobody lowered it in this process, perhaps
+        from functorch_like.backends.xla import lapack
+
         lapack.ensure()
     if b"cuhybrid_" in body:
+        from functorch_like.backends.xla import cusolver
+
         cusolver.ensure_hybrid()
     try:
         rebound = [list(host_calls)] if host_calls else []

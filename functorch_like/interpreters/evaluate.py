@@ -6,6 +6,7 @@ One C++-dispatched function is kept for each row and set of parameters; it compi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,6 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
-from functorch_like.interpreters import tuning
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import Lowered, lower
 from functorch_like.interpreters.stage import stage
@@ -140,8 +140,10 @@ class Program:
                 platform=self.device.platform,
             )
 
-        way = tuning.DEFAULT
+        fitting, settings = None, nullcontext()
         if mode == "max-autotune":
+            from functorch_like.interpreters import tuning
+
             first = lowered()
             given = [
                 a if p is None else np.asarray(a, p)
@@ -149,9 +151,10 @@ class Program:
                 if k
             ]
             way = tuning.choose(lowered, self.device, options, given, name)
-        with way.settings():
+            fitting, settings = way.fitting, way.settings()
+        with settings:
             self.lowered = lowered(donated)
-            self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=way.fitting)
+            self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts)
         self.kept = self.lowered.kept
         self._donated = [] if donated is None else [False] * len(consts) + list(donated)

@@ -6,7 +6,6 @@ attention, convolutions and recurrent products, in either direction.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -23,7 +22,6 @@ _REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 
 
-@dataclasses.dataclass
 class Content:
     """What of a program its options depend on. Work is counted in multiplications."""
 
