@@ -13,24 +13,19 @@ False
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import cache as cache
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
 from functorch_like.backends import cudnn as cudnn
-from functorch_like.backends import cusparselt as cusparselt
 from functorch_like.backends import fast_math as _fast_math  # noqa: F401  (the settings of `xla`)
 from functorch_like.backends import mha as mha
-from functorch_like.backends import mkl as mkl
 from functorch_like.backends import mkldnn as mkldnn
-from functorch_like.backends import mps as mps
-from functorch_like.backends import openmp as openmp
 from functorch_like.backends import opt_einsum as opt_einsum
-from functorch_like.backends import plugins as plugins
 from functorch_like.backends import process as _process  # noqa: F401  (shown by `describe`)
 from functorch_like.backends import promotion as promotion
-from functorch_like.backends import rocm as rocm
 from functorch_like.backends import xla as xla
 from functorch_like.backends import xnnpack as xnnpack
 from functorch_like.backends import ynn as ynn
@@ -46,6 +41,17 @@ from functorch_like.backends.groups import adopt as _adopt
 from functorch_like.backends.groups import flags as flags
 from functorch_like.backends.precision import Precision as _Precision
 
+if TYPE_CHECKING:
+    from functorch_like.backends import cusparselt as cusparselt
+    from functorch_like.backends import mkl as mkl
+    from functorch_like.backends import mps as mps
+    from functorch_like.backends import openmp as openmp
+    from functorch_like.backends import plugins as plugins
+    from functorch_like.backends import rocm as rocm
+
+#: They have no settings, so they need not be there from the start.
+_LATE = ("cusparselt", "mkl", "mps", "openmp", "plugins", "rocm")
+
 fp32_precision: str
 default_matmul_precision: str | None
 deterministic_algorithms: str
@@ -56,6 +62,16 @@ class _Root(_Precision, _Determinism):
 
 
 _adopt(__name__, _Root)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATE]
 
 
 def describe(name: str = "") -> Any:

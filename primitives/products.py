@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +15,6 @@ _DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32
 _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
 
 
-@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Product(Primitive):
     """A row that, where no precision is given, is as exact as the settings say at that moment.
 
@@ -24,7 +22,11 @@ class Product(Primitive):
     operations in it. The parameter stays None where nothing is set, which is full float32.
     """
 
-    settings: Callable[[], forms.Fp32 | None] = precision.of_products
+    settings: Callable[[], forms.Fp32 | None]
+
+    def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
+        super().__init__(*columns, **named)
+        object.__setattr__(self, "settings", settings)  # rows are frozen
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         if params.get("precision") is None:

@@ -10,10 +10,9 @@ Environment variables, read at import:
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +25,7 @@ from functorch_like.interpreters.evaluate import INSPECTED, Program
 from functorch_like.interpreters.jaxpr import Jaxpr, held
 
 
-@dataclasses.dataclass(frozen=True)
-class _Watch:
+class _Watch(NamedTuple):
     """Looks at results of programs, for NaN, infinities, or both."""
 
     nans: bool = False
@@ -100,13 +98,13 @@ _everywhere = _Watch()
 
 def _set(**changes: bool) -> None:
     global _everywhere
-    _everywhere = dataclasses.replace(_everywhere, **changes)
+    _everywhere = _everywhere._replace(**changes)
     INSPECTED.set_global(_everywhere if _everywhere != _Watch() else None)
 
 
 @contextmanager
 def _within(**changes: bool) -> Iterator[None]:
-    changed = dataclasses.replace(INSPECTED.value or _Watch(), **changes)
+    changed = (INSPECTED.value or _Watch())._replace(**changes)
     token = INSPECTED.swap_local(changed if changed != _Watch() else None)
     try:
         yield
