@@ -1,7 +1,4 @@
-"""Linear algebra under SciPy's names: factors kept to solve with, and forms of matrices. Leading dimensions broadcast.
-
-Arrays cannot be overwritten and their values are not looked at, so there is no `overwrite_a` and no `check_finite`.
-"""
+"""Factors of matrices, kept to solve with: Cholesky, LU, triangles."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.numpy.linalg import inv as inv
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import factorizations
@@ -20,10 +16,7 @@ from functorch_like.primitives import structure as S
 from functorch_like.primitives.factorizations import solved
 from functorch_like.primitives.matrices import I32
 from functorch_like.primitives.sorting import sort
-from functorch_like.scipy.decompositions import hessenberg as hessenberg
-from functorch_like.scipy.decompositions import matrices
-from functorch_like.scipy.decompositions import qr as qr
-from functorch_like.scipy.decompositions import schur as schur
+from functorch_like.scipy.linalg.decompositions import matrices
 
 
 def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:

@@ -1,0 +1,222 @@
+"""Problems of linear algebra under SciPy's names, where they differ from numpy.linalg's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import eigen, factorizations, singular
+from functorch_like.primitives import matrix_algebra as M
+from functorch_like.scipy.linalg.decompositions import matrices, qr
+from functorch_like.scipy.linalg.factors import cho_factor, cho_solve, solve_triangular
+
+
+@kernel(static=("lower",))
+def cholesky(a: Any, lower: bool = False) -> Any:
+    """The Cholesky factor of Hermitian positive definite matrices, zero in the other triangle.
+
+    Args:
+        a: (..., n, n), of which one triangle is read.
+        lower: which, and which the factor is: a = L L^H; or, as by default, a = U^H U.
+
+    Returns:
+        NaN where a matrix is not positive definite.
+
+    >>> ft.scipy.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+    [[2.0, 1.0], [0.0, 2.0]]
+    """
+    a = P.to_inexact(matrices(a, "cholesky"))
+    return factorizations.cholesky(a) if lower else M.adjoint(factorizations.cholesky(M.adjoint(a)))
+
+
+@kernel(static=("full_matrices", "compute_uv"))
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+    """U, S and Vh with a = U diag(S) Vh; or S alone.
+
+    Args:
+        a: (..., m, n).
+        full_matrices: U and Vh square.
+        compute_uv: False for the singular values alone.
+
+    >>> ft.scipy.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
+    [3.0, 2.0]
+    """
+    a = P.to_inexact(matrices(a, "svd", square=False))
+    s, *uv = singular.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm="default")
+    return (uv[0], s, uv[1]) if compute_uv else s
+
+
+def solve(a: Any, b: Any, lower: bool = False, assume_a: str = "gen") -> Any:
+    """The x of a x = b.
+
+    Args:
+        a: (..., n, n).
+        b: (n,), or (..., n, k).
+        lower: which triangle is read, where `a` is symmetric.
+        assume_a: what `a` is known to be: "gen", nothing; "sym" symmetric; "her" Hermitian; "pos" positive definite
+            as well, which is solved by Cholesky's factor, in half the time.
+
+    Raises:
+        ArgumentError: for another assumption.
+        ShapeError: where the sizes do not fit.
+
+    >>> ft.scipy.linalg.solve(fnp.asarray([[4.0, 0.0], [9.0, 1.0]]), fnp.asarray([4.0, 3.0]), assume_a="pos").tolist()
+    [1.0, 3.0]
+    """
+    if assume_a not in ("gen", "sym", "her", "pos"):
+        raise P.error(
+            ArgumentError, f"scipy.linalg.solve with assume_a={assume_a!r}", "use 'gen', 'sym', 'her' or 'pos'"
+        )
+    a = matrices(a, "solve")
+    if assume_a == "pos":
+        return cho_solve(cho_factor(a, lower), b)
+    return fnp.linalg.solve(a if assume_a == "gen" else _whole(a, bool(lower), assume_a == "her"), arr(b, "solve"))
+
+
+@kernel(static=("lower", "hermitian"))
+def _whole(a: Any, lower: bool, hermitian: bool) -> Any:
+    """A symmetric matrix from one of its triangles."""
+    half = M.tril(a) if lower else M.triu(a)
+    strict = M.tril(a, -1) if lower else M.triu(a, 1)
+    return half + (M.adjoint(strict) if hermitian else M.transposed(strict))
+
+
+def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, type: int = 1) -> Any:
+    """Eigenvalues, ascending, and eigenvectors, in columns, of Hermitian matrices; of pairs of them, generalized ones.
+
+    Args:
+        a: (..., n, n), of which one triangle is read.
+        b: (..., n, n), positive definite.
+        lower: which triangle is read.
+        eigvals_only: the eigenvalues alone.
+        type: 1 for a v = w b v, where v^H b v = 1; 2 for a b v = w v, where it is likewise; 3 for b a v = w v, where
+            v^H b^-1 v = 1.
+
+    Returns:
+        w, or (w, v). NaN where `b` is not positive definite.
+
+    Raises:
+        ArgumentError: for another type.
+        ShapeError: where the sizes do not fit.
+
+    >>> w, v = ft.scipy.linalg.eigh(fnp.asarray([[2.0, 0.0], [0.0, 9.0]]), fnp.asarray([[4.0, 0.0], [0.0, 1.0]]))
+    >>> w.tolist()
+    [0.5, 9.0]
+    """
+    if type not in (1, 2, 3):
+        raise P.error(ArgumentError, f"scipy.linalg.eigh with type={type!r}", "use 1, 2 or 3")
+    a = matrices(a, "eigh")
+    if b is None:
+        return _eigh(a, bool(lower), bool(eigvals_only))
+    b = matrices(b, "eigh")
+    if aval_of(a).shape[-1] != aval_of(b).shape[-1]:
+        raise P.error(ShapeError, f"scipy.linalg.eigh of {aval_of(a)!r} and {aval_of(b)!r}", "give b the size of a")
+    return _generalized(a, b, bool(lower), bool(eigvals_only), type)
+
+
+@kernel(static=("lower", "values"))
+def _eigh(a: Any, lower: bool, values: bool) -> Any:
+    a = P.to_inexact(a)
+    if values:
+        return fnp.linalg.eigvalsh(a, "L" if lower else "U", symmetrize_input=False)
+    v, w = eigen.eigh(a, lower=lower, compute_v=True)
+    return w, v
+
+
+@kernel(static=("lower", "values", "kind"))
+def _generalized(a: Any, b: Any, lower: bool, values: bool, kind: int) -> Any:
+    a, b = map(P.to_inexact, P.promote(a, b))
+    a, b = _whole.inline(a, lower, True), _whole.inline(b, lower, True)
+    factor = factorizations.cholesky(b)
+    back = lambda x, trans: solve_triangular(factor, x, trans, lower=True)
+    if kind == 1:
+        inner = M.adjoint(back(M.adjoint(back(a, 0)), 0))
+    else:
+        inner = fnp.matmul(fnp.matmul(M.adjoint(factor), a, precision="highest"), factor, precision="highest")
+    if values:
+        return _eigh.inline(inner, True, True)
+    w, v = _eigh.inline(inner, True, False)
+    return w, fnp.matmul(factor, v, precision="highest") if kind == 3 else back(v, "C")
+
+
+def eigh_tridiagonal(
+    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: tuple[int, int] | None = None
+) -> Any:
+    """Eigenvalues, ascending, and eigenvectors of symmetric tridiagonal matrices, as of dense ones.
+
+    Args:
+        d: (..., n): the diagonal.
+        e: (..., n - 1): beside it.
+        eigvals_only: the eigenvalues alone.
+        select: "a" for all; "i" for those from one position to another, both included.
+        select_range: these positions.
+
+    Returns:
+        w, or (w, v).
+
+    Raises:
+        ArgumentError: for another selection ("v", by value, would give a shape that depends on values), or positions
+            that are not there.
+        ShapeError: where the sizes do not fit.
+
+    >>> ft.scipy.linalg.eigh_tridiagonal(fnp.asarray([2.0, 2.0]), fnp.asarray([1.0]), eigvals_only=True).tolist()
+    [1.0, 3.0]
+    """
+    d, e = arr(d, "scipy.linalg.eigh_tridiagonal"), arr(e, "scipy.linalg.eigh_tridiagonal")
+    n = aval_of(d).shape[-1] if aval_of(d).ndim else 0
+    if not n or not aval_of(e).ndim or aval_of(e).shape[-1] != n - 1:
+        raise P.error(
+            ShapeError, f"scipy.linalg.eigh_tridiagonal of {aval_of(d)!r} and {aval_of(e)!r}", "give e one less than d"
+        )
+    start, end = (0, n - 1) if select == "a" else (tuple(select_range or (-1, -1)) if select == "i" else (-1, -1))
+    if not 0 <= start <= end < n:
+        raise P.error(
+            ArgumentError, f"scipy.linalg.eigh_tridiagonal with select={select!r}, select_range={select_range}",
+            f"use 'a', or 'i' with two positions from 0 to {n - 1}",
+        )  # fmt: skip
+    return _tridiagonal(d, e, values=bool(eigvals_only), start=int(start), end=int(end))
+
+
+@kernel(static=("values", "start", "end"))
+def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
+    d, e = map(P.to_inexact, P.promote(d, e))
+    n = aval_of(d).shape[-1]
+    whole = fnp.eye(n, dtype=d.dtype) * d[..., None]
+    if n > 1:
+        below = fnp.pad(e, [(0, 0)] * (aval_of(e).ndim - 1) + [(0, 1)])
+        whole = whole + fnp.eye(n, k=-1, dtype=d.dtype) * below[..., None, :]
+    found = _eigh.inline(whole, True, values)
+    part = lambda x: x[..., start : end + 1]
+    return part(found) if values else tuple(map(part, found))
+
+
+def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False) -> Any:
+    """The product of the Q of `qr`, in economic mode, with a matrix or vector, and R; with pivoting the order too.
+
+    Args:
+        a: (m, n).
+        c: a matrix or vector.
+        mode: "right" for c Q, "left" for Q c.
+        pivoting: as for `qr`.
+        conjugate: take the conjugate of Q.
+
+    Raises:
+        ArgumentError: for another mode.
+        ShapeError: where the sizes do not fit.
+
+    >>> product, r = ft.scipy.linalg.qr_multiply(fnp.eye(2), fnp.asarray([3.0, 4.0]))
+    >>> abs(product).tolist()
+    [3.0, 4.0]
+    """
+    if mode not in ("left", "right"):
+        raise P.error(ArgumentError, f"scipy.linalg.qr_multiply with mode={mode!r}", "use 'left' or 'right'")
+    q, *rest = qr(a, "economic", pivoting)
+    c = arr(c, "scipy.linalg.qr_multiply")
+    q = fnp.conj(q) if conjugate else q
+    left, right = (q, c) if mode == "left" else (c, q)
+    return (fnp.matmul(left, right, precision="highest"), *rest)
