@@ -292,6 +292,7 @@ if _TYPE_CHECKING:
     )  # fmt: skip
     from functorch_like.numpy.float_parts import fabs, frexp, heaviside, i0, ldexp, modf, spacing
     from functorch_like.numpy.gradients import gradient
+    from functorch_like.numpy.grids import c_, mgrid, ogrid, r_
     from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
     from functorch_like.numpy.inspection import __array_namespace_info__
     from functorch_like.numpy.integers import bitwise_count, gcd, lcm
@@ -326,6 +327,7 @@ if _TYPE_CHECKING:
         nanvar,
     )  # fmt: skip
     from functorch_like.numpy.spaced import geomspace, unwrap, vander
+    from functorch_like.numpy.ufuncs import frompyfunc, ufunc
     from functorch_like.numpy.vectorizing import vectorize
     from functorch_like.numpy.vectors import cross, matvec, vecmat
     from functorch_like.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
@@ -341,6 +343,8 @@ __getattr__, __dir__ = _late.attach(
         "editing": ("delete", "insert", "resize", "trim_zeros"),
         "fitting": ("polyfit",),
         "gradients": ("gradient",),
+        "grids": ("c_", "mgrid", "ogrid", "r_"),
+        "ufuncs": ("frompyfunc", "ufunc"),
         "histograms": ("bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
         "interpolation": ("interp",),
         "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots"),

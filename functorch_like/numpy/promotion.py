@@ -8,6 +8,7 @@ little more than its row.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 import sys
 import warnings
@@ -321,6 +322,18 @@ def caller() -> str:
     return sys._getframe(2).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
 
 
+def _with_methods(function: Any, nin: int, methods: tuple[str, ...]) -> None:
+    """Give a function the methods of NumPy's universal functions; they are loaded when one is called."""
+    function.nin, function.nout, function.nargs = nin, 1, nin + 1
+    for method in methods:
+        setattr(function, method, functools.partial(_as_ufunc, function, method))
+
+
+def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
+    ufuncs = importlib.import_module(f"{__package__}.ufuncs")
+    return getattr(ufuncs.of(function), method)(*args, **kwargs)
+
+
 def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
     """A user-level function of one array; `body` takes any value that `aval_of` knows."""
     body.__name__ = name
@@ -336,6 +349,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
+    _with_methods(function, 1, ("at",))
     return named(function, name, doc, caller())
 
 
@@ -358,4 +372,5 @@ def binary(
             raise
 
     function.body, function.fast, function.is_boundary = body, fast, True  # type: ignore[attr-defined]
+    _with_methods(function, 2, ("accumulate", "at", "outer", "reduce", "reduceat"))
     return named(function, name, doc, caller())

@@ -1,0 +1,279 @@
+"""Universal functions: `ufunc` objects, and the methods of elementwise functions, such as `fnp.add.reduce`.
+
+The functions themselves stay functions. What they share with `frompyfunc` is this class: `of` gives a function's
+object.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import lax
+from functorch_like import numpy as fnp
+from functorch_like.boundary import public
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axes_of, axis_of
+from functorch_like.numpy.operands import given
+
+#: What does not change the other operand.
+_IDENTITIES: dict[str, Any] = {
+    "add": 0, "multiply": 1, "logical_and": True, "logical_or": False, "logical_xor": False, "bitwise_and": -1,
+    "bitwise_or": 0, "bitwise_xor": 0, "logaddexp": -float("inf"), "logaddexp2": -float("inf"), "hypot": 0,
+}  # fmt: skip
+_REDUCTIONS = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all", "logical_or": "any",
+}  # fmt: skip
+_RUNNING = {"add": "cumsum", "multiply": "cumprod"}
+_UPDATES = {
+    "add": "add", "subtract": "subtract", "multiply": "multiply", "maximum": "max", "minimum": "min",
+    "divide": "divide", "power": "power",
+}  # fmt: skip
+
+
+class _Kind(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        """Elementwise functions are universal functions, too."""
+        return super().__instancecheck__(instance) or (hasattr(instance, "nargs") and hasattr(instance, "body"))
+
+
+class ufunc(metaclass=_Kind):
+    """An elementwise function with NumPy's methods: reduce, accumulate, outer, at, reduceat.
+
+    Args:
+        func: takes `nin` scalars and returns `nout`; it is vectorized.
+        nin: how many arguments it takes.
+        nout: how many results it has.
+        name: what it is called.
+        identity: the operand that does not change the other one, which empty reductions give.
+
+    >>> plus = fnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)
+    >>> plus.reduce(fnp.arange(4)).item(), isinstance(fnp.add, fnp.ufunc)
+    (6, True)
+    """
+
+    def __init__(
+        self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, identity: Any = None
+    ) -> None:
+        if not callable(func):
+            raise P.error(ArgumentError, f"fnp.ufunc of {func!r:.60}", "give a function")
+        self.nin, self.nout = operator.index(nin), operator.index(nout)
+        self.nargs, self.identity = self.nin + self.nout, identity
+        self.__name__ = name or getattr(func, "__name__", type(func).__name__)
+        self.__doc__ = getattr(func, "__doc__", None)
+        self._call = func if hasattr(func, "body") else fnp.vectorize(func)
+
+    def __repr__(self) -> str:
+        return f"<ufunc {self.__name__!r}>"
+
+    @public
+    def __call__(self, *args: Any) -> Any:
+        """The function of arrays, which broadcast."""
+        if len(args) != self.nin:
+            raise P.error(ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give so many")
+        return self._call(*args)
+
+    def _binary(self, method: str) -> None:
+        if (self.nin, self.nout) != (2, 1):
+            raise P.error(
+                ArgumentError, f"{self.__name__}.{method}: it has {self.nin} arguments and {self.nout} results",
+                f"{method} is of functions of two arguments and one result",
+            )  # fmt: skip
+
+    @public
+    def reduce(
+        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Any:  # fmt: skip
+        """The elements along an axis combined from left to right: f(f(a[0], a[1]), a[2]), ...
+
+        Args:
+            a: array.
+            axis: along which; int, tuple, or None for all.
+            dtype: to convert to first.
+            out: not supported, arrays are immutable.
+            keepdims: keep the reduced axes, with size 1.
+            initial: what to begin with.
+            where: boolean array: which elements to take; needs an identity, or `initial`.
+        """
+        self._binary("reduce")
+        (a,) = given(a)
+        a = fnp.asarray(a, dtype)
+        shape = aval_of(a).shape
+        axes = axes_of(axis, len(shape), f"{self.__name__}.reduce")
+        name = _REDUCTIONS.get(self.__name__) if hasattr(self._call, "body") else None
+        if name and (name in ("sum", "prod") or (name in ("all", "any") and initial is None)):
+            more = {} if name in ("all", "any") else {"initial": initial}
+            return getattr(fnp, name)(a, axes, keepdims=keepdims, where=where, **more)
+        if name in ("max", "min") and where is None and 0 not in (shape[d] for d in axes):
+            return getattr(fnp, name)(a, axes, keepdims=keepdims, initial=initial)
+        rest = tuple(n for d, n in enumerate(shape) if d not in axes)
+        moved = fnp.moveaxis(a, axes, tuple(range(len(axes))))
+        out_ = self._folded(
+            fnp.reshape(moved, (-1, *rest)) if a.size else _empty(moved, axes, rest), initial, where, axes
+        )
+        return fnp.reshape(out_, tuple(1 if d in axes else n for d, n in enumerate(shape))) if keepdims else out_
+
+    def _folded(self, x: Any, initial: Any, where: Any, axes: tuple[int, ...]) -> Any:
+        start = self.identity if initial is None else initial
+        mask = None
+        if where is not None:
+            if start is None:
+                raise P.error(ArgumentError, f"{self.__name__}.reduce with where= has no identity", "give initial=")
+            shape = aval_of(x).shape
+            wide = fnp.broadcast_to(where, self._shape_before(shape, axes, where))
+            mask = fnp.reshape(fnp.moveaxis(wide, axes, tuple(range(len(axes)))), shape)
+        n = aval_of(x).shape[0]
+        if start is None and not n:
+            raise P.error(ShapeError, f"{self.__name__}.reduce of nothing, and it has no identity", "give initial=")
+        if start is None or (initial is None and mask is None and n):
+            first, x = x[0], x[1:]
+        else:
+            first = fnp.full(aval_of(x).shape[1:], start, None if n or x.size else aval_of(x).dtype)
+        if not aval_of(x).shape[0]:
+            return first
+        first = fnp.asarray(first, aval_of(self(first, x[0])).dtype)
+
+        def step(total: Any, item: Any) -> Any:
+            value, taken = item if mask is not None else (item, None)
+            new = fnp.asarray(self(total, value), aval_of(total).dtype)
+            return (new if taken is None else fnp.where(taken, new, total)), None
+
+        return lax.scan(step, first, x if mask is None else (x, mask))[0]
+
+    def _shape_before(self, shape: tuple[int, ...], axes: tuple[int, ...], where: Any) -> tuple[int, ...]:
+        if len(axes) != 1:
+            raise P.error(ArgumentError, f"{self.__name__}.reduce with where= over axes {axes}", "reduce over one axis")
+        rest = list(shape[1:])
+        rest.insert(axes[0], shape[0])
+        return tuple(rest)
+
+    @public
+    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """All the results of combining the first elements along an axis, from left to right.
+
+        >>> fnp.subtract.accumulate(fnp.asarray([5, 1, 1])).tolist()
+        [5, 4, 3]
+        """
+        self._binary("accumulate")
+        (a,) = given(a)
+        a = fnp.asarray(a, dtype)
+        d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.accumulate")
+        if self.__name__ in _RUNNING and hasattr(self._call, "body") and aval_of(a).dtype.kind in "fc":
+            return getattr(fnp, _RUNNING[self.__name__])(a, d)
+        x = fnp.moveaxis(a, d, 0)
+        if not aval_of(x).shape[0]:
+            return a
+        first = fnp.asarray(x[0], aval_of(self(x[0], x[0])).dtype)
+
+        def step(total: Any, value: Any) -> Any:
+            total = fnp.asarray(self(total, value), aval_of(total).dtype)
+            return total, total
+
+        rest = lax.scan(step, first, x[1:])[1]
+        return fnp.moveaxis(fnp.concatenate([first[None], rest]), 0, d)
+
+    @public
+    def outer(self, A: Any, B: Any, /) -> Any:
+        """The function of every pair of elements, one of each array.
+
+        >>> fnp.subtract.outer(fnp.arange(2), fnp.arange(3)).tolist()
+        [[0, -1, -2], [1, 0, -1]]
+        """
+        self._binary("outer")
+        A, B = (fnp.asarray(x) if not P.is_array(x) else x for x in given(A, B))
+        return self(fnp.reshape(A, aval_of(A).shape + (1,) * aval_of(B).ndim), B)
+
+    @public
+    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+        """`a` with a[indices] = f(a[indices], b), once for each time an index occurs. Pass inplace=False.
+
+        >>> fnp.add.at(fnp.zeros(3), fnp.asarray([0, 0, 2]), 1.0, inplace=False).tolist()
+        [2.0, 0.0, 1.0]
+        """
+        if inplace:
+            raise P.error(
+                ArgumentError, f"{self.__name__}.at cannot change an array", "pass inplace=False, and use the result"
+            )
+        if (b is None) != (self.nin == 1):
+            raise P.error(
+                ArgumentError, f"{self.__name__}.at takes {self.nin - 1} further arrays", "give b only for two"
+            )
+        (a,) = given(a)
+        a = fnp.asarray(a)
+        if self.__name__ in _UPDATES and hasattr(self._call, "body"):
+            return getattr(a.at[indices], _UPDATES[self.__name__])(b)
+        # One by one: the flat positions that the indices mean, each in its turn.
+        flat = fnp.reshape(a, -1)
+        places = fnp.reshape(fnp.arange(aval_of(flat).size), aval_of(a).shape)[indices]
+        values = () if b is None else (fnp.reshape(fnp.broadcast_to(b, aval_of(places).shape), -1),)
+
+        def step(x: Any, item: Any) -> Any:
+            place, *value = item
+            return x.at[place].set(fnp.asarray(self(x[place], *value), aval_of(x).dtype)), None
+
+        return fnp.reshape(lax.scan(step, flat, (fnp.reshape(places, -1), *values))[0], aval_of(a).shape)
+
+    @public
+    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+        """Reductions of parts of an axis, from each index to the next; the element alone where the next is not larger.
+
+        >>> fnp.add.reduceat(fnp.arange(6), fnp.asarray([0, 3, 1])).tolist()
+        [3, 3, 15]
+        """
+        self._binary("reduceat")
+        a, indices = given(a, indices)
+        a = fnp.asarray(a, dtype)
+        if aval_of(indices).ndim != 1 or aval_of(indices).dtype.kind not in "iu":
+            raise P.error(ShapeError, f"{self.__name__}.reduceat at {aval_of(indices)!r}", "give one dimension of ints")
+        d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.reduceat")
+        x = fnp.moveaxis(a, d, 0)
+        n = aval_of(x).shape[0]
+        stops = fnp.append(indices[1:], fnp.asarray([n], aval_of(indices).dtype))
+        wide = lambda v: fnp.reshape(v, (-1,) + (1,) * (aval_of(x).ndim - 1))
+        first = x[indices]
+        start = fnp.asarray(first, aval_of(self(first, first)).dtype)
+
+        def step(total: Any, item: Any) -> Any:
+            k, value = item
+            inside = wide((k > indices) & (k < stops))
+            return fnp.where(inside, fnp.asarray(self(total, value), aval_of(total).dtype), total), None
+
+        return fnp.moveaxis(lax.scan(step, start, (fnp.arange(n), x))[0], 0, d)
+
+
+def _empty(moved: Any, axes: tuple[int, ...], rest: tuple[int, ...]) -> Any:
+    size = functools.reduce(operator.mul, aval_of(moved).shape[: len(axes)], 1)
+    return fnp.reshape(moved, (size, *rest))
+
+
+@functools.cache
+def of(function: Any) -> ufunc:
+    """The object of an elementwise function."""
+    name = function.__name__
+    return ufunc(function, function.nin, function.nout, name=name, identity=_IDENTITIES.get(name))
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A universal function of a Python function of scalars, which is traced once a call.
+
+    Args:
+        func: takes `nin` scalars and returns `nout`.
+        nin: how many arguments it takes.
+        nout: how many results it has.
+        identity: the operand that does not change the other one.
+
+    Returns:
+        A `ufunc`: it broadcasts, and has the methods reduce, accumulate, outer, at and reduceat.
+
+    Raises:
+        ArgumentError: where func is no function.
+
+    >>> fnp.frompyfunc(lambda x, y: x - y, 2, 1).reduce(fnp.asarray([9, 1, 2])).item()
+    6
+    """
+    return ufunc(func, nin, nout, identity=identity)
