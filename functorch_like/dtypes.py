@@ -31,15 +31,20 @@ int4, uint4 = np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4)
 float8_e4m3fn, float8_e5m2 = np.dtype(ml_dtypes.float8_e4m3fn), np.dtype(ml_dtypes.float8_e5m2)
 float8_e4m3b11fnuz = np.dtype(ml_dtypes.float8_e4m3b11fnuz)
 float8_e4m3fnuz, float8_e5m2fnuz = np.dtype(ml_dtypes.float8_e4m3fnuz), np.dtype(ml_dtypes.float8_e5m2fnuz)
+float8_e3m4, float8_e4m3 = np.dtype(ml_dtypes.float8_e3m4), np.dtype(ml_dtypes.float8_e4m3)
+float8_e8m0fnu, float4_e2m1fn = np.dtype(ml_dtypes.float8_e8m0fnu), np.dtype(ml_dtypes.float4_e2m1fn)
 
 #: The dtype of derivatives with respect to integers and booleans: it has one value, zero, and no bytes.
 float0 = np.dtype([("float0", np.void, 0)])
 
-FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz)
+#: Floats of a byte, and of half a byte.
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3b11fnuz, float8_e4m3fnuz, float8_e5m2fnuz, float8_e3m4, float8_e4m3,
+          float8_e8m0fnu, float4_e2m1fn)  # fmt: skip
 SIGNED = (int8, int16, int32, int64)
 UNSIGNED = (uint8, uint16, uint32, uint64)
 FLOATS = (bfloat16, float16, float32, float64)
 COMPLEX = (complex64, complex128)
+# Without int2 and uint2: XLA's CPU compiler ends the process on their concatenation (jaxlib 0.10.2).
 SMALL = (int4, uint4, *FLOAT8)
 ALL = (bool_, *SIGNED, *UNSIGNED, *FLOATS, *COMPLEX, *SMALL)
 
@@ -294,7 +299,7 @@ def itemsize_bits(dtype: Any) -> int:
     (32, 4)
     """
     given = as_dtype(dtype)
-    return 4 if given in (int4, uint4) else 8 * given.itemsize
+    return 4 if given in (int4, uint4, float4_e2m1fn) else 8 * given.itemsize
 
 
 def scalar_type_of(x: Any) -> type:

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives.rows import KIND, nondifferentiable, unary
 from functorch_like.primitives.shapes import move
 
-BITS = {d: 1 if d == dtypes.bool_ else 4 if d in (dtypes.int4, dtypes.uint4) else d.itemsize * 8 for d in dtypes.ALL}
+BITS = {d: 1 if d == dtypes.bool_ else dtypes.itemsize_bits(d) for d in dtypes.ALL}
 
 
 def unsigned(x: np.ndarray) -> np.ndarray:

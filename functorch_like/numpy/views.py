@@ -37,7 +37,7 @@ def view(x: Any, dtype: Any = None) -> Any:
 def _view(x: Any, dtype: Any) -> Any:
     x, own = P.convert(x, aval_of(x).dtype), aval_of(x).dtype
     for kind in (own, dtype):
-        if kind.name in ("int4", "uint4"):
+        if dtypes.itemsize_bits(kind) < 8 and kind != dtypes.bool_:
             raise P.error(DtypeError, f"{aval_of(x)!r} viewed as {dtype.name}: elements of half a byte", "use astype")
     if own == dtype:
         return x

@@ -1,5 +1,6 @@
 """Questions about dtypes, under JAX's names."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -35,3 +36,20 @@ def test_issubdtype_knows_the_dtypes_that_numpy_does_not():
         assert issubdtype(np.floating, np.inexact) and issubdtype(fnp.float8_e4m3fn, np.floating)
         assert not issubdtype("bfloat16", np.integer) and issubdtype(np.int32, np.number)
     assert ft.jit(lambda x: x * dtypes.issubdtype(x.dtype, np.floating))(2.0) == 2.0
+
+
+@pytest.mark.parametrize("name", ["float8_e3m4", "float8_e4m3", "float8_e8m0fnu", "float4_e2m1fn"])
+def test_rare_floats(name):
+    """They convert, compare, add, and are moved about; float8_e8m0fnu has no zero and no sign."""
+    x = fnp.asarray([1.0, 2.0, 0.5]).astype(name)
+    assert getattr(fnp, name)(1).dtype == name == x.dtype
+    assert np.asarray(x).dtype.name == name
+    assert fnp.asarray(np.asarray(x)).astype("float32").tolist() == [1.0, 2.0, 0.5]
+    assert (x + x).astype("float32").tolist() == [2.0, 4.0, 1.0]
+    assert (x > x[2]).tolist() == [True, True, False]
+    assert fnp.concat([fnp.sort(x), x[::2]]).astype("float32").tolist() == [0.5, 1.0, 2.0, 1.0, 0.5]
+    assert fnp.max(x).astype("float32") == 2.0
+    assert fnp.issubdtype(name, fnp.floating) and fnp.isdtype(name, "real floating")
+    assert fnp.finfo(name).max == float(ml_dtypes.finfo(name).max)
+    with pytest.raises(TypeError, match="astype"):
+        x + fnp.ones(3)
