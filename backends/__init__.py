@@ -20,13 +20,13 @@ from functorch_like.backends import cache as cache
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
 from functorch_like.backends import cudnn as cudnn
-from functorch_like.backends import fast_math as _fast_math  # noqa: F401  (the settings of `xla`)
 from functorch_like.backends import mha as mha
 from functorch_like.backends import mkldnn as mkldnn
 from functorch_like.backends import opt_einsum as opt_einsum
 from functorch_like.backends import process as _process  # noqa: F401  (shown by `describe`)
 from functorch_like.backends import promotion as promotion
 from functorch_like.backends import xla as xla
+from functorch_like.backends import xla_settings as _xla_settings  # noqa: F401  (attributes of `xla`)
 from functorch_like.backends import xnnpack as xnnpack
 from functorch_like.backends import ynn as ynn
 from functorch_like.backends.determinism import Determinism as _Determinism

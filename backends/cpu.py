@@ -9,10 +9,10 @@ from typing import Any
 from functorch_like.backends.capability import Capability
 from functorch_like.backends.groups import Module, adopt
 from functorch_like.backends.kinds import Kind, integer, parse_boolean
-from functorch_like.backends.settings import AtStart, Setting, in_force, nearest
+from functorch_like.backends.settings import AtStart, Setting, in_force
 from functorch_like.backends.xla import client
 from functorch_like.backends.xla.processor import features
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, nearest
 
 #: Rows that have another lowering for CPUs besides the plain one, and what it does.
 FAST_LOWERINGS: dict[str, str] = {}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from functorch_like.backends import settings, values
 from functorch_like.backends.settings import SETTINGS, Setting
-from functorch_like.errors import ArgumentError, SettingError
+from functorch_like.errors import ArgumentError, SettingError, nearest
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -92,9 +92,7 @@ class _Holder:
     def _unknown(self, name: str) -> SettingError:
         mine = [n for n, value in inspect.getmembers_static(type(self)) if isinstance(value, Setting)]
         where = ".".join(filter(None, ("backends", self._prefix)))
-        return SettingError(
-            f"{where} has no setting {name!r}{settings.nearest(name, mine)}", fix=f"it has {', '.join(mine)}"
-        )
+        return SettingError(f"{where} has no setting {name!r}{nearest(name, mine)}", fix=f"it has {', '.join(mine)}")
 
 
 class Group(_Holder):

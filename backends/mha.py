@@ -144,7 +144,7 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
     flash: 7 keys cannot be cut into equal blocks of 32 to 512
     False
     """
-    return _say("flash", _Settings.flash, params, params.key, "keys", debug)
+    return _say("flash", _Settings.flash, params, debug)
 
 
 def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
@@ -154,7 +154,7 @@ def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool
         params: the arguments.
         debug: print why not.
     """
-    return _say("mem_efficient", _Settings.mem_efficient, params, params.query, "queries", debug)
+    return _say("mem_efficient", _Settings.mem_efficient, params, debug)
 
 
 def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
@@ -164,15 +164,20 @@ def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
     return False
 
 
-def _say(form: str, setting: Setting[bool], params: SDPAParams, x: Any, what: str, debug: bool) -> bool:
+def uncut(form: str, params: SDPAParams) -> str:
+    """Why attention cannot go by blocks, in the form "flash" or "mem_efficient"; "" where it can."""
+    x, what = (params.key, "keys") if form == "flash" else (params.query, "queries")
     count = x.shape[-3]
-    why = ""
+    return "" if block_of(count) else f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"
+
+
+def _say(form: str, setting: Setting[bool], params: SDPAParams, debug: bool) -> bool:
     if not setting.value:
         why = f"backends.mha.{form} is off"
     elif params.dropout:
         why = f"weights are not dropped here, and dropout={params.dropout}"
-    elif block_of(count) is None:
-        why = f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"
+    else:
+        why = uncut(form, params)
     if debug and why:
         print(f"{form}: {why}")
     return not why

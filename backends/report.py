@@ -9,8 +9,9 @@ import textwrap
 from typing import Any
 
 from functorch_like.backends import xla
-from functorch_like.backends.settings import SETTINGS, Setting, find, nearest
+from functorch_like.backends.settings import SETTINGS, Setting, find
 from functorch_like.backends.xla import processor
+from functorch_like.errors import nearest
 
 _HEAD = ("setting", "value", "from", "changes", "effect here")
 #: Variables of others that change what XLA does.

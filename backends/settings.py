@@ -24,7 +24,7 @@ from functorch_like.backends import kinds, values, xla
 from functorch_like.backends.values import NOTHING_SET as NOTHING_SET
 from functorch_like.backends.values import Values as Values
 from functorch_like.backends.values import in_force as in_force
-from functorch_like.errors import ArgumentError, SettingError
+from functorch_like.errors import ArgumentError, SettingError, nearest
 
 T = TypeVar("T")
 
@@ -228,14 +228,6 @@ class Alias(Setting[T]):
 
     def changes_of(self, value: Any) -> dict[str, Any]:
         return self.of.changes_of(self._write(self.checked(value)))
-
-
-def nearest(name: str, names: Any) -> str:
-    """ "; did you mean 'x'?", where one of the names is close."""
-    import difflib
-
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
-    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def find(name: str) -> Setting[Any]:

@@ -47,6 +47,14 @@ class FtError(Exception):
         return _rebuild, (type(self), self.reason, self.__dict__)
 
 
+def nearest(name: str, names: Any) -> str:
+    """ "; did you mean 'x'?", where one of the names is close."""
+    import difflib  # seldom needed
+
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    return f"; did you mean {found[0]!r}?" if found else ""
+
+
 def _rebuild(cls: type[FtError], reason: str, fields: dict[str, Any]) -> FtError:
     error = cls(reason)
     error.__dict__.update(fields)

@@ -15,8 +15,9 @@ from typing import Any
 from functorch_like import boundary, core, dtypes, taylor
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Primitive, Trace, Tracer, aval_of, infer, state, tracing
+from functorch_like.core import Primitive, Trace, aval_of, infer, state, tracing
 from functorch_like.errors import ArgumentError, FtError
+from functorch_like.interpreters.forward import Perturbed
 from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
 from functorch_like.primitives.arithmetic import mul
 from functorch_like.primitives.higher.call import apply, call
@@ -94,24 +95,13 @@ def _scaled(term: Any, k: int, factor: Callable[[int], float]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ interpreter
-class Jet(Tracer):
+class Jet(Perturbed):
     """The start of a power series: its value at 0, and one coefficient for each order, None where it is zero."""
 
-    __slots__ = ("primal", "terms")
+    __slots__ = ("terms",)
 
     def __init__(self, trace: Trace, primal: Any, terms: Sequence[Any]) -> None:
         self._trace, self.primal, self.terms = trace, primal, terms
-
-    @property
-    def aval(self) -> ShapedArray:
-        return aval_of(self.primal)
-
-    def made(self) -> Any:
-        primal = self.primal
-        return primal.made() if isinstance(primal, Tracer) else getattr(primal, "traceback", None)
-
-    def concrete(self) -> Any:
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
 
 class JetTrace(Trace):

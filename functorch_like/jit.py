@@ -13,12 +13,11 @@ from functorch_like import boundary, retraced
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.process import External
-from functorch_like.backends.settings import nearest
 from functorch_like.backends.xla import compile_options, events
 from functorch_like.bodies import operands
 from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
-from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.errors import ArgumentError, DtypeError, nearest
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.options import MODES

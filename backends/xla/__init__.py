@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from functorch_like.backends.xla.installation import about
     from functorch_like.backends.xla.mlir import hlo, hlo_text, module_text, parse_module, verify
 
-#: Declared in backends/fast_math.py.
+#: Declared in backends/xla_settings.py.
 fast_math: tuple[str, ...]
 
 __all__ = [

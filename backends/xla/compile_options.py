@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like.backends.xla import option_sets
 from functorch_like.backends.xla.jaxlib_api import xc
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, nearest
 
 # XLA's own default would change what infinities and NaN mean if it ever turned this on.
 _EVERYWHERE: dict[str, Any] = {"xla_cpu_enable_fast_math": False}
@@ -102,8 +102,7 @@ def _near(name: Any) -> str:
     import difflib  # for messages only
 
     typed = dir(type(xc.CompileOptions().executable_build_options.debug_options))
-    found = difflib.get_close_matches(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN], 1)
-    return f"; did you mean {found[0]!r}?" if found else ""
+    return nearest(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN])
 
 
 def chosen(

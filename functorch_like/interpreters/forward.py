@@ -16,13 +16,11 @@ from functorch_like.core import Primitive, Trace, Tracer, aval_of, state, tracin
 from functorch_like.errors import FtError
 
 
-class Dual(Tracer):
-    """A primal value with a non-zero tangent. Values with zero tangents are not wrapped at all."""
+class Perturbed(Tracer):
+    """A value that moves: what it is is told by its primal, what it does by the classes below."""
 
-    __slots__ = ("primal", "tangent")
-
-    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self._trace, self.primal, self.tangent = trace, primal, tangent
+    __slots__ = ("primal",)
+    primal: Any
 
     @property
     def aval(self) -> ShapedArray:
@@ -34,6 +32,15 @@ class Dual(Tracer):
 
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+
+class Dual(Perturbed):
+    """A primal value with a non-zero tangent. Values with zero tangents are not wrapped at all."""
+
+    __slots__ = ("tangent",)
+
+    def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
+        self._trace, self.primal, self.tangent = trace, primal, tangent
 
 
 class JVPTrace(Trace):

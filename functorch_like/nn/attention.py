@@ -80,13 +80,10 @@ def _form(params: mha.SDPAParams, wanted: str | None) -> str:
         raise P.error(
             ArgumentError, f"there is no implementation {wanted!r}", "use 'math', 'flash', 'mem_efficient' or None"
         )
-    size, what = (params.key.shape[-3], "keys") if wanted == "flash" else (params.query.shape[-3], "queries")
-    if mha.block_of(size) is None:
-        raise P.error(
-            ArgumentError,
-            f"{size} {what} cannot be cut into equal blocks of {mha.LEAST} to {mha.MOST}, as {wanted!r} wants",
-            "pad them and mask the padding, or use implementation='math'",
-        )
+    why = mha.uncut(wanted, params)
+    if why:
+        fix = "pad them and mask the padding, or use implementation='math'"
+        raise P.error(ArgumentError, f"{why}, as {wanted!r} wants", fix)
     return wanted
 
 

@@ -13,17 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import emit
-from functorch_like.interpreters.stage import stage
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.folding import without
 from functorch_like.primitives.higher.call import call
+from functorch_like.primitives.higher.fold_samples import INTEGER, LOW, REAL, ZERO, body, greatest_and_where
 from functorch_like.primitives.higher.folds import check_fold, halves, pairwise
 from functorch_like.primitives.shapes import check_axes, reduced_axes
 
@@ -84,29 +83,19 @@ def _jvp(
 
 
 def _samples() -> list[Sample]:
-    real, integer = ShapedArray((), "float32"), ShapedArray((), "int32")
-    body = lambda fun, *avals: stage(fun, avals * 2, name="body", parent=core.EVALUATE)[0]
-    greatest = body(lambda a, b: [E.max(a, b)], real)
-
-    def first(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
-        """The greater, and its position."""
-        wins = E.gt(y, x)
-        return [E.select_n(wins, x, y), E.select_n(wins, i, j)]
-
-    where = body(first, real, integer)
-    mixed = body(lambda a, b: [E.xor(a, b)], integer)
-    low, zero = np.array(-np.inf, np.float32), np.array(0, np.int32)
+    greatest, where = body(lambda a, b: [E.max(a, b)], REAL), greatest_and_where()
+    mixed = body(lambda a, b: [E.xor(a, b)], INTEGER)
     one = lambda jaxpr, dimensions, *operands, smooth=True: Sample(
         operands, {"jaxpr": jaxpr, "dimensions": dimensions}, smooth=smooth
     )
     return [
-        one(greatest, (0,), ShapedArray((5,), "float32"), low),
-        one(greatest, (0, 2), ShapedArray((2, 3, 4), "float32"), low),
-        one(greatest, (), ShapedArray((2, 3), "float32"), low),
-        one(greatest, (0,), ShapedArray((0, 3), "float32"), low, smooth=False),
-        one(greatest, (), ShapedArray((), "float32"), low),
-        one(where, (1,), ShapedArray((2, 3), "float32"), ShapedArray((2, 3), "int32"), low, zero),
-        one(mixed, (0,), ShapedArray((3, 2), "int32"), zero),
+        one(greatest, (0,), ShapedArray((5,), "float32"), LOW),
+        one(greatest, (0, 2), ShapedArray((2, 3, 4), "float32"), LOW),
+        one(greatest, (), ShapedArray((2, 3), "float32"), LOW),
+        one(greatest, (0,), ShapedArray((0, 3), "float32"), LOW, smooth=False),
+        one(greatest, (), ShapedArray((), "float32"), LOW),
+        one(where, (1,), ShapedArray((2, 3), "float32"), ShapedArray((2, 3), "int32"), LOW, ZERO),
+        one(mixed, (0,), ShapedArray((3, 2), "int32"), ZERO),
     ]
 
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core, dtypes
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import emit
-from functorch_like.interpreters.stage import stage
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.higher.call import call
+from functorch_like.primitives.higher.fold_samples import LOW, ONE, REAL, ZERO, body, greatest_and_where
 from functorch_like.primitives.higher.folds import check_fold, halves, pairwise, spread
 from functorch_like.primitives.rows import align
 from functorch_like.primitives.windowing import (
@@ -107,25 +107,15 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
 
 
 def _samples() -> list[Sample]:
-    real, integer = ShapedArray((), "float32"), ShapedArray((), "int32")
-    body = lambda fun, *avals: stage(fun, avals * 2, name="body", parent=core.EVALUATE)[0]
-    product = body(lambda a, b: [E.mul(a, b)], real)
-
-    def first(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
-        """The greater, and its position."""
-        wins = E.gt(y, x)
-        return [E.select_n(wins, x, y), E.select_n(wins, i, j)]
-
-    where = body(first, real, integer)
-    low, zero, one = np.array(-np.inf, np.float32), np.array(0, np.int32), np.array(1, np.float32)
+    product, where = body(lambda a, b: [E.mul(a, b)], REAL), greatest_and_where()
     numbers = np.arange(20, dtype=np.int32).reshape(4, 5)
     of = lambda jaxpr, params, *operands: Sample(operands, params | {"jaxpr": jaxpr})
     return [
-        of(product, window_params((2,), (1,)), ShapedArray((5,), "float32"), one),
-        of(product, window_params((3,), (2,), ((1, 2),), (2,), (2,)), ShapedArray((4,), "float32"), one),
-        of(where, window_params((2, 3), (1, 2)), ShapedArray((4, 5), "float32"), numbers, low, zero),
-        of(product, window_params((3,), (1,)), ShapedArray((2,), "float32"), one),
-        of(product, window_params((), ()), ShapedArray((), "float32"), one),
+        of(product, window_params((2,), (1,)), ShapedArray((5,), "float32"), ONE),
+        of(product, window_params((3,), (2,), ((1, 2),), (2,), (2,)), ShapedArray((4,), "float32"), ONE),
+        of(where, window_params((2, 3), (1, 2)), ShapedArray((4, 5), "float32"), numbers, LOW, ZERO),
+        of(product, window_params((3,), (1,)), ShapedArray((2,), "float32"), ONE),
+        of(product, window_params((), ()), ShapedArray((), "float32"), ONE),
     ]
 
 
