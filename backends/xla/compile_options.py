@@ -99,8 +99,6 @@ def check_known(message: str) -> None:
 
 def _near(name: Any) -> str:
     """ "; did you mean 'x'?", where an option that we know of has a name like it."""
-    import difflib  # for messages only
-
     typed = dir(type(xc.CompileOptions().executable_build_options.debug_options))
     return nearest(str(name), [*(n for n in typed if n.startswith("xla_")), *_OFTEN])
 
