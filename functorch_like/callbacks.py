@@ -85,8 +85,8 @@ def io_callback(
         args: as for `pure_callback`.
         sharding: as for `pure_callback`.
         ordered: whether the call keeps its place among the other ordered ones of the program: before those that come
-            after it in the Python code, through loops, branches and nested calls. Under vmap this is an error; without
-            it, vmap calls the function for each element.
+            after it in the Python code, through loops, branches and nested calls. Under vmap this is an error
+            for a function that returns something; without it, vmap calls the function for each element.
         kwargs: as for `pure_callback`.
 
     Returns:

@@ -151,13 +151,14 @@ def _each(axis: Axis, dims: Sequence[Any], fun: Any) -> Each:
 def _batch(
     prim: Primitive, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, ordered: bool
 ) -> tuple[Any, Any]:
-    """Of rows with effects: one after the other, in no particular order among several callbacks."""
-    if ordered:
+    """Of rows with effects: a callback is called for one element after the other, before the next callback is."""
+    if ordered and fun.results:
         raise UnsupportedError(
-            f"an ordered callback ({fun.__name__}) has no place under vmap, where all elements are computed together",
+            f"an ordered callback with results ({fun.__name__}) has no place under vmap: what an element computes from "
+            "them, and its later calls, come after the calls for all other elements",
             fix="leave out ordered=True, or map with lax.map or a Python loop, which take one element after the other",
         )
-    return prim(*_front(args, dims), fun=_each(axis, dims, fun), ordered=False), [0] * len(fun.results)
+    return prim(*_front(args, dims), fun=_each(axis, dims, fun), ordered=ordered), [0] * len(fun.results)
 
 
 # ---------------------------------------------------------------------------------------- debug_callback, io_callback

@@ -34,8 +34,16 @@ class Site:
 
     def told(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
         """What failed."""
-        around = [f"in step {int(steps[level])} of {what}: " for what, level in reversed(self.loops)]
+        around = [_step(int(steps[level]), what) for what, level in reversed(self.loops)]
         return "".join(around) + self.text(at, values)
+
+
+#: What a loop is called that takes the elements of a map one after the other.
+ELEMENTS = "elements"
+
+
+def _step(number: int, what: str) -> str:
+    return f"at mapped index {number}: " if what == ELEMENTS else f"in step {number} of {what}: "
 
 
 NUMBER = ShapedArray((), np.dtype(np.int32))

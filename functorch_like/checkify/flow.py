@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.checkify.error import NUMBER, Places
+from functorch_like.checkify.error import ELEMENTS, NUMBER, Places
 from functorch_like.checkify.rules import RULES
 from functorch_like.checkify.run import checked
 from functorch_like.checkify.state import NONE, ONE, State, chosen, first
@@ -18,6 +18,7 @@ from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.higher import in_turn
 from functorch_like.primitives.higher.branches import united
 from functorch_like.primitives.higher.groups import groups
 
@@ -106,7 +107,7 @@ def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
     part = checked(jaxpr, state.wanted)
     if part.same:
         return list(prim(*operands, **params))
-    places = part.places.inside("scan")
+    places = part.places.inside(ELEMENTS if jaxpr.name.startswith(in_turn.NAME) else "scan")
     told = places.avals()
 
     def make() -> Jaxpr:

@@ -20,14 +20,15 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
 
     The call is made as often as the program gets there: in a loop, each time around. Derivatives do not see it:
     `grad` calls it once, with the values of the function itself; `checkpoint` does not call it again when it computes
-    again. Under vmap it is called for each element. In a branch of a `cond` whose predicate vmap maps over it is an
-    error.
+    again. Under vmap it is called for each element; in a `cond` or `while_loop` whose predicate vmap maps over, for
+    those elements that come there, one after the other.
 
     Args:
         callback: takes the arguments with NumPy arrays (read-only) in the place of arrays. It may use this package.
         args: pytrees of arrays; all else, numbers included, is handed over as it is.
         ordered: whether the call keeps its place among the other ordered ones: before those that come after it in
-            the Python code, through loops, branches and nested calls. Under vmap this is an error.
+            the Python code, through loops, branches and nested calls. Under vmap it is called for all elements, in
+            order, before the next one is.
         kwargs: further arguments for `callback`.
 
     Raises:

@@ -26,7 +26,7 @@ from functorch_like.primitives.higher.branches import kept as together
 from functorch_like.primitives.higher.call import CallSpec, call
 from functorch_like.primitives.higher.cond_samples import samples
 from functorch_like.primitives.higher.derived import ANYWHERE, batched, rearranged, reference, with_tangents
-from functorch_like.primitives.higher.scan import scan
+from functorch_like.primitives.higher.in_turn import in_turn
 from functorch_like.primitives.higher.transposed import transposed
 
 Branches = tuple[Jaxpr, ...]
@@ -166,7 +166,9 @@ def _by_each(
 ) -> tuple[list[Any], list[int | None]]:
     """Elements that choose for themselves: all branches are computed, and each element selects."""
     if _effects(branches=branches):
-        return _in_turn(axis, args, dims, branches)
+        apply = lambda *values: cond(*values, branches=branches)
+        avals = [INDEX, *branches[0].in_avals]
+        return in_turn(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
     (index, *operands), (_, *at) = args, dims
     found: list[list[Any]] = []
     for k, b in enumerate(branches):
@@ -177,30 +179,6 @@ def _by_each(
     over = lambda x: S.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
     outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*found, strict=True)]
     return outs, [0] * len(outs)
-
-
-def _in_turn(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
-) -> tuple[list[Any], list[int | None]]:
-    """One element after the other takes its branch: no effects happen but those of the branches taken."""
-    mapped = [d is not None for d in dims]
-
-    def make() -> Jaxpr:
-        order = [k for k, m in enumerate(mapped) if not m] + [k for k, m in enumerate(mapped) if m]
-        avals = [INDEX, *branches[0].in_avals]
-
-        def step(*given: Any) -> list[Any]:
-            values = dict(zip(order, given, strict=True))
-            return cond(*(values[k] for k in range(len(avals))), branches=branches)
-
-        return stage(step, [avals[k] for k in order], name="cond", parent=core.EVALUATE, chain="")[0]
-
-    body = together(branches, ("in turn", *mapped), make)
-    consts = [x for x, d in zip(args, dims, strict=True) if d is None]
-    slices = [S.move(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None]
-    loop = {"num_consts": len(consts), "num_carry": 0, "length": axis.size, "reverse": False, "unroll": 1}
-    outs = scan(*consts, *slices, jaxpr=body, **loop)
-    return list(outs), [0] * len(outs)
 
 
 def _choose(index: Any, cases: Sequence[Any]) -> Any:

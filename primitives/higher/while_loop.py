@@ -2,7 +2,7 @@
 
 How often is not known before it has run, so nothing can be kept for each step: there is forward mode, and no reverse.
 Under a batch axis that reaches the condition, elements stop on their own: the loop runs while any of them goes on, and
-those that have stopped keep what they have.
+those that have stopped keep what they have. Where the loop has effects, elements loop one after the other instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of, state
-from functorch_like.errors import ShapeError, UnsupportedError
+from functorch_like.errors import ShapeError
 from functorch_like.interpreters import passes, reverse
 from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
 from functorch_like.interpreters.lower import emit_carrying, token_avals
@@ -31,6 +31,7 @@ from functorch_like.primitives.higher.derived import (
     reference,
 )
 from functorch_like.primitives.higher.groups import Groups, groups
+from functorch_like.primitives.higher.in_turn import in_turn
 from functorch_like.primitives.higher.invariant import reached
 from functorch_like.primitives.higher.while_forms import live_form, stopping_form, tangent_form
 
@@ -175,11 +176,11 @@ def _batch(
         )  # fmt: skip
         return outs, carries
     if cond_jaxpr.effects or body_jaxpr.effects:
-        raise UnsupportedError(
-            "a while loop has effects, and elements of vmap stop on their own, so that those that have stopped would "
-            "have effects still",
-            fix="move the effect out of the loop, or map over the elements with lax.map",
-        )
+        params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
+        apply = lambda *values: while_(*values, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+        avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
+        kept = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
+        return in_turn(axis, args, dims, apply, avals, kept)
     first = batched(cond_jaxpr, axis, [*at_asked, *carries], [0])
     steps = batched(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
     goes_on, made = stopping_form(axis, first, steps, carries)

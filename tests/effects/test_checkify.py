@@ -328,3 +328,22 @@ def test_check_error_raises_at_once_outside_of_transformations_and_tells_the_lin
     assert str(caught.value).count(".py:") == 1 and f".py:{line}" in str(caught.value)
     outer, _ = ck.checkify(lambda: ck.check_error(error))()
     assert "not positive: -1.0" in outer.get()
+
+
+def test_elements_that_loop_or_choose_for_themselves():
+    def count(x):
+        def body(v):
+            ck.check(v < 3.5, "{} is too much", v)
+            return v + 1
+
+        return lax.while_loop(lambda v: v < 5, body, x)
+
+    x = fnp.asarray([5.0, 1.0, 2.0])
+    choose = lambda v: lax.cond(v > 1, lambda v: (ck.check(v > 3, "{} is not enough", v), v)[1], lambda v: v, v)
+    for wrap in (lambda f: f, ft.jit):
+        err, out = wrap(ck.checkify(ft.vmap(count)))(x)
+        assert err.get().startswith("at mapped index 1: in step 3 of while_loop: 4.0 is too much (")
+        assert out.tolist() == [5, 5, 5]
+        err, _ = wrap(ck.checkify(ft.vmap(choose)))(x)
+        assert err.get().startswith("at mapped index 2: 2.0 is not enough (")
+    assert ck.checkify(ft.vmap(count))(x[:1])[0].get() is None

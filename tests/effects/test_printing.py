@@ -9,6 +9,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import lax
 from functorch_like.errors import ArgumentError
 
 
@@ -52,6 +53,24 @@ def test_ordered_lines_keep_their_order(capsys):
 
     f(1)
     assert capsys.readouterr().out.split("\n")[:-1] == [f"{i} {1 if not i else 1.0}" for i in range(20)]
+
+
+def test_ordered_lines_under_vmap(capsys):
+    def say(x):
+        ft.debug.print("a{:.0f}", x, ordered=True)
+        ft.debug.print("b{:.0f}", x, ordered=True)
+        return x * x
+
+    x = fnp.arange(3.0)
+    slopes = lambda x: ft.grad(lambda x: fnp.sum(ft.vmap(say)(x)))(x)
+    for g in (ft.vmap(say), ft.jit(ft.vmap(say)), ft.vmap(ft.jit(say)), ft.vmap(ft.grad(say)), slopes):
+        ft.block_until_ready(g(x))
+        ft.effects_barrier()
+        assert capsys.readouterr().out.split() == ["a0", "a1", "a2", "b0", "b1", "b2"]
+    odd = lambda x: lax.cond(x == 1, say, lambda x: x, x)
+    ft.block_until_ready(ft.vmap(odd)(x))
+    ft.effects_barrier()
+    assert capsys.readouterr().out.split() == ["a1", "b1"]
 
 
 def test_formats_are_checked_at_once():

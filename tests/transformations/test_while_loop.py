@@ -219,8 +219,12 @@ def test_effects_happen_in_each_step_and_in_order():
         seen.clear()
         g(3.0)
         assert seen == [3.0, 6.0, 12.0] * (len(seen) // 3) and seen
-    with pytest.raises(ft.errors.UnsupportedError, match="stop on their own"):
-        ft.vmap(lambda x: f(x, False))(np.array([3.0, 4.0]))
+    for wrap in (lambda g: g, ft.jit):
+        for ordered in (False, True):
+            seen.clear()  # elements stop on their own: each has the effects that it has alone
+            g = wrap(ft.vmap(lambda x: f(x, ordered)))  # noqa: B023
+            assert g(np.array([3.0, 12.0])).tolist() == [24.0, 24.0]
+            assert seen == [3.0, 6.0, 12.0, 12.0]
 
 
 def test_disable_jit_runs_the_loop_as_python():
