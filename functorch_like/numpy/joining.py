@@ -16,6 +16,7 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.rearranging import split as split_row
 
 
 # ------------------------------------------------------------------------------------------------------------- joining
@@ -188,7 +189,16 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     else:
         cuts = [operator.index(i) for i in indices_or_sections]
     ends = [min(max(i + n if i < 0 else i, 0), n) for i in cuts]
+    sizes = tuple(b - a for a, b in zip([0, *ends], [*ends, n], strict=True))
+    if min(sizes) >= 0:
+        return list(_split(ary, sizes, d))
     return [_cut(ary, d, a, max(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
+
+
+@kernel(static=("sizes", "axis"))
+def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
+    # One row, whose transpose concatenates; that of slices would add up as many arrays as there are parts.
+    return tuple(split_row(x, sizes=sizes, axis=axis))
 
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
@@ -231,4 +241,6 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """
     d = axis_of(axis, ndim(x), "fnp.unstack")
     shape = aval_of(x).shape
-    return tuple(S.reshape(_cut(x, d, i, i + 1), shape=shape[:d] + shape[d + 1 :]) for i in range(shape[d]))
+    if not shape[d]:
+        return ()
+    return tuple(S.reshape(part, shape=shape[:d] + shape[d + 1 :]) for part in _split(x, (1,) * shape[d], d))

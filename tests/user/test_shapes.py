@@ -139,3 +139,12 @@ def test_nonzero_of_known_size():
     assert ft.jit(lambda x: fnp.nonzero(x, size=3, fill_value=-1))(x)[0].tolist() == [1, 3, -1]
     with pytest.raises(TypeError, match="size="):
         ft.jit(fnp.nonzero)(x)
+
+
+@pytest.mark.parametrize("parts", [lambda x: fnp.split(x, 4), fnp.unstack, lambda x: fnp.array_split(x, [1, 1, 3])])
+def test_derivatives_of_parts_are_joined_not_added_up(parts):
+    x = fnp.arange(4.0)
+    f = lambda x: sum(fnp.sum(p) * k for k, p in enumerate(parts(x)))
+    assert ft.grad(f)(x).tolist() == [sum(k * p.size for k, p in enumerate(parts(x)) if v in p) for v in range(4)]
+    text = str(ft.make_jaxpr(ft.grad(f))(x))
+    assert "concatenate" in text and "pad(" not in text
