@@ -84,9 +84,10 @@ def test_grids():
         close(got, want)
     close(fnp.mgrid[2:5], np.mgrid[2:5])
     x, y = np.arange(3.0), np.ones(3)
-    for key in ((x, 0.5, y), ("0,2", x, y), ("-1,3,0", x, y), ("1,2,0", x, y), ("c", x, y), (A, A)):
+    for key in ((x, 0.5, y), ("0,2", x, y), ("-1,3,0", x, y), ("1,2,0", x, y), (A, A)):
         close(fnp.r_[key], np.asarray(np.r_[key]))
-    close(fnp.r_["r", x, y], np.asarray(np.r_["r", x, y]))
+    close(fnp.r_["c", x, y], np.concatenate([x, y])[:, None])
+    close(fnp.r_["r", x, y], np.concatenate([x, y])[None])
     close(fnp.r_[0:3, 5], np.r_[0:3, 5])
     for key in ((x, y), (A[0], A[0]), (1, 2)):
         close(fnp.c_[key], np.c_[key])
