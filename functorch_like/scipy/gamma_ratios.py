@@ -1,13 +1,17 @@
-"""Logarithms of quotients of gamma functions, without the cancellation of large logarithms."""
+"""The gamma function, and logarithms of its quotients, without the cancellation of large logarithms."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
+from functorch_like.custom_jvp import custom_jvp
+from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
 
 # DLMF 5.11.1.
@@ -21,6 +25,39 @@ def stirling(z: Any) -> Any:
     for c in _STIRLING[-2::-1]:
         total = total * square + c
     return inverse * total
+
+
+_WHOLE = [float(math.factorial(k)) for k in range(171)]
+
+
+@custom_jvp
+def gamma(x: Any) -> Any:
+    """The gamma function, by Stirling's series from 10 on and the recurrence below; by reflection left of 1/2.
+
+    Its power is taken as a square, for it overflows before the function does. Whole numbers have a table.
+    """
+    left = x < 0.5
+    y = fnp.minimum(fnp.where(left, 1 - x, x), 200)
+    small = y < 10
+    z = fnp.where(small, y + 10, y)
+    root = z ** (0.5 * z - 0.25)
+    out = math.sqrt(2 * math.pi) * (root * fnp.exp(-z)) * root * fnp.exp(stirling(z))
+    product, step = 1, fnp.where(small, y, 1)
+    for k in range(10):
+        product = product * (step + k)
+    out = fnp.where(small, out / product, out)
+    whole = (fnp.floor(y) == y) & (y <= 171)
+    table = fnp.asarray(np.array(_WHOLE), aval_of(x).dtype)
+    out = fnp.where(whole, table[P.convert(fnp.where(whole, y, 1), dtypes.default_int()) - 1], out)
+    nearest = fnp.round(x)
+    sine = fnp.sin(math.pi * (x - nearest)) * (1 - 2 * (nearest - 2 * fnp.floor(nearest / 2)))
+    pole = left & (x == nearest)
+    reflected = math.pi / (fnp.where(pole | ~left, 1, sine) * out)
+    reflected = fnp.where(pole, fnp.where(x == 0, 1 / x, math.nan), reflected)
+    return fnp.where(left, reflected, out)
+
+
+gamma.defjvps(lambda g, out, x: g * out * E.digamma(x))
 
 
 def betaln(a: Any, b: Any) -> Any:

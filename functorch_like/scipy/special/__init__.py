@@ -23,7 +23,7 @@ from functorch_like.primitives.incomplete_gamma import igamma, igammac
 from functorch_like.primitives.shapes import full_like
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
-from functorch_like.scipy.special.makers import make, one, two
+from functorch_like.scipy.special.makers import in_double, make, one, two
 
 
 def _zero(x: Any) -> Any:
@@ -31,23 +31,11 @@ def _zero(x: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------- gamma and relatives
-def _gamma(x: Any) -> Any:
-    """exp(lgamma x), with the sign that alternates between the poles; NaN at the negative ones, as in SciPy."""
-    floor = E.floor(x)
-    half = E.mul(floor, full_like(x, 0.5))
-    odd = E.and_(E.lt(x, full_like(x, 0)), E.ne(half, E.floor(half)))
-    size = E.exp(E.lgamma(x))
-    pole = E.and_(E.lt(x, full_like(x, 0)), E.eq(floor, x))
-    size = E.select_n(pole, size, full_like(x, math.nan))
-    size = E.select_n(_zero(x), size, E.div(full_like(x, 1), x))
-    return E.select_n(odd, size, E.neg(size))
-
-
 erf = one("erf", E.erf, "The error function.")
 erfc = one("erfc", E.erfc, "1 - erf(x), exact for large x.")
 erfinv = one("erfinv", E.erf_inv, "The inverse of erf.")
 gammaln = one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
-gamma = one("gamma", _gamma, "The gamma function; infinite at 0, NaN at negative whole numbers.")
+gamma = one("gamma", in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
 digamma = one("digamma", E.digamma, "The derivative of gammaln.")
 psi = digamma
 _zeta = two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")

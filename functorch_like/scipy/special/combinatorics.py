@@ -7,27 +7,17 @@ import operator
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax import stop_gradient
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.scipy.gamma_ratios import log_choose
+from functorch_like.scipy.gamma_ratios import gamma, log_choose
 from functorch_like.scipy.special.makers import in_double, one, two
 
 
 def _factorial_body(n: Any) -> Any:
-    """gamma(n + 1); of whole numbers from a table, for it is exact to the last digit."""
     inside = n >= 0
-    value = fnp.exp(E.lgamma(fnp.where(inside, n, 0) + 1))
-    whole = inside & (fnp.floor(n) == n) & (n <= 170)
-    table = fnp.asarray(np.array([float(math.factorial(k)) for k in range(171)]))
-    exact = table[P.convert(fnp.where(whole, n, 0), dtypes.default_int())]
-    value = fnp.where(whole, value + stop_gradient(exact - value), value)
-    return fnp.where(inside, value, fnp.where(n != n, n, 0))
+    return fnp.where(inside, gamma(fnp.where(inside, n, 0) + 1), fnp.where(n != n, n, 0))
 
 
 _factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 of negative numbers.", "3")

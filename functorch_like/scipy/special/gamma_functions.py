@@ -13,7 +13,7 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise as E
-from functorch_like.scipy.gamma_ratios import betaln, stirling
+from functorch_like.scipy.gamma_ratios import betaln, gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 
 
@@ -26,7 +26,14 @@ def _sign(x: Any) -> Any:
 
 
 def _beta(a: Any, b: Any) -> Any:
-    return fnp.exp(betaln(a, b)) * _sign(a) * _sign(b) * _sign(a + b)
+    """A quotient of gamma functions where these do not overflow."""
+    small = (fnp.abs(a) < 80) & (fnp.abs(b) < 80)
+    far = fnp.exp(betaln(fnp.where(small, 1, a), fnp.where(small, 1, b))) * _sign(a) * _sign(b) * _sign(a + b)
+    u, v = fnp.where(small, a, 1), fnp.where(small, b, 1)
+    big, less, total = fnp.maximum(u, v), fnp.minimum(u, v), u + v
+    pole = small & (total <= 0) & (fnp.floor(total) == total)
+    near = fnp.where(pole, 0, gamma(big) / gamma(fnp.where(pole, 1, total)) * gamma(less))
+    return fnp.where(small, near, far)
 
 
 def _poch(z: Any, m: Any) -> Any:
@@ -42,7 +49,10 @@ def _poch(z: Any, m: Any) -> Any:
     u, v = fnp.where(large, 1, z), fnp.where(large, 1, top)
     zero = (u <= 0) & (fnp.floor(u) == u)
     u = fnp.where(zero, 0.5, u)
-    near = fnp.exp(E.lgamma(v) - E.lgamma(u)) * _sign(u) * _sign(v)
+    short = (fnp.abs(u) < 100) & (fnp.abs(v) < 170)
+    near = gamma(fnp.where(short, v, 1)) / gamma(fnp.where(short, u, 1))
+    wide = fnp.exp(E.lgamma(fnp.where(short, 1, v)) - E.lgamma(fnp.where(short, 1, u))) * _sign(u) * _sign(v)
+    near = fnp.where(short, near, wide)
     near = fnp.where(zero, fnp.where((v <= 0) & (fnp.floor(v) == v), math.nan, 0), near)
     return fnp.where(m == 0, 1, sign * fnp.where(large, fnp.exp(far), near))
 

@@ -87,7 +87,8 @@ class Family:
                 raise
 
         lines = [f"        {p}: array or number." for p in signature.parameters]
-        doc = _DOC.format(title=_TITLES[name], family=self.title, args="\n".join(lines), name=name, at=self.at,
+        at = self.at if name not in ("ppf", "isf") else ", ".join(["0.5", *self.at.split(", ")[1:]])
+        doc = _DOC.format(title=_TITLES[name], family=self.title, args="\n".join(lines), name=name, at=at,
                           module=module.rpartition(".")[2])  # fmt: skip
         function.is_boundary, function.__signature__, function.standard = True, signature, body  # type: ignore[attr-defined]
         return P.named(function, name, doc, module)

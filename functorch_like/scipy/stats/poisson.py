@@ -50,7 +50,7 @@ def entropy(mu: Any, loc: Any = 0) -> Any:
         An array of the shape of mu; NaN for negative ones.
 
     >>> round(float(ft.scipy.stats.poisson.entropy(3.0)), 4)
-    1.9319
+    1.9315
     """
     return _entropy(*given(mu, loc))
 

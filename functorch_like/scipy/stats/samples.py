@@ -147,7 +147,7 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     Raises:
         ArgumentError: for another policy.
 
-    >>> float(ft.scipy.stats.sem([1.0, 3.0]))
+    >>> round(float(ft.scipy.stats.sem([1.0, 3.0])), 4)
     1.0
     """
     _along(a, axis, "sem", nan_policy, ("propagate", "omit"))
