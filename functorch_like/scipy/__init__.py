@@ -13,12 +13,26 @@ if _TYPE_CHECKING:
     from functorch_like.scipy import interpolate as interpolate
     from functorch_like.scipy import linalg as linalg
     from functorch_like.scipy import ndimage as ndimage
+    from functorch_like.scipy import optimize as optimize
     from functorch_like.scipy import signal as signal
+    from functorch_like.scipy import sparse as sparse
     from functorch_like.scipy import special as special
     from functorch_like.scipy import stats as stats
 
 __getattr__, __dir__ = _late.attach(
     __name__,
     {},
-    modules=("cluster", "fft", "integrate", "interpolate", "linalg", "ndimage", "signal", "special", "stats"),
+    modules=(
+        "cluster",
+        "fft",
+        "integrate",
+        "interpolate",
+        "linalg",
+        "ndimage",
+        "optimize",
+        "signal",
+        "sparse",
+        "special",
+        "stats",
+    ),
 )

@@ -1,0 +1,5 @@
+"""Under SciPy's name for sparse matrices: `sparse.linalg`, linear systems of functions and matrices by iteration."""
+
+from __future__ import annotations
+
+from functorch_like.scipy.sparse import linalg as linalg
