@@ -141,7 +141,7 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------------- methods
 def _reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements in another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
-    return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+    return fnp.reshape(self, shape[0] if len(shape) == 1 else shape, order, copy=copy)
 
 
 def _transpose(self: Any, *axes: Any) -> Any:

@@ -12,7 +12,7 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.searching import _searchsorted, argsort, sort
+from functorch_like.numpy.searching import METHODS, _searchsorted, argsort, sort
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
@@ -74,9 +74,6 @@ def sort_complex(a: Any) -> Any:
     return P.convert(a, dtypes.complex_of(aval_of(a).dtype))
 
 
-_METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
-
-
 def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
     """The number of the bin that each element belongs to.
 
@@ -99,7 +96,7 @@ def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = Non
     [1, 2, 3]
     """
     x, bins = (v if P.is_array(v) else asarray(v) for v in (x, bins))
-    if method not in _METHODS:
+    if method not in METHODS:
         raise P.error(ArgumentError, f"fnp.digitize does not know method={method!r}", "leave method out")
     if ndim(bins) != 1:
         raise P.error(ShapeError, f"fnp.digitize takes edges in one dimension, got {aval_of(bins)!r}", "ravel them")

@@ -16,8 +16,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import reductions as R
 from functorch_like.primitives import sorting
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.cumulative import cumsum
 
 #: alpha and beta: of n elements, the quantile q stands at n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
 _PLACES = {
@@ -40,10 +42,18 @@ _PLACES = {
 _STEPS = ("lower", "higher", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
 
-def _public(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, what: str) -> Any:
+def _public(
+    a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, weights: Any, what: str
+) -> Any:
     P.no_out(out, what)
     if method not in _PLACES:
         raise P.error(ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}")
+    if weights is not None:
+        if method != "inverted_cdf":
+            why = f"{what} was given weights and method={method!r}"
+            raise P.error(ArgumentError, why, "use method='inverted_cdf', for which weights have a meaning")
+        a, q, weights = P.numbers(a, q, weights)
+        return _weighted(a, q, weights, axis=hashable(axis), keepdims=bool(keepdims), skip=skip)
     return _quantile(*P.numbers(a, q), axis=hashable(axis), method=method, keepdims=bool(keepdims), skip=skip)
 
 
@@ -55,6 +65,8 @@ def quantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Any:
     """Quantiles over axes; NaN if there is one.
 
@@ -68,14 +80,15 @@ def quantile(
             "averaged_inverted_cdf", "closest_observation", "interpolated_inverted_cdf", "hazen", "weibull",
             "median_unbiased" or "normal_unbiased".
         keepdims: keep the reduced axes, with size 1.
+        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Raises:
-        ArgumentError: for another method.
+        ArgumentError: for another method, or weights that do not fit.
 
     >>> float(fnp.quantile(fnp.arange(5.0), 0.25))
     1.0
     """
-    return _public(a, q, axis, out, method, keepdims, False, "fnp.quantile")
+    return _public(a, q, axis, out, method, keepdims, False, weights, "fnp.quantile")
 
 
 def percentile(
@@ -86,13 +99,15 @@ def percentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Any:
     """As `quantile`, with q from 0 to 100.
 
     >>> float(fnp.percentile(fnp.arange(5.0), 25))
     1.0
     """
-    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, False, "fnp.percentile")
+    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, False, weights, "fnp.percentile")
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -101,7 +116,7 @@ def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = F
     >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
     2.0
     """
-    return _public(a, 0.5, axis, out, "linear", keepdims, False, "fnp.median")
+    return _public(a, 0.5, axis, out, "linear", keepdims, False, None, "fnp.median")
 
 
 def nanquantile(
@@ -112,13 +127,15 @@ def nanquantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Any:
     """As `quantile`, of the elements that are not NaN; NaN where there are none.
 
     >>> float(fnp.nanquantile(fnp.asarray([1.0, fnp.nan, 3.0]), 0.5))
     2.0
     """
-    return _public(a, q, axis, out, method, keepdims, True, "fnp.nanquantile")
+    return _public(a, q, axis, out, method, keepdims, True, weights, "fnp.nanquantile")
 
 
 def nanpercentile(
@@ -129,13 +146,15 @@ def nanpercentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: Any = None,
 ) -> Any:
     """As `percentile`, of the elements that are not NaN; NaN where there are none.
 
     >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
     2.0
     """
-    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, True, "fnp.nanpercentile")
+    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, True, weights, "fnp.nanpercentile")
 
 
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -144,7 +163,7 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
     >>> float(fnp.nanmedian(fnp.asarray([3.0, fnp.nan, 2.0, 1.0])))
     2.0
     """
-    return _public(a, 0.5, axis, out, "linear", keepdims, True, "fnp.nanmedian")
+    return _public(a, 0.5, axis, out, "linear", keepdims, True, None, "fnp.nanmedian")
 
 
 @kernel(ints=True)
@@ -158,10 +177,8 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
     x = P.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
-    others = tuple(d for d in range(len(shape)) if d not in axes)
-    n = N.count(shape, axes)
-    x = S.transpose(x, permutation=(*others, *axes))
-    x = S.reshape(x, shape=(*(shape[d] for d in others), n))
+    x = _behind(x, axes)
+    n, others = aval_of(x).shape[-1], range(aval_of(x).ndim - 1)
     (x,) = sorting.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
     kept, lead = aval_of(x).shape[:-1], aval_of(q).shape
     qs = P.convert(q, dtypes.float64 if dtype == dtypes.float64 else dtypes.float32)
@@ -187,9 +204,58 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
         out = E.select_n(E.is_finite(gap), E.select_n(E.eq(part, zero), mean, ends[0]), out)
         none = E.lt(numbers, S.full_like(numbers, 1 if skip else n))
         out = E.select_n(spread(none, behind), out, S.full_like(out, float("nan")))
-    if keepdims:
-        out = S.reshape(out, shape=(*lead, *(1 if d in axes else size for d, size in enumerate(shape))))
-    return out
+    return S.reshape(out, shape=(*lead, *_kept(shape, axes))) if keepdims else out
+
+
+def _behind(x: Any, axes: tuple[int, ...]) -> Any:
+    """The axes put together, as last dimension."""
+    shape = aval_of(x).shape
+    others = tuple(d for d in range(len(shape)) if d not in axes)
+    x = S.transpose(x, permutation=(*others, *axes))
+    return S.reshape(x, shape=(*(shape[d] for d in others), N.count(shape, axes)))
+
+
+def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(1 if d in axes else size for d, size in enumerate(shape))
+
+
+@kernel(static=("axis", "keepdims", "skip"), ints=True)
+def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool) -> Any:
+    """The least element up to which the weights make q of their sum."""
+    x = P.to_inexact(a)
+    shape, dtype = aval_of(x).shape, aval_of(x).dtype
+    axes = axes_of(axis, len(shape), "fnp.quantile")
+    if aval_of(weights).shape not in (shape, tuple(shape[d] for d in axes)):
+        raise P.error(
+            ArgumentError,
+            f"weights {aval_of(weights)!r} do not fit {aval_of(a)!r} along axis={axis}",
+            "give weights of the shape of the array, or of the sizes of the axes",
+        )
+    wide = dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
+    dims = tuple(range(len(shape))) if aval_of(weights).shape == shape else axes
+    w = S.broadcast_in_dim(S.stop_gradient(P.convert(weights, wide)), shape=shape, broadcast_dimensions=dims)
+    x, w = _behind(x, axes), _behind(w, axes)
+    number = E.eq(x, x)
+    w = E.select_n(number, S.full_like(w, 0), w) if skip else w
+    last = aval_of(x).ndim - 1
+    x, w = sorting.sort(x, w, dimension=last, is_stable=True, num_keys=1)
+    heap = cumsum(w, axis=last, reverse=False)
+    full = (*aval_of(q).shape, *aval_of(x).shape)
+    k = aval_of(q).ndim
+    heap = S.broadcast_in_dim(heap, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
+    total = S.broadcast_in_dim(
+        S.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
+    )
+    part = S.broadcast_in_dim(P.convert(q, wide), shape=full, broadcast_dimensions=tuple(range(k)))
+    # Nothing is taken of what has no weight, not even for q = 0.
+    below = E.or_(E.lt(heap, E.mul(part, total)), E.eq(heap, S.full_like(heap, 0)))
+    places = S.reduce_sum(P.convert(below, wide), axes=(len(full) - 1,))
+    places = E.min(places, S.full_like(places, full[-1] - 1))
+    out = _pick(x, places, k)
+    seen = R.reduce_or(number, axes=(last,)) if skip or not full[-1] else R.reduce_and(number, axes=(last,))
+    seen = S.broadcast_in_dim(seen, shape=full[:-1], broadcast_dimensions=tuple(range(k, len(full) - 1)))
+    out = E.select_n(seen, S.full_like(out, float("nan")), out)
+    return S.reshape(out, shape=(*aval_of(q).shape, *_kept(shape, axes))) if keepdims else out
 
 
 def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:

@@ -113,7 +113,11 @@ def _lexsort(keys: Any, axis: int) -> Any:
     return sorting.sort(*keys[::-1], places, dimension=d, is_stable=True, num_keys=len(keys))[-1]
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
+#: JAX's names of ways to search.
+METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str | None = None) -> Any:
     """Where to put values into a sorted array so that it stays sorted.
 
     Args:
@@ -121,16 +125,22 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
         v: values.
         side: "left" (before equal elements) or "right" (behind them).
         sorter: positions that sort `a`.
+        method: accepted for JAX's sake ("scan", "scan_unrolled", "sort" or "compare_all"); it is always a bisection.
 
     Raises:
-        ArgumentError: for another side.
+        ArgumentError: for another side or method.
+        ShapeError: for an array of another number of dimensions.
 
     >>> fnp.searchsorted(fnp.asarray([1, 3, 5]), fnp.asarray([3, 4])).tolist()
     [1, 2]
     """
     if side not in ("left", "right"):
         raise P.error(ArgumentError, f"fnp.searchsorted does not know side={side!r}", "use 'left' or 'right'")
+    if method not in METHODS:
+        raise P.error(ArgumentError, f"fnp.searchsorted does not know method={method!r}", "leave method out")
     a = a if P.is_array(a) else asarray(a)
+    if aval_of(a).ndim != 1:
+        raise P.error(ShapeError, f"fnp.searchsorted in {aval_of(a)!r}", "give one dimension, and use vmap for more")
     if sorter is not None:
         a = getitem(a, sorter)
     return _searchsorted(*P.numbers(a, v if not isinstance(v, (list, tuple)) else asarray(v)), side=side)

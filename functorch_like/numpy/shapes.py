@@ -106,7 +106,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         a: array.
         shape: int or sequence of ints; one may be -1 and is worked out.
         order: "C" (the last index runs fastest) or "F" (the first does).
-        copy: ignored, arrays are immutable.
+        copy: True for memory of its own, which matters only where one of the two is donated.
 
     Raises:
         ShapeError: where the number of elements differs.
@@ -114,6 +114,8 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     >>> fnp.reshape(fnp.arange(6), (2, -1)).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if copy:
+        return S.copy(reshape(a, shape, order))
     if type(a) is ArrayImpl and order == "C":
         return _reshape_kernel(a, new_shape(shape, a.aval))
     a = arr(a, "fnp.reshape")

@@ -259,3 +259,15 @@ def test_questions_about_nothing():
         fnp.nonzero(fnp.asarray(1))
     with pytest.raises(TypeError, match="index"):
         [1, 2][fnp.asarray(True)]
+
+
+def test_copies_have_memory_of_their_own():
+    x = fnp.ones((2, 2))
+    for copied in (x.reshape(2, 2, copy=True), fnp.reshape(x, (2, 2), copy=True), fnp.asarray(x, copy=True),
+                   fnp.astype(x, x.dtype, copy=True), x.copy()):  # fmt: skip
+        assert copied.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    assert fnp.reshape(x, (2, 2), copy=False).tolist() == x.tolist()
+    with pytest.raises(ValueError, match="one dimension"):
+        fnp.searchsorted(x, 1.0)
+    with pytest.raises(ValueError, match="method"):
+        fnp.searchsorted(x[0], 1.0, method="guess")

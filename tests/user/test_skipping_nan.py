@@ -1,5 +1,7 @@
 """Reductions that leave NaN out, quantiles by all methods, running sums with initial values, `out=` refused."""
 
+import itertools
+
 import numpy as np
 import pytest
 from support.compare import agrees
@@ -109,6 +111,31 @@ def test_quantiles(method):
     agrees("percentile", z, 30.0, method=method)
     agrees("nanquantile", X, some, axis=1, method=method)
     agrees("nanpercentile", X, 100 * some, axis=(0, 2), method=method, keepdims=True)
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_weighted_quantiles(name):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(3, 4, 5)) if name == "quantile" else np.where(np.isnan(X).all(1, keepdims=True), 1.0, X)
+    w = rng.integers(0, 3, x.shape).astype(float)
+    w[:, 1] += 0.5
+    some = np.array([0.0, 0.13, 0.5, 0.77, 1.0])
+    got = getattr(fnp, name)(x, some, axis=1, method="inverted_cdf", weights=w)
+    for i, j in itertools.product(range(3), range(5)):
+        column, weight = x[i, :, j], np.where(np.isnan(x[i, :, j]), 0, w[i, :, j])
+        if weight.sum():
+            order = np.argsort(column)
+            heap = np.cumsum(weight[order])
+            want = [column[order][(heap >= q * heap[-1]) & (heap > 0)][0] for q in some]
+            np.testing.assert_allclose(np.asarray(got)[:, i, j], want)
+    agrees("quantile", rng.normal(size=(3, 4)), some, axis=1, method="inverted_cdf", weights=np.arange(1.0, 5.0))
+    whole = {"weights": rng.random((3, 4)), "method": "inverted_cdf", "keepdims": True}
+    agrees("percentile", rng.normal(size=(3, 4)), 30.0, **whole)
+    assert np.isnan(getattr(fnp, name)(fnp.zeros(0), 0.5, weights=fnp.zeros(0), method="inverted_cdf"))
+    with pytest.raises(ArgumentError, match="inverted_cdf"):
+        getattr(fnp, name)(x, 0.5, weights=w)
+    with pytest.raises(ArgumentError, match="fit"):
+        getattr(fnp, name)(x, 0.5, axis=1, method="inverted_cdf", weights=w[0])
 
 
 def test_quantiles_at_the_edges():
