@@ -32,6 +32,7 @@ _FAMILIES = {
     "cumulative": "cummax cummin cumprod cumsum",
     "eigen": "eig eigh schur",
     "exchange": "all_gather all_to_all ppermute reduce_scatter",
+    "exported": "call_exported",
     "factorizations": "cholesky lu lu_pivots_to_permutation",
     "foreign": "ffi_call",
     "fourier": "fft",

@@ -168,6 +168,30 @@ class Emitter(Attributes, Effects):
             symbol = self._functions[key] = self._define(name, in_avals, body, "private")
         return symbol
 
+    def adopt(self, key: Any, module: ir.Module, name: str) -> str:
+        """The symbol of another module's `main`, whose functions are copied into this one, once for each key."""
+        symbol = self._functions.get(key)
+        if symbol is not None:
+            return symbol
+        functions = list(module.body.operations)
+        for made in functions:
+            old = ir.StringAttr(made.attributes["sym_name"]).value
+            new = self._unique(name if old == "main" else f"{name}_{old}")
+            # By way of a name that nothing has: the new one may be the old one of another function.
+            ir.SymbolTable.replace_all_symbol_uses(old, f"{new}.moved", module.operation)
+            ir.SymbolTable.set_symbol_name(made, f"{new}.moved")
+            symbol = new if old == "main" else symbol
+        for made in functions:
+            moved = ir.StringAttr(made.attributes["sym_name"]).value
+            ir.SymbolTable.replace_all_symbol_uses(moved, moved.removesuffix(".moved"), module.operation)
+            ir.SymbolTable.set_symbol_name(made, moved.removesuffix(".moved"))
+            ir.SymbolTable.set_visibility(made, "private")
+        for made in functions:
+            made.operation.clone(ip=ir.InsertionPoint(self._module.body))
+        assert symbol is not None
+        self._functions[key] = symbol
+        return symbol
+
     def call(
         self, symbol: str, operands: Iterable[Value], out_avals: Sequence[ShapedArray], inline: bool = True
     ) -> list[Value]:
@@ -179,13 +203,18 @@ class Emitter(Attributes, Effects):
         results = [_types[aval] for aval in out_avals]
         return list(_create("func.call", results, list(operands), attrs, None, 0, self._location, self._ip).results)
 
-    def _define(
-        self, name: str, in_avals: Sequence[ShapedArray], body: Body, visibility: str, arguments: Any = None
-    ) -> str:
+    def _unique(self, name: str) -> str:
+        """A symbol that no function has yet."""
         symbol = base = _identifier(name)
         while symbol in self._symbols:
             symbol = f"{base}_{len(self._symbols)}"
         self._symbols.add(symbol)
+        return symbol
+
+    def _define(
+        self, name: str, in_avals: Sequence[ShapedArray], body: Body, visibility: str, arguments: Any = None
+    ) -> str:
+        symbol = self._unique(name)
         arg_types = [_types[aval] for aval in in_avals]
         attrs = {
             "sym_name": mlir.string(symbol),

@@ -1,0 +1,280 @@
+"""Floor 7. Compiled functions for other processes, machines and versions: exported as StableHLO, stored, called later.
+
+>>> import functorch_like as ft, functorch_like.numpy as fnp
+>>> from functorch_like import export
+>>> made = export.export(ft.jit(lambda x, w: {"y": fnp.tanh(x @ w)}))(fnp.ones((2, 3)), fnp.ones((3, 4)))
+>>> stored = made.serialize()                # bytes, for a file
+>>> again = export.deserialize(stored)       # where the function itself need not exist
+>>> again.call(fnp.ones((2, 3)), fnp.ones((3, 4)))["y"].shape
+(2, 4)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import boundary, dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import Tracer, argument_aval
+from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
+from functorch_like.interpreters import lower as lowering
+from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.primitives.exported import Artifact, call_exported
+
+_MAGIC = b"functorch_like program\n"
+#: Of the envelope; what is in it has StableHLO's own versions.
+FORMAT = 1
+
+
+class Exported:
+    """A function as a program for chosen platforms, for arguments of one signature.
+
+    Attributes:
+        fun_name: of the function.
+        platforms: for which it can be compiled.
+        in_tree, out_tree: the structures of the arguments, as (args, kwargs) without static ones, and of the result.
+        in_avals, out_avals: shapes and dtypes of their leaves.
+        stablehlo_version: of the program.
+    """
+
+    def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any, version: str) -> None:
+        self._artifact, self.stablehlo_version = artifact, version
+        self.fun_name, self.in_tree, self.out_tree = artifact.name, in_tree, out_tree
+        self.platforms = tuple(name for name, _ in artifact.programs)
+        self.in_avals, self.out_avals = artifact.in_avals, artifact.out_avals
+
+    @boundary.public
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program; inside of jitted functions it becomes part of theirs.
+
+        Args:
+            args: as the function takes them, without static ones, of the shapes and dtypes it was exported for.
+            kwargs: likewise.
+
+        Raises:
+            TreeError: for arguments of another structure.
+            ArgumentError: for other shapes or dtypes.
+            UnsupportedError: on a platform that it was not exported for; under derivatives and vmap.
+        """
+        leaves, in_tree = xla.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TreeError(
+                f"{self.fun_name} was exported for arguments {self.in_tree}, and is given {in_tree}",
+                fix="pass what it was exported for, without static arguments",
+            )
+        given = [_checked(x, aval, self.fun_name) for x, aval in zip(leaves, self.in_avals, strict=True)]
+        return self.out_tree.unflatten(call_exported(*given, artifact=self._artifact))
+
+    def mlir_module(self, platform: str | None = None) -> str:
+        """The program as StableHLO text.
+
+        Args:
+            platform: one of `platforms`; the first if None.
+
+        Raises:
+            UnsupportedError: for another one.
+        """
+        from functorch_like.backends.xla import portable
+
+        return xla.module_text(portable.read(self._artifact.on(platform or self.platforms[0])))
+
+    @boundary.public
+    def serialize(self) -> bytes:
+        """All of it as bytes, which `deserialize` reads in this version and later ones.
+
+        Raises:
+            UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
+        """
+        about = {
+            "format": FORMAT,
+            "name": self.fun_name,
+            "stablehlo": self.stablehlo_version,
+            "in_tree": _told(self.in_tree.unflatten([_LEAF] * len(self.in_avals)), self.fun_name),
+            "out_tree": _told(self.out_tree.unflatten([_LEAF] * len(self.out_avals)), self.fun_name),
+            "in_avals": [[a.shape, a.dtype.name, a.weak_type] for a in self.in_avals],
+            "out_avals": [[a.shape, a.dtype.name, a.weak_type] for a in self.out_avals],
+            "programs": [[name, len(program)] for name, program in self._artifact.programs],
+        }
+        header = json.dumps(about).encode()
+        body = len(header).to_bytes(8, "little") + header + b"".join(p for _, p in self._artifact.programs)
+        return _MAGIC + hashlib.sha256(body).digest() + body
+
+    def __repr__(self) -> str:
+        told = ", ".join(map(repr, self.in_avals))
+        return f"<exported {self.fun_name}({told}) for {', '.join(self.platforms)}>"
+
+
+@boundary.public
+def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
+    """Lower a jitted function to a program that can be stored, and called elsewhere.
+
+    What the function closes over becomes part of the program; static arguments are compiled in; donation is not kept.
+    A program says nothing of how it was compiled: options of XLA and settings of `backends` are those of the process
+    that calls it, but for those that changed what was lowered.
+
+    Args:
+        fun_jit: what `jit` returned.
+        platforms: "cpu", "gpu", or several; the one that the function would run on if None.
+
+    Returns:
+        A function of the arguments (arrays, numbers or `ShapeDtypeStruct`s) that gives an `Exported`.
+
+    Raises:
+        ArgumentError: for a function that is not jitted, or another platform.
+        UnsupportedError: at the call, for programs that call Python, or foreign functions of this process.
+
+    >>> import functorch_like as ft
+    >>> made = ft.export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct((3,), "float32"))
+    >>> made
+    <exported <lambda>(f32[3]) for cpu>
+    >>> "stablehlo.multiply" in made.mlir_module()
+    True
+    """
+    if not hasattr(fun_jit, "trace") or not callable(fun_jit):
+        raise ArgumentError(f"export takes a jitted function, got {fun_jit!r:.60}", fix="export(jit(f))(x)")
+    wanted = (xla.default_device().platform,) if platforms is None else tuple(platforms)
+    names = tuple("gpu" if name == "cuda" else name for name in wanted)
+    if not names or not set(names) <= {"cpu", "gpu"}:
+        raise ArgumentError(f"platforms={wanted} are not known", fix='use "cpu", "gpu", or both')
+
+    @boundary.public
+    def exported(*args: Any, **kwargs: Any) -> Exported:
+        from functorch_like.backends.xla import portable
+
+        traced = fun_jit.trace(*args, **kwargs)
+        jaxpr = _with_constants(traced.jaxpr, traced.consts)
+        programs, version = [], ""
+        for platform in names:
+            lowered = lowering.lower(jaxpr, name=traced.spec.name, keep_unused=True, platform=platform)
+            if lowered.calls_python or "ffi_call" in str(jaxpr):
+                raise UnsupportedError(
+                    f"{traced.spec.name} calls functions of this process, which are not there in another one",
+                    fix="leave out callbacks, debug.print and ffi_call",
+                )
+            program, version = portable.written(lowered.module)
+            programs.append((platform, program))
+        avals = tuple(a.strong() for a in traced.in_avals), tuple(traced.jaxpr.out_avals)
+        in_tree = _without_static(traced.in_tree, traced.statics, len(traced.in_avals))
+        return Exported(Artifact(traced.spec.name, tuple(programs), *avals), in_tree, traced.out_tree, version)
+
+    return exported
+
+
+@boundary.public
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """What `Exported.serialize` wrote.
+
+    Only read what you trust: the program is compiled and run.
+
+    Raises:
+        ArgumentError: for other bytes, damaged ones, and those of a later version.
+
+    >>> import functorch_like as ft
+    >>> stored = ft.export.export(ft.jit(lambda x: x + 1))(1.0).serialize()
+    >>> float(ft.export.deserialize(stored).call(2.0))
+    3.0
+    """
+    data = bytes(blob)
+    start = len(_MAGIC) + 32
+    if not data.startswith(_MAGIC) or len(data) < start + 8:
+        raise ArgumentError("these bytes are no exported program", fix="pass what Exported.serialize() gave")
+    body = data[start:]
+    if hashlib.sha256(body).digest() != data[len(_MAGIC) : start]:
+        raise ArgumentError("the exported program is damaged: its checksum is another one", fix="store it again")
+    size = int.from_bytes(body[:8], "little")
+    about = json.loads(body[8 : 8 + size])
+    if about["format"] > FORMAT:
+        raise ArgumentError(
+            f"the program is stored in format {about['format']}, and this version reads up to {FORMAT}",
+            fix="update functorch_like",
+        )
+    programs, at = [], 8 + size
+    for name, length in about["programs"]:
+        programs.append((name, body[at : at + length]))
+        at += length
+    avals = lambda which: tuple(
+        ShapedArray(tuple(shape), dtypes.as_dtype(dtype), weak) for shape, dtype, weak in about[which]
+    )
+    artifact = Artifact(about["name"], tuple(programs), avals("in_avals"), avals("out_avals"))
+    trees = (xla.structure(_built(about[which])) for which in ("in_tree", "out_tree"))
+    return Exported(artifact, *trees, about["stablehlo"])
+
+
+# ------------------------------------------------------------------------------------------------------------ arguments
+def _checked(x: Any, aval: ShapedArray, name: str) -> Any:
+    """An argument as the program takes it; a number takes the dtype that one stood for, if that is of its kind."""
+    given = argument_aval(x)
+    if given.shape == aval.shape and given.dtype == aval.dtype:
+        return x if isinstance(x, (xla.ArrayImpl, Tracer)) else np.asarray(x, aval.dtype)
+    number = given.weak_type and not aval.shape and not isinstance(x, (xla.ArrayImpl, Tracer))
+    if number and _rank(given.dtype) <= _rank(aval.dtype):
+        try:
+            return np.asarray(x).astype(aval.dtype) if _rank(aval.dtype) > 1 else np.array(int(x), aval.dtype)
+        except OverflowError as e:
+            raise NumberError(f"{x} does not fit {aval.dtype.name}, for which {name} was exported") from e
+    raise ArgumentError(
+        f"{name} was exported for {aval!r}, and is given {given!r}", fix="convert it with astype, or export anew"
+    )
+
+
+def _rank(dtype: np.dtype[Any]) -> int:
+    """Of bool, integers, floats, complex numbers: which."""
+    return 0 if dtype == dtypes.bool_ else 1 if dtypes.is_integer(dtype) else 3 if dtypes.is_complex(dtype) else 2
+
+
+def _without_static(in_tree: Any, statics: Any, count: int) -> Any:
+    """The structure of the arguments without those that are compiled in."""
+    args, kwargs = in_tree.unflatten([0] * count)
+    positions = {i for i, _ in statics[0]}
+    return xla.structure((tuple(a for i, a in enumerate(args) if i not in positions), kwargs))
+
+
+def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
+    """A jaxpr with what it closes over written into it."""
+    if any(isinstance(c, Tracer) for c in consts):
+        raise UnsupportedError(
+            f"{jaxpr.name} closes over traced values", fix="export it outside of transformations, or pass the values"
+        )
+    n = len(consts)
+    known = {v: Literal(np.asarray(c, v.aval.dtype), v.aval) for v, c in zip(jaxpr.inputs[:n], consts, strict=True)}
+    read = lambda a: known.get(a, a) if type(a) is Var else a
+    equations = [Equation(e.prim, [read(a) for a in e.inputs], e.params, e.outputs, e.source) for e in jaxpr.equations]
+    return Jaxpr(jaxpr.inputs[n:], equations, [read(a) for a in jaxpr.outputs], jaxpr.name, jaxpr.origin)
+
+
+# ----------------------------------------------------------------------------------------------------------- structures
+_LEAF: Any = object()
+
+
+def _told(tree: Any, name: str) -> Any:
+    """A tree as what JSON can hold: a leaf is "*", None is null, and containers are told by their kind."""
+    if tree is _LEAF:
+        return "*"
+    if tree is None:
+        return None
+    if type(tree) in (list, tuple):
+        return {type(tree).__name__: [_told(x, name) for x in tree]}
+    if type(tree) is dict and all(type(k) in (str, int) for k in tree):
+        return {"dict": [[k, _told(v, name)] for k, v in tree.items()]}
+    raise UnsupportedError(
+        f"{name} takes or returns a {type(tree).__name__}, which cannot be stored",
+        fix="export a function of dicts (with keys that are strings or ints), lists and tuples",
+    )
+
+
+def _built(told: Any) -> Any:
+    """The tree again, with 0 for leaves."""
+    if told is None:
+        return None
+    if told == "*":
+        return 0
+    ((kind, items),) = told.items()
+    if kind == "dict":
+        return {k: _built(v) for k, v in items}
+    return list(map(_built, items)) if kind == "list" else tuple(map(_built, items))
