@@ -10,7 +10,6 @@ and a directory nobody else can write to.
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 import re
 import stat
@@ -19,13 +18,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import counters, processor, sharding
+from functorch_like.backends.xla import counters, digest, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 1\n"
 _UNFINISHED = ".new-"
 _NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
-_DIGEST = hashlib.sha256().digest_size
 DEFAULT_BYTES = 2 << 30
 # Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
 # one in 64 does, and the limit may be passed by about as many programs.
@@ -97,7 +95,7 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         from functorch_like.backends.xla import mlir
 
         program = mlir.anonymous_bytecode(program)
-    digest = hashlib.sha256(_MAGIC)
+    found = digest.sha256(_MAGIC)
     for part in (
         FULL_VERSION.encode(),
         processor.identity(),
@@ -106,9 +104,9 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
         program,
         about.encode(),
     ):
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
-    return digest.hexdigest()
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.hexdigest()
 
 
 def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] = ()) -> Any:
@@ -148,9 +146,9 @@ def _read(name: str | None) -> bytes | None:
         content = (folder / name).read_bytes()
     except OSError:
         return None
-    header = len(_MAGIC) + _DIGEST
+    header = len(_MAGIC) + digest.SIZE
     body = content[header:]
-    if content[:header] == _MAGIC + hashlib.sha256(body).digest():
+    if content[:header] == _MAGIC + digest.sha256(body).digest():
         return body
     _remove(folder / name)
     return None
@@ -181,7 +179,7 @@ def _write(name: str, body: bytes) -> bool:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(body).digest() + body)
+                file.write(_MAGIC + digest.sha256(body).digest() + body)
             os.replace(temporary, folder / name)  # atomic: a reader sees the whole file or none
         except BaseException:
             _remove(Path(temporary))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import hashlib
 import os
 from collections.abc import Sequence
 from functools import cache
@@ -19,6 +18,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import settings, xla
+from functorch_like.backends.xla.digest import sha256
 from functorch_like.interpreters.jaxpr import Jaxpr, Literal, effects
 from functorch_like.primitives import rows
 
@@ -39,7 +39,7 @@ def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
         _write((parts, xla.settings()), texts)
     except _Opaque:
         return None
-    return hashlib.sha256("\n".join(texts).encode()).digest()
+    return sha256("\n".join(texts).encode()).digest()
 
 
 def _digest(jaxpr: Jaxpr) -> str:
@@ -77,7 +77,7 @@ def _read(jaxpr: Jaxpr) -> str | None:
         write(jaxpr.outputs)
     except _Opaque:
         return None
-    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+    return sha256("\n".join(texts).encode()).hexdigest()
 
 
 def _write(value: Any, texts: list[str]) -> None:
@@ -136,4 +136,4 @@ def _code() -> str:
             if entry.name.endswith(".py"):
                 status = entry.stat()
                 seen.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-    return hashlib.sha256("\n".join(seen).encode()).hexdigest()
+    return sha256("\n".join(seen).encode()).hexdigest()

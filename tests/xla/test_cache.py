@@ -1,5 +1,6 @@
 """The on-disk cache: what hits, what misses, and what is never trusted."""
 
+import hashlib
 import os
 import stat
 import warnings
@@ -97,7 +98,7 @@ def test_whole_files_with_nonsense_inside(folder):
     compile()
     (file,) = folder.iterdir()
     body = b"no executable"
-    file.write_bytes(cache._MAGIC + cache.hashlib.sha256(body).digest() + body)
+    file.write_bytes(cache._MAGIC + hashlib.sha256(body).digest() + body)
     assert compile() == COMPILED and compile() == LOADED
 
 
