@@ -209,9 +209,12 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     sizes = shape_of(shape, "fnp.full")
     aval = aval_of(fill_value if not isinstance(fill_value, (list, tuple)) else asarray(fill_value))
     wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if aval.shape and P.broadcast_shapes(sizes, aval.shape) != sizes:
+        why = f"fnp.full of shape {sizes} with values {aval!r}"
+        raise P.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
-        value = asarray(fill_value)
-        return P.broadcast(P.convert(value, wanted), P.broadcast_shapes(sizes, aval.shape))
+        made = P.broadcast(P.convert(asarray(fill_value), wanted), sizes)
+        return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
     value = P.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
         return S.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)

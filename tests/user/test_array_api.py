@@ -271,3 +271,10 @@ def test_copies_have_memory_of_their_own():
         fnp.searchsorted(x, 1.0)
     with pytest.raises(ValueError, match="method"):
         fnp.searchsorted(x[0], 1.0, method="guess")
+
+
+def test_full_of_arrays():
+    assert fnp.full((2, 3), fnp.arange(3), device="cpu").tolist() == [[0, 1, 2]] * 2
+    for values in (fnp.ones((3, 2)), np.ones((3, 2)), fnp.ones(3), [1.0, 2.0, 3.0]):
+        with pytest.raises(ValueError, match="broadcast"):
+            fnp.full((2,), values)
