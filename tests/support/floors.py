@@ -38,6 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/numpy",),
     ("functorch_like/random.py", "functorch_like/random"),
     ("functorch_like/flatten_util.py", "functorch_like/image.py", "functorch_like/ops.py"),
+    ("functorch_like/experimental",),
     ("functorch_like/nn",),  # its initializers draw
     ("functorch_like/scipy",),
     ("functorch_like/array_methods.py", "functorch_like/custom_batching.py", "functorch_like/inspect.py"),
