@@ -122,7 +122,8 @@ def _remainder(x: Any, y: Any) -> Any:
     r = _python_rem(x, y)
     if dtypes.is_integer(aval_of(x).dtype):
         return _no_zero(y, r)
-    return E.select_n(E.eq(r, P.like(r, 0)), r, _copysign_row(P.like(r, 0), y))
+    # A zero gets the sign of y, and keeps the derivatives of r: `nextafter` of equal numbers is the second of them.
+    return E.select_n(E.eq(r, P.like(r, 0)), r, E.nextafter(r, _copysign_row(P.like(r, 0), y)))
 
 
 def _fmod(x: Any, y: Any) -> Any:

@@ -361,3 +361,12 @@ def test_powers_of_two_of_complex_numbers():
     # A power of two has all its digits, however large.
     assert fnp.exp2(np.complex64(100)) == 2.0**100
     ft.testing.check_grads(fnp.exp2, (np.array([0.5 - 1.5j, 1 + 1j]),), order=2)
+
+
+@pytest.mark.parametrize("name", ["remainder", "mod"])
+def test_derivatives_of_remainders_where_nothing_remains(name):
+    x, y = np.array([0.0, 4.0, -4.0, 4.0, -0.0, 5.5, -5.5]), np.array([2.0, 2.0, 2.0, -2.0, -2.0, 2.0, 2.0])
+    by_x, by_y = ft.vmap(ft.grad(getattr(fnp, name), argnums=(0, 1)))(x, y)
+    np.testing.assert_array_equal(by_x, np.ones(7))
+    np.testing.assert_array_equal(by_y, -np.floor(x / y))
+    np.testing.assert_array_equal(np.signbit(getattr(fnp, name)(x, y)), np.signbit(np.remainder(x, y)))
