@@ -10,8 +10,9 @@ from functorch_like.custom_values import zero_from_primal as zero_from_primal
 from functorch_like.custom_vjp import CustomVJPPrimal as CustomVJPPrimal
 from functorch_like.custom_vjp import custom_vjp as custom_vjp
 from functorch_like.custom_vjp import custom_vjp_primal_tree_values as custom_vjp_primal_tree_values
+from functorch_like.linear_call import linear_call as linear_call
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_vjp",
-    "custom_vjp_primal_tree_values", "zero_from_primal",
+    "custom_vjp_primal_tree_values", "linear_call", "zero_from_primal",
 ]  # fmt: skip

@@ -61,7 +61,8 @@ class custom_jvp(CustomFunction):
             jvp: `(*nondiff, primals, tangents) -> (result, tangent of the result)`. Both are tuples with one entry
                 for each argument that is not nondiff; a tangent has the structure, shapes and dtypes of its primal,
                 or float0 zeros for integers. It must be linear in the tangents. Parts of the result's tangent that
-                are None are zero.
+                are None are zero. A tangent of another dtype is an error, but for Python numbers: what belongs to one
+                may be of any float dtype, and is converted.
             symbolic_zeros: give the rule a `SymbolicZero` for a tangent that is zero, instead of an array of zeros.
 
         Returns:

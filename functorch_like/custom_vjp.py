@@ -98,7 +98,8 @@ class custom_vjp(CustomFunction):
             fwd: takes the arguments of the function, gives `(result, residuals)`: a pytree of anything.
             bwd: `(*nondiff, residuals, cotangent) -> cotangents`. The cotangent has the structure, shapes and dtypes
                 of the result (float0 zeros for integers). It gives a tuple with one entry for each argument that is
-                not nondiff, of its structure, shapes and dtypes; None for zero, at any level. Cotangents of integers
+                not nondiff, of its structure, shapes and dtypes (any float dtype for a Python number, it is converted);
+                None for zero, at any level. Cotangents of integers
                 are None or float0 zeros.
             symbolic_zeros: `fwd` is given a `CustomVJPPrimal` for each leaf of the arguments, and `bwd` a
                 `SymbolicZero` for each cotangent that is zero.

@@ -202,8 +202,8 @@ def deserialize(blob: bytes | bytearray) -> Exported:
         ShapedArray(tuple(shape), dtypes.as_dtype(dtype), weak) for shape, dtype, weak in about[which]
     )
     artifact = Artifact(about["name"], tuple(programs), avals("in_avals"), avals("out_avals"))
-    trees = (xla.structure(_built(about[which])) for which in ("in_tree", "out_tree"))
-    return Exported(artifact, *trees, about["stablehlo"])
+    in_tree, out_tree = (xla.structure(_built(about[which])) for which in ("in_tree", "out_tree"))
+    return Exported(artifact, in_tree, out_tree, about["stablehlo"])
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments

@@ -44,7 +44,8 @@ def cond(
 
     Both functions are traced, so both must be able to; only one of them runs. Under `vmap` with a predicate that
     differs between elements both run, and each element selects: then neither should divide by zero for the sake of
-    the other.
+    the other. The same holds for derivatives: where the function that an element does not take has an infinite or no
+    derivative, that of the element is NaN. Give it a harmless operand there: `log(where(x > 0, x, 1))`.
 
     Args:
         pred: a boolean scalar, or a number, which counts as true where it is not zero.

@@ -412,7 +412,7 @@ def test_every_row_has_its_function():
         "copy", "share", "threefry2x32", "philox4x32", "call", "ffi_call",
         "reduce_window_sum", "reduce_window_max", "reduce_window_min",
         "select_and_gather_add", "select_and_scatter_add", "one_minus_square", "tanh_slope",
-        "half_integer_pow", "call_exported",
+        "half_integer_pow", "call_exported", "linear_call",
         # These have doors of their own: ft.pure_callback, ft.checkify, ft.random, ft.checkpoint, ...
         "debug_callback", "io_callback", "pure_callback", "check", "draw", "name", "platform_index", "probe",
     }  # fmt: skip
