@@ -156,3 +156,5 @@ _array_methods.install()
 for _module in (backends, tree, numpy):
     _boundary.seal(_module)
 del _module
+
+__all__ = [name for name in __dir__() if not name.startswith("_") and name != "annotations"]

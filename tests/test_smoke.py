@@ -48,3 +48,8 @@ def test_import_brings_what_a_small_program_needs():
     late = ("lax", "nn", "random", "scipy", "numpy.linalg", "numpy.fft", "custom_jvp", "custom_vjp", "checkpoint")
     late += ("primitives.higher.scan", "primitives.convolution", "primitives.eigen", "primitives.special", "testing")
     assert {f"functorch_like.{name}" for name in late}.isdisjoint(found)
+
+
+def test_everything_is_offered_whether_or_not_it_has_come():
+    assert {"grad", "jit", "lax", "nn", "random", "checkpoint", "custom_vjp", "hessian"} <= {*ft.__all__} & {*dir(ft)}
+    assert all(hasattr(ft, name) for name in ft.__all__)
