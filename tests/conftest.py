@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from support.quick import QUICK
 
+import functorch_like as ft
 from functorch_like import backends, primitives
 
 primitives.load()  # many tests are made from the table of rows, which fills as rows are needed
@@ -21,10 +22,10 @@ settings.register_profile(
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 settings.load_profile(PROFILE)
 
-#: In the thin profile a test has this many of its sets of parameters,
-SETS = 4
-#: but for those that take every row to XLA, run every public function's example, and draw programs themselves.
-WHOLE = {"test_compiled_is_the_meaning", "test_docstring_examples", "test_law"}
+#: In the thin profile a test keeps each eighth of its sets of parameters, more where that would be fewer than four;
+EVERY, LEAST = 8, 4
+#: all of them where it takes every row to XLA, or draws programs itself.
+WHOLE = {"test_compiled_is_the_meaning", "test_law"}
 
 
 def pytest_collection_modifyitems(config, items):
@@ -33,11 +34,10 @@ def pytest_collection_modifyitems(config, items):
     sets = {}
     for item in items:
         sets.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {
-        item
-        for same in sets.values()
-        for item in (same if getattr(same[0], "originalname", "") in WHOLE else same[:: -(-len(same) // SETS)])
-    }
+    kept = set()
+    for name, same in sets.items():
+        whole = name.rpartition("::")[2] in WHOLE
+        kept.update(same if whole else same[:: min(EVERY, -(-len(same) // LEAST))])
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
 
@@ -47,3 +47,22 @@ def quickly():
     """The test's programs are compiled for quick compiling: tests/support/quick.py says when that is right."""
     with backends.xla.options(QUICK):
         yield
+
+
+#: What tests count with: by these names of theirs, or of a helper beside them, they are known.
+COUNTERS = {"Counted", "count_compiles", "count_traces", "counters", "explain"}
+
+
+def _counts(function, deeper=True):
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return False
+    helpers = [function.__globals__.get(name) for name in code.co_names] if deeper else []
+    return not COUNTERS.isdisjoint(code.co_names) or any(_counts(helper, deeper=False) for helper in helpers)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_kept(request):
+    """A test that counts what is traced and compiled begins where nothing is, whichever ran before it."""
+    if _counts(getattr(request, "function", None)):
+        ft.clear_caches()
