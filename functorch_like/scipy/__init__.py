@@ -16,6 +16,7 @@ if _TYPE_CHECKING:
     from functorch_like.scipy import optimize as optimize
     from functorch_like.scipy import signal as signal
     from functorch_like.scipy import sparse as sparse
+    from functorch_like.scipy import spatial as spatial
     from functorch_like.scipy import special as special
     from functorch_like.scipy import stats as stats
 
@@ -32,6 +33,7 @@ __getattr__, __dir__ = _late.attach(
         "optimize",
         "signal",
         "sparse",
+        "spatial",
         "special",
         "stats",
     ),

@@ -1,0 +1,274 @@
+"""Rotations of space, kept as unit quaternions: `Rotation`, one or a row of them, and `Slerp` between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like import random as draws
+from functorch_like import tree
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.scipy.spatial import quaternions as Q
+
+__all__ = ("Rotation", "Slerp")
+
+
+def _checked(x: Any, tail: tuple[int, ...], what: str) -> Any:
+    """An array of one thing or of a row of things."""
+    x = P.to_inexact(x if P.is_array(x) else fnp.asarray(x))
+    shape = aval_of(x).shape
+    if shape[len(shape) - len(tail) :] != tail or not 0 <= len(shape) - len(tail) <= 1:
+        raise P.error(ShapeError, f"Rotation.{what} of {aval_of(x)!r}", f"give {tail}, or (n, {str(tail)[1:]}")
+    return x
+
+
+class Rotation:
+    """One rotation, or a row of them: a pytree, whose leaf is `quat`. Made by `from_...`, and read by `as_...`.
+
+    >>> turn = ft.scipy.spatial.transform.Rotation.from_euler("z", 90.0, degrees=True)
+    >>> bool(fnp.allclose(turn.apply(fnp.asarray([1.0, 0.0, 0.0])), fnp.asarray([0.0, 1.0, 0.0]), atol=1e-6))
+    True
+
+    Attributes:
+        quat: (4,) or (n, 4): x, y, z, w, of norm 1.
+    """
+
+    __slots__ = ("quat",)
+
+    quat: Any
+
+    def __init__(self, quat: Any) -> None:
+        """As `from_quat`."""
+        self.quat = Q.normalized(_checked(quat, (4,), "from_quat"))
+
+    @classmethod
+    def _of(cls, quat: Any) -> Rotation:
+        made = object.__new__(cls)
+        made.quat = quat
+        return made
+
+    # ------------------------------------------------------------------------------------------------------------ made
+    @classmethod
+    def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
+        """From quaternions x, y, z, w, of any norm but 0; with `scalar_first` w, x, y, z."""
+        quat = _checked(quat, (4,), "from_quat")
+        return cls(fnp.roll(quat, -1, -1) if scalar_first else quat)
+
+    @classmethod
+    def from_matrix(cls, matrix: Any) -> Rotation:
+        """From orthogonal matrices of determinant 1, (3, 3) or (n, 3, 3)."""
+        return cls._of(Q.from_matrix(_checked(matrix, (3, 3), "from_matrix")))
+
+    @classmethod
+    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
+        """From axes times angles, (3,) or (n, 3)."""
+        rotvec = _checked(rotvec, (3,), "from_rotvec")
+        return cls._of(Q.from_rotvec(fnp.deg2rad(rotvec) if degrees else rotvec))
+
+    @classmethod
+    def from_mrp(cls, mrp: Any) -> Rotation:
+        """From modified Rodrigues parameters, axes times the tangent of a quarter of the angle, (3,) or (n, 3)."""
+        return cls._of(Q.from_mrp(_checked(mrp, (3,), "from_mrp")))
+
+    @classmethod
+    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
+        """From angles about axes in turn.
+
+        Args:
+            seq: one to three of "x", "y", "z", for axes that stand; or of "X", "Y", "Z", for axes that turn as well.
+            angles: a number, for one axis; (k,), for k axes; (n, k) for a row; for one axis (n,) is a row, too.
+            degrees: whether the angles are degrees, rather than radians.
+
+        Raises:
+            ArgumentError: for another seq.
+            ShapeError: where the angles do not fit.
+        """
+        axes, turning = _axes(seq, (1, 2, 3))
+        angles = P.to_inexact(angles if P.is_array(angles) else fnp.asarray(angles))
+        angles = fnp.deg2rad(angles) if degrees else angles
+        shape = aval_of(angles).shape
+        if len(axes) == 1 and shape[1:] != (1,):
+            angles = angles[..., None]
+        if aval_of(angles).ndim not in (1, 2) or aval_of(angles).shape[-1] != len(axes):
+            raise P.error(
+                ShapeError, f"Rotation.from_euler({seq!r}) of angles of the shape {shape}",
+                f"give ({len(axes)},), or (n, {len(axes)})",
+            )  # fmt: skip
+        return cls._of(Q.from_euler(angles, axes=axes, turning=turning))
+
+    @classmethod
+    def identity(cls, num: int | None = None, dtype: Any = None) -> Rotation:
+        """The rotation that does nothing, or a row of them."""
+        one = fnp.asarray([0.0, 0.0, 0.0, 1.0], dtype)
+        return cls._of(one if num is None else fnp.tile(one, (num, 1)))
+
+    @classmethod
+    def random(cls, random_key: Any, num: int | None = None, dtype: Any = None) -> Rotation:
+        """Rotations that are equally likely: a normal quaternion, normalized."""
+        return cls(draws.normal(random_key, (4,) if num is None else (num, 4), dtype))
+
+    @classmethod
+    def concatenate(cls, rotations: Sequence[Rotation]) -> Rotation:
+        """Rotations in a row."""
+        return cls._of(fnp.concatenate([fnp.atleast_2d(r.quat) for r in rotations]))
+
+    # ------------------------------------------------------------------------------------------------------------ read
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+        """Quaternions x, y, z, w; with `scalar_first` w, x, y, z; if canonical, of the two the one with w >= 0."""
+        quat = Q.canonical(self.quat) if canonical else self.quat
+        return fnp.roll(quat, 1, -1) if scalar_first else quat
+
+    def as_matrix(self) -> Any:
+        """Matrices, (3, 3) or (n, 3, 3)."""
+        return Q.as_matrix(self.quat)
+
+    def as_rotvec(self, degrees: bool = False) -> Any:
+        """Axes times angles, of at most half a turn."""
+        rotvec = Q.as_rotvec(self.quat)
+        return fnp.rad2deg(rotvec) if degrees else rotvec
+
+    def as_mrp(self) -> Any:
+        """Modified Rodrigues parameters, of norm 1 at most."""
+        return Q.as_mrp(self.quat)
+
+    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+        """Angles about three axes in turn: the second from 0 to pi where the first and last axis are one, from -pi/2
+        to pi/2 otherwise. Where it is at these bounds the others are not determined, and the last is 0.
+
+        E. Bernardes, S. Viollet, "Quaternion to Euler angles conversion", PLOS ONE 17, 2022.
+
+        Args:
+            seq: as for `from_euler`, of three axes, neighbours of which differ.
+            degrees: whether in degrees, rather than radians.
+
+        Raises:
+            ArgumentError: for another seq.
+        """
+        axes, turning = _axes(seq, (3,))
+        if axes[0] == axes[1] or axes[1] == axes[2]:
+            raise P.error(ArgumentError, f"Rotation.as_euler({seq!r})", "name no axis twice in a row")
+        angles = Q.as_euler(self.quat, axes=axes, turning=turning)
+        return fnp.rad2deg(angles) if degrees else angles
+
+    def magnitude(self) -> Any:
+        """Angles, from 0 to pi."""
+        return fnp.linalg.norm(self.as_rotvec(), axis=-1)
+
+    @property
+    def single(self) -> bool:
+        """Whether it is one rotation, and no row."""
+        return aval_of(self.quat).ndim == 1
+
+    # ------------------------------------------------------------------------------------------------------------ used
+    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+        """Vectors turned: (3,) or (n, 3); or turned back, if inverse. One rotation or vector meets many."""
+        vectors = _checked(vectors, (3,), "apply")
+        matrix = self.as_matrix()
+        return fnp.einsum("...ji,...j->...i" if inverse else "...ij,...j->...i", matrix, vectors, precision="highest")
+
+    def inv(self) -> Rotation:
+        """The rotations back."""
+        return self._of(Q.conjugate(self.quat))
+
+    def __mul__(self, other: Rotation) -> Rotation:
+        """First `other`, then this."""
+        return self._of(Q.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
+
+    def mean(self, weights: Any = None) -> Rotation:
+        """The rotation whose mean square distance to all, of quaternions, is least.
+
+        F. L. Markley et al., "Averaging quaternions", Journal of Guidance, Control, and Dynamics 30, 2007.
+        """
+        quat = fnp.atleast_2d(self.quat)
+        by = fnp.ones(aval_of(quat).shape[0], quat.dtype) if weights is None else fnp.asarray(weights)
+        return self._of(fnp.linalg.eigh(fnp.einsum("n,ni,nj->ij", by, quat, quat, precision="highest"))[1][:, -1])
+
+    def __getitem__(self, indexer: Any) -> Rotation:
+        """Some of a row."""
+        if self.single:
+            raise TypeError("one rotation has no items; Rotation.concatenate makes a row")
+        return self._of(self.quat[indexer])
+
+    def __len__(self) -> int:
+        if self.single:
+            raise TypeError("one rotation has no length; Rotation.concatenate makes a row")
+        return aval_of(self.quat).shape[0]
+
+    def __repr__(self) -> str:
+        return f"Rotation.from_quat({self.quat!r})"
+
+
+tree.register_pytree_node(Rotation, lambda r: ((r.quat,), None), lambda _, children: Rotation._of(children[0]))
+
+
+def _axes(seq: str, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
+    """Numbers of axes, and whether they turn."""
+    if len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
+        raise P.error(
+            ArgumentError, f"{seq!r} is no sequence of {' or '.join(map(str, lengths))} axes",
+            "use letters of 'xyz' for axes that stand, or of 'XYZ' for axes that turn",
+        )  # fmt: skip
+    return tuple("xyz".index(c) for c in seq.lower()), seq.isupper()
+
+
+class Slerp:
+    """Rotations between given ones, at constant speed from each to the next; a pytree.
+
+    K. Shoemake, "Animating rotation with quaternion curves", SIGGRAPH 1985.
+
+    Args:
+        times: (n,), ascending; n > 1.
+        rotations: a row of n.
+
+    Raises:
+        ShapeError: where they do not fit.
+
+    >>> R = ft.scipy.spatial.transform.Rotation
+    >>> between = ft.scipy.spatial.transform.Slerp(fnp.asarray([0.0, 1.0]), R.from_euler("z", fnp.asarray([0.0, 1.0])))
+    >>> round(between(0.25).magnitude().item(), 4)
+    0.25
+    """
+
+    def __init__(self, times: Any, rotations: Rotation) -> None:
+        self.times = P.to_inexact(fnp.asarray(times))
+        self.rotations = rotations
+        n = aval_of(self.times).shape
+        if rotations.single or n != (len(rotations),) or n[0] < 2:
+            raise P.error(
+                ShapeError, f"Slerp of {aval_of(self.times)!r} and quaternions {aval_of(rotations.quat)!r}",
+                "give as many times as rotations, and two at least",
+            )  # fmt: skip
+
+    @classmethod
+    def init(cls, times: Any, rotations: Rotation) -> Slerp:
+        """The same as the class called."""
+        return cls(times, rotations)
+
+    def __call__(self, times: Any) -> Rotation:
+        """The rotations at a time, or at times (k,); before the first and behind the last they go on."""
+        return Rotation._of(_slerp(self.times, self.rotations.quat, P.to_inexact(fnp.asarray(times))))
+
+
+tree.register_pytree_node(
+    Slerp, lambda s: ((s.times, s.rotations), None), lambda _, children: _rebuilt(*children)
+)  # fmt: skip
+
+
+def _rebuilt(times: Any, rotations: Any) -> Slerp:
+    made = object.__new__(Slerp)
+    made.times, made.rotations = times, rotations
+    return made
+
+
+@kernel
+def _slerp(times: Any, quat: Any, at: Any) -> Any:
+    n = aval_of(times).shape[0]
+    left = fnp.clip(fnp.searchsorted(times, at, side="right") - 1, 0, n - 2)
+    start, end = quat[left], quat[left + 1]
+    part = (at - times[left]) / (times[left + 1] - times[left])
+    turn = Q.as_rotvec.inline(Q.product.inline(Q.conjugate.inline(start), end))
+    return Q.product.inline(start, Q.from_rotvec.inline(turn * part[..., None]))
