@@ -25,7 +25,7 @@ def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
     d = axis_of(axis, ndim(a), what)
     n = aval_of(a).shape[d]
     for k in map(operator.index, kth if isinstance(kth, (list, tuple)) else (kth,)):
-        if not -n <= k < n:
+        if n and not -n <= k < n:
             raise P.error(
                 ShapeError, f"{what}: kth={k} is out of bounds for axis {d} of {aval_of(a)!r}", f"use {-n} to {n - 1}"
             )

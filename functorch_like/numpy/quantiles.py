@@ -10,7 +10,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
@@ -48,6 +48,8 @@ def _public(
     P.no_out(out, what)
     if method not in _PLACES:
         raise P.error(ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}")
+    if "c" in (aval_of(a).dtype.kind, aval_of(q).dtype.kind):
+        raise P.error(DtypeError, f"{what} takes real numbers, got {aval_of(a)!r}", "take fnp.real or fnp.abs")
     if weights is not None:
         if method != "inverted_cdf":
             why = f"{what} was given weights and method={method!r}"
@@ -84,6 +86,7 @@ def quantile(
 
     Raises:
         ArgumentError: for another method, or weights that do not fit.
+        DtypeError: for complex numbers.
 
     >>> float(fnp.quantile(fnp.arange(5.0), 0.25))
     1.0

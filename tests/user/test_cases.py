@@ -125,6 +125,7 @@ def test_partition():
         np.testing.assert_array_equal(np.take(got, kth, along), np.take(np.sort(source, along), kth, along))
         low, high = np.split(got, [kth % source.shape[along]], axis=along)
         assert (low.max(along) <= high.min(along)).all()
+    agrees("partition", np.zeros((2, 0)), 0)
     with pytest.raises(ShapeError, match="kth"):
         fnp.partition(x, 9)
     agrees("sort_complex", np.array([3, 1], "int8"))
