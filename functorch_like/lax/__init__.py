@@ -63,6 +63,7 @@ from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDim
 
 if _TYPE_CHECKING:
     from functorch_like.lax import linalg
+    from functorch_like.lax.composites import composite
     from functorch_like.lax.stacking import (
         broadcast_like, broadcast_shapes, broadcast_to_rank, dtype, index_take, shape_as_value, stack, unstack,
     )
@@ -74,6 +75,7 @@ if _TYPE_CHECKING:
 __getattr__, __dir__ = _late.attach(
     __name__,
     {
+        "composites": ("composite",),
         "stacking": (
             "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "dtype", "index_take", "shape_as_value", "stack",
             "unstack",

@@ -1,0 +1,63 @@
+"""composite: functions that compilers may know by name."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import bodies
+from functorch_like.backends.xla import foreign
+from functorch_like.caches import Cache
+from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.lax.operands import error
+from functorch_like.primitives.higher import composite as higher
+
+
+def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+    """A function under a name by which a compiler may know it, and put something faster in its place.
+
+    In StableHLO it is one operation, `stablehlo.composite`, with the name, the version, the attributes, and a function
+    that says what it means, which is what compilers that do not know it compile. Under derivatives and vmap it is
+    opened: there what it means takes its place.
+
+    Args:
+        decomposition: what it means: takes and returns pytrees of arrays; attributes are keyword arguments.
+        name: of the operation, with a dot: "my.softmax".
+        version: of its meaning.
+
+    Returns:
+        A function of arrays by position, and of attributes by name: bool, int, float, str, NumPy scalars and vectors;
+        those that are None are left out.
+
+    Raises:
+        ArgumentError: for a name or version of another type.
+        DtypeError: at the call, for attributes of other types.
+        UnsupportedError: at the call, where the function prints or calls Python.
+
+    >>> tangent = lax.composite(lambda x: lax.sin(x) / lax.cos(x), "my.tangent")
+    >>> float(tangent(0.0)), "my.tangent" in ft.jit(tangent).lower(0.0).as_text()
+    (0.0, True)
+    """
+    if not callable(decomposition) or not isinstance(name, str) or not name or not isinstance(version, int):
+        raise error(
+            ArgumentError,
+            f"lax.composite was given {decomposition!r:.40}, name={name!r}, version={version!r}",
+            "pass a function, a name and an int",
+        )
+
+    kept: dict[Any, Cache[Any, bodies.Body]] = {}  # what was staged, for each set of attributes
+
+    @functools.wraps(decomposition, updated=())
+    def called(*args: Any, **attributes: Any) -> Any:
+        texts = tuple((k, foreign.attribute(k, v)) for k, v in sorted(attributes.items()) if v is not None)
+        call = bodies.arguments(args)
+        fun = functools.partial(decomposition, **attributes) if attributes else decomposition
+        body = bodies.staged(fun, call, "composite", kept.setdefault(texts, Cache()))
+        if body.jaxpr.effects:
+            raise error(UnsupportedError, f"the composite {name!r} has effects", "leave out callbacks and debug.print")
+        operands = [*body.consts, *bodies.operands(call)]
+        outs = higher.composite(*operands, jaxpr=body.jaxpr, name=name, version=version, attributes=texts)
+        return body.out_tree.unflatten(outs)
+
+    return called
