@@ -251,6 +251,10 @@ def test_tolerances_may_differ_by_matrix():
     rtol = np.array([1e-3, 1e-7])
     assert fnp.linalg.matrix_rank(a, rtol=rtol).tolist() == np.linalg.matrix_rank(a, rtol=rtol).tolist() == [2, 3]
     np.testing.assert_allclose(fnp.linalg.pinv(a, rtol=rtol), np.linalg.pinv(a, rtol=rtol))
+    for tol in (1e-3, np.array([1e-3, 1e-7])):
+        assert fnp.linalg.matrix_rank(a, tol=tol).tolist() == np.linalg.matrix_rank(a, tol=tol).tolist()
+    with pytest.raises(ValueError, match="both"):
+        fnp.linalg.matrix_rank(a, 1e-3, tol=1e-3)
     assert fnp.linalg.pinv(a[0], rtol=rtol[:, None]).shape == (2, 1, 3, 3)
 
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.errors import ShapeError
+from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.contract import matmul
+from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.linalg.decompositions import matrices, svdvals
 from functorch_like.numpy.linalg.norms import norm
 from functorch_like.numpy.shapes import arr
@@ -231,18 +232,28 @@ def _larger(s: Any, rtol: Any) -> Any:
     return E.gt(*P.align(s, S.reshape(bound, shape=(*aval_of(bound).shape, 1))))
 
 
-def matrix_rank(A: Any, rtol: Any = None) -> Any:
+def matrix_rank(A: Any, rtol: Any = None, *, tol: Any = None, hermitian: bool = False) -> Any:
     """How many singular values are larger than `rtol` times the largest.
 
     Args:
         A: (..., m, n).
         rtol: number, or array that broadcasts with the dimensions before the last two; max(m, n) times the rounding
             error by default.
+        tol: what singular values must be larger than, by itself and not as a part of the largest.
+        hermitian: accepted for NumPy's sake; changes nothing.
+
+    Raises:
+        ArgumentError: where both tolerances are given.
 
     >>> fnp.linalg.matrix_rank(fnp.ones((3, 3))).item()
     1
     """
     a = matrices(A, "matrix_rank")
+    if tol is not None:
+        if rtol is not None:
+            why = "fnp.linalg.matrix_rank was given both tol and rtol"
+            raise P.error(ArgumentError, why, "give the absolute tolerance, or the relative one")
+        return _rank_above(a, asarray(tol))
     return _matrix_rank_each(a, rtol) if P.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))
 
 
@@ -254,6 +265,14 @@ def _matrix_rank(a: Any, rtol: float) -> Any:
 @kernel
 def _matrix_rank_each(a: Any, rtol: Any) -> Any:
     return _matrix_rank.inline(a, rtol)
+
+
+@kernel
+def _rank_above(a: Any, tol: Any) -> Any:
+    (s,) = singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=False)
+    tol = P.convert(S.reshape(tol, shape=(*aval_of(tol).shape, 1)), aval_of(s).dtype)
+    large = E.gt(*P.align(s, tol))
+    return S.reduce_sum(P.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
 def cond(x: Any, p: Any = None) -> Any:
