@@ -158,6 +158,9 @@ def copy(a: Any, order: str | None = None) -> Any:
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """An array in another dtype; from complex to real the real part.
 
+    An array that has the dtype already is returned as it is. (The array API standard would copy it by default, which
+    nobody can tell from outside where arrays are immutable; `copy=True` does.)
+
     >>> fnp.astype(fnp.asarray([1.7, -1.7]), int).tolist()
     [1, -1]
     """
