@@ -36,4 +36,4 @@ def test_its_links_lead_somewhere():
 
 def test_ci_installs_what_it_says():
     assert ".venv/bin/pip install -e '.[test]' && .venv/bin/pytest" in (ROOT / "README.md").read_text()
-    assert "install -qq -e '.[test]'" in (ROOT / ".ci" / "run").read_text()
+    assert re.search(r"install -qq .*-e '\.\[test\]'", (ROOT / ".ci" / "run").read_text())
