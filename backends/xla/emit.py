@@ -203,6 +203,17 @@ class Emitter(Attributes, Effects):
         results = [_types[aval] for aval in out_avals]
         return list(_create("func.call", results, list(operands), attrs, None, 0, self._location, self._ip).results)
 
+    def by_rows(self, x: Value, aval: ShapedArray) -> Value:
+        """An array as it is, in memory row by row."""
+        order = ", ".join(map(str, reversed(range(aval.ndim))))
+        layouts = self.attr(f"[dense<[{order}]> : tensor<{aval.ndim}xindex>]")
+        attrs = {
+            "call_target_name": mlir.string("LayoutConstraint"),
+            "operand_layouts": layouts,
+            "result_layouts": layouts,
+        }
+        return self.op("stablehlo.custom_call", [x], [aval], attrs)
+
     def _unique(self, name: str) -> str:
         """A symbol that no function has yet."""
         symbol = base = _identifier(name)

@@ -18,7 +18,7 @@ from functorch_like.interpreters import passes
 from functorch_like.interpreters.fingerprint import fingerprint
 from functorch_like.interpreters.jaxpr import Jaxpr, Literal
 from functorch_like.interpreters.options import choose
-from functorch_like.interpreters.parting import parts
+from functorch_like.interpreters.parting import is_transpose, parts
 
 
 class Lowered:
@@ -152,7 +152,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
 
     for eqn in jaxpr.equations if inlined or e.platform != "cpu" else parts(jaxpr):
         if isinstance(eqn, Jaxpr):
-            body = lambda inner, *args, part=eqn: emit(inner, part, args, inlined=True)
+            body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
             symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
             values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
             continue
@@ -171,6 +171,11 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
         else:
             values[eqn.outputs[0]] = out
     return [read(a) for a in jaxpr.outputs]
+
+
+def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    outs = emit(e, part, operands, inlined=True)
+    return [e.by_rows(outs[0], part.out_avals[0])] if is_transpose(part) else outs
 
 
 def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:

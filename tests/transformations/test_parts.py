@@ -1,4 +1,4 @@
-"""Chains of cheap operations of which every value is wanted are compiled in parts that XLA keeps apart."""
+"""What XLA would compute again and again, or slowly where it is fused, is compiled in parts that it keeps apart."""
 
 import numpy as np
 
@@ -73,3 +73,36 @@ def test_parts_do_what_the_whole_does():
         assert known.issuperset(a for a in e.inputs if a in {v for each in jaxpr.equations for v in each.outputs})
         known.update(e.outputs)
     assert known.issuperset(jaxpr.outputs)
+
+
+def test_large_transposes_that_elementwise_rows_read_are_kept_apart():
+    x = np.random.default_rng(0).normal(size=(4, 130, 131)).astype(np.float32)
+    whole = np.arange(300 * 301, dtype=np.int32).reshape(300, 301)
+    f = lambda x, i: (
+        fnp.tanh(x.transpose(2, 0, 1)) * 2,
+        x.transpose(0, 2, 1) + x.sum(),
+        -i.T,
+        x.transpose(1, 0, 2) * 2,
+    )
+    lowered = ft.jit(f).lower(x, whole).as_text()
+    assert (
+        lowered.count('inlineable = "false"') == lowered.count("@LayoutConstraint") == 3
+    )  # rows stay rows in the last
+    for got, want in zip(ft.jit(f)(x, whole), f(x, whole), strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    s = np.random.default_rng(1).normal(size=(257, 257)).astype(np.float32)
+    slope = ft.jit(ft.grad(lambda s: fnp.sum((s + s.T) ** 2)))
+    np.testing.assert_allclose(slope(s), 4 * (s + s.T), rtol=1e-5)
+
+
+def test_transposes_that_xla_does_without_are_left_to_it():
+    s = np.random.default_rng(1).normal(size=(257, 257)).astype(np.float32)
+    for f in (
+        lambda s: s.T @ s,
+        lambda s: s.T + (s * s).T,
+        lambda s: (s @ s).T + s,
+        lambda s: s.T.reshape(-1) * 2,
+        lambda s: s[:50].T * 2,
+    ):
+        assert "inlineable" not in ft.jit(f).lower(s).as_text()
+        np.testing.assert_allclose(ft.jit(f)(s), f(s), rtol=1e-4, atol=1e-4)
