@@ -123,7 +123,7 @@ class Primitive:
     def __post_init__(self) -> None:
         if self.name in TABLE:
             raise ValueError(f"primitive {self.name!r} is defined twice; first in {TABLE[self.name].where}")
-        path, line = _module_line()
+        path, line = _line_of_making()
         file = "/".join(path.replace("\\", "/").split("/")[-2:])
         object.__setattr__(self, "where", f"{file}:{line}")
         object.__setattr__(self, "family", file.rsplit("/", 1)[-1].removesuffix(".py"))
@@ -144,10 +144,11 @@ class Primitive:
 COLUMNS = ("shape", "ref", "lower", "jvp", "transpose", "batch")
 
 
-def _module_line() -> tuple[str, int]:
-    """The module-level line a row is built on, whatever row makers stand between."""
-    frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and frame.f_code.co_name != "<module>":
+def _line_of_making() -> tuple[str, int]:
+    """The line a row is built on: of a module, whatever row makers of ours stand between, or of a user's function."""
+    # Below whoever makes the row are this function, `__post_init__` and `__init__`.
+    frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_code.co_name != "<module>" and not sources.is_users(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
