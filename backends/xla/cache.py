@@ -26,7 +26,7 @@ _UNFINISHED = ".new-"
 _NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
 DEFAULT_BYTES = 2 << 30
 # Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
-# one in 64 does, and the limit may be passed by about as many programs.
+# one in 64 does, and the limit may be passed by about as many programs; and when 64 like the one written would pass it.
 _SWEEPING = ("00", "40", "80", "c0")
 
 
@@ -186,7 +186,7 @@ def _write(name: str, body: bytes) -> bool:
             raise
     except OSError:
         return False
-    if name.startswith(_SWEEPING):
+    if name.startswith(_SWEEPING) or 64 * len(body) > _asked()[2]:
         sweep(folder)
     return True
 

@@ -174,6 +174,16 @@ def test_sweeping_removes_what_was_not_used_for_longest(folder, use):
     assert files[0].exists() and not files[1].exists() and files[3].exists()
 
 
+@pytest.mark.parametrize("programs", [0, 2])
+def test_small_limits_are_kept(folder, use, programs):
+    compile(0.0)
+    size = next(folder.iterdir()).stat().st_size
+    use(folder, max_bytes=int(programs * size * 1.2))
+    for i in range(1, 6):
+        compile(float(i))
+        assert sum(file.stat().st_size for file in folder.iterdir()) <= programs * size * 1.2
+
+
 def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
     """One file with two names; the module is not even made where the fingerprint is known."""
     made = []
