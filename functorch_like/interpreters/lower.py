@@ -144,6 +144,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
     """
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
+    lines: dict[Any, sources.Line | None] = {None: None}  # many equations are of one line
 
     def read(atom: Any) -> Any:
         if type(atom) is Literal:
@@ -156,7 +157,9 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
             symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
             values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
             continue
-        line = sources.user_line(eqn.source) if eqn.source is not None else None
+        if eqn.source not in lines:
+            lines[eqn.source] = sources.user_line(eqn.source)
+        line = lines[eqn.source]
         if line is not None:
             scope = sources.scope(eqn.source)
             e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
