@@ -34,9 +34,9 @@ def test_a_chain_is_compiled_in_parts_and_grows_with_its_length():
     short, long = (size(lambda x, n=n: chain(x, n), X) for n in (24, 48))
     assert long < 2.5 * short  # in one piece the second is four times the first
     with backends.flags({"cpu.fast_lowerings": "-parts"}):
+        # Lowered only: newer jaxlibs compile this for minutes.
         assert "inlineable" not in ft.jit(lambda x: chain(x)).lower(X).as_text()
-        want = ft.jit(lambda x: chain(x))(X)
-    for got, expected in zip(ft.jit(chain)(X), want, strict=True):
+    for got, expected in zip(ft.jit(chain)(X), chain(X), strict=True):  # at once, and one operation after the other
         np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)  # rounding grows in the chain
 
 
