@@ -7,7 +7,7 @@ later transposed. What the linear half reads of known values are its residuals.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,25 @@ def halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool] = ()) -
     return jaxpr.memo(("halves", tuple(unknown), tuple(wanted)), lambda: _halves(jaxpr, unknown, wanted))
 
 
+def places(
+    atoms: Iterable[Any], inputs: Mapping[Any, int], outputs: list[Any], position: dict[Any, int]
+) -> list[tuple[str, int]]:
+    """Where each atom is found: ("in", k) among the inputs, or ("out", k) among the outputs, which take what is new.
+
+    `position` tells where the outputs are, and is kept up to date with them.
+    """
+    where: list[tuple[str, int]] = []
+    for atom in atoms:
+        if atom in inputs:
+            where.append(("in", inputs[atom]))
+            continue
+        if atom not in position:
+            position[atom] = len(outputs)
+            outputs.append(atom)
+        where.append(("out", position[atom]))
+    return where
+
+
 def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Halves:
     tape_of: list[Any] = []
     rows: list[Equation] = []
@@ -93,15 +112,7 @@ def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Ha
     inputs: dict[Any, int] = {v: k for k, v in enumerate(staged.inputs)}
     outputs = list(staged.outputs[:first])
     position: dict[Any, int] = {a: k for k, a in enumerate(outputs) if type(a) is Var}
-    where: list[tuple[str, int]] = []
-    for atom in staged.outputs[first:]:
-        if atom in inputs:
-            where.append(("in", inputs[atom]))
-            continue
-        if atom not in position:
-            position[atom] = len(outputs)
-            outputs.append(atom)
-        where.append(("out", position[atom]))
+    where = places(staged.outputs[first:], inputs, outputs, position)
     known = passes.dead_code(Jaxpr(staged.inputs, staged.equations, outputs, staged.name, staged.origin))
     return Halves(known, consts, linear, where, [v is not None for v in variables])
 

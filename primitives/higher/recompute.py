@@ -16,7 +16,7 @@ from functorch_like.interpreters import passes
 from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.higher.call import call
-from functorch_like.primitives.higher.halves import Halves
+from functorch_like.primitives.higher.halves import Halves, places
 
 
 def inlined(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
@@ -193,15 +193,7 @@ def plan(graph: Graph, cuts: Sequence[tuple[int, set[Var]]]) -> Plan:
         if not equations:
             continue
         again, read = graph.needed(graph.residuals(equations), kept)
-        known: list[tuple[str, int]] = []
-        for v in read:
-            if v in inputs:
-                known.append(("in", inputs[v]))
-                continue
-            if v not in position:
-                position[v] = len(outputs)
-                outputs.append(v)
-            known.append(("out", position[v]))
+        known = places(read, inputs, outputs, position)
         takes = list(dict.fromkeys(a for e in equations for a in e.inputs if a in number))
         after = {a for e in graph.linear[end:] for a in e.inputs if type(a) is Var}.union(graph.outputs)
         gives = [v for e in equations for v in e.outputs if v in after]
