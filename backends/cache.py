@@ -1,8 +1,8 @@
 """Compiled programs kept on disk, so that a new process does not compile them again.
 
 It is on by default. A program is found again if the operations, the compile options, the version of jaxlib and the
-processor are the same; a file that is damaged is compiled anew. The directory must be its owner's alone (mode 0700):
-loading a program runs what is in it.
+processor are the same; a file that is damaged, or has another name than it was written under, is compiled anew. Nobody
+else may be able to write to the directory, because loading a program runs what is in it; others may read it.
 
 >>> from functorch_like import backends
 >>> with backends.cache.flags(enabled=False):
@@ -45,7 +45,7 @@ class _Settings(Module, name="cache"):
     directory = Setting(
         "",
         Kind("a path, or '' for functorch_like/ in $XDG_CACHE_HOME or ~/.cache", _path),
-        "Where they are kept: a directory of yours with mode 0700. It is made where it does not exist.",
+        "Where they are kept: a directory of yours that nobody else can write to. It is made where it does not exist.",
         changes=_CHANGES,
         elsewhere=_ELSEWHERE,
         env="FT_CACHE_DIR",
@@ -103,7 +103,7 @@ def stats() -> Stats:
         _counters.compiles,
         _counters.cache_writes,
         _disk.programs(found),
-        round(sum(file.size for file in found)),
+        sum(file.size for file in found),
         None if folder is None else str(folder),
     )
 

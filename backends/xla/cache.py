@@ -3,8 +3,8 @@
 Whether, where and how much is kept is set in `functorch_like.backends.cache`.
 
 TRAP: jaxlib checks nothing about what it loads. Machine code of another version or for another processor loads and
-runs, and whoever can write the file runs code in our name. Hence a key that names version and processor, a checksum,
-and a directory nobody else can write to.
+runs, and whoever can write the file runs code in the user's name. Hence a key that names version and processor, a
+checksum that covers the name of the file too, and a directory and files that nobody else can write to.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from typing import Any, NamedTuple
 from functorch_like.backends.xla import counters, digest, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
-_MAGIC = b"functorch_like executable 1\n"
+_MAGIC = b"functorch_like executable 2\n"
 _UNFINISHED = ".new-"
-_NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
+_TEXT = ".text"
+_NAME = re.compile(r"[0-9a-f]{64}(\.text)?|\.new-.*")
+# Windows tells nothing of other users in these bits.
+_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH if hasattr(os, "getuid") else 0
 DEFAULT_BYTES = 2 << 30
 # Looking over the directory costs, and most processes write little: so it is done when a name begins like this, which
 # one in 64 does, and the limit may be passed by about as many programs; and when 64 like the one written would pass it.
@@ -56,7 +59,7 @@ def _usable(named: str) -> Path | None:
     if trouble:
         warnings.warn(
             f"compiled programs are not kept on disk, so each process compiles anew: {trouble}. Set FT_CACHE_DIR (or "
-            "backends.cache.directory) to a directory of yours with mode 0700, or FT_CACHE=0 to do without",
+            "backends.cache.directory) to a directory of yours that only you can write to, or FT_CACHE=0 to do without",
             stacklevel=2,
         )
         return None
@@ -73,13 +76,17 @@ def default_directory() -> Path:
 def _trouble(path: Path) -> str:
     """Why a directory cannot be trusted, or an empty string."""
     found = path.stat()
-    if hasattr(os, "getuid") and found.st_uid != os.getuid():
+    if _belongs_to_another(found):
         return f"{path} belongs to another user"
-    if stat.S_IMODE(found.st_mode) & 0o077:
-        return f"{path} is open to other users (mode {stat.S_IMODE(found.st_mode):04o})"
+    if found.st_mode & _WRITABLE_BY_OTHERS:
+        return f"other users can write to {path} (mode {stat.S_IMODE(found.st_mode):04o}: chmod go-w)"
     if not os.access(path, os.W_OK | os.X_OK):
         return f"{path} cannot be written to"
     return ""
+
+
+def _belongs_to_another(found: os.stat_result) -> bool:
+    return hasattr(os, "getuid") and found.st_uid != os.getuid()
 
 
 def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
@@ -134,8 +141,11 @@ def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] 
 
 def recall(name: str | None) -> str | None:
     """The text kept under a key, or None."""
-    body = _read(name)
-    return None if body is None else body.decode(errors="replace")
+    folder, body = directory(), _read(name + _TEXT if name else None)
+    if folder is None or name is None or body is None:
+        return None
+    _touch(folder / (name + _TEXT))
+    return body.decode(errors="replace")
 
 
 def _read(name: str | None) -> bytes | None:
@@ -143,15 +153,24 @@ def _read(name: str | None) -> bytes | None:
     if folder is None or name is None:
         return None
     try:
-        content = (folder / name).read_bytes()
+        with open(folder / name, "rb") as file:
+            seen = os.fstat(file.fileno())
+            content = file.read()
     except OSError:
         return None
     header = len(_MAGIC) + digest.SIZE
     body = content[header:]
-    if content[:header] == _MAGIC + digest.sha256(body).digest():
+    # The directory was looked at once, and somebody who can write to one above it may have put another in its place.
+    trusted = not _belongs_to_another(seen) and not seen.st_mode & _WRITABLE_BY_OTHERS
+    if trusted and content[:header] == _header(name, body):
         return body
     _remove(folder / name)
     return None
+
+
+def _header(name: str, body: bytes) -> bytes:
+    """What a file begins with. It covers the name: an entry under another name is another program."""
+    return _MAGIC + digest.sha256(name.encode() + b"\n" + body).digest()
 
 
 def store(name: str, executable: Any) -> None:
@@ -163,10 +182,10 @@ def store(name: str, executable: Any) -> None:
     counters.cache_writes += _write(name, body)
 
 
-def remember(name: str | None, text: str) -> None:
+def remember(name: str | None, text: str | None) -> None:
     """Keep a short text beside the programs."""
-    if name is not None:
-        _write(name, text.encode())
+    if name is not None and text is not None:
+        _write(name + _TEXT, text.encode())
 
 
 def _write(name: str, body: bytes) -> bool:
@@ -179,7 +198,7 @@ def _write(name: str, body: bytes) -> bool:
         handle, temporary = tempfile.mkstemp(dir=folder, prefix=_UNFINISHED)
         try:
             with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + digest.sha256(body).digest() + body)
+                file.write(_header(name, body) + body)
             os.replace(temporary, folder / name)  # atomic: a reader sees the whole file or none
         except BaseException:
             _remove(Path(temporary))
@@ -191,24 +210,12 @@ def _write(name: str, body: bytes) -> bool:
     return True
 
 
-def alias(name: str | None, other: str | None) -> None:
-    """Keep the program of one key under another key, too. It is one file with two names."""
-    folder = directory()
-    if folder is None or name is None or other is None:
-        return
-    try:
-        os.link(folder / name, folder / other)
-    except OSError:
-        return  # another process did, or the file system knows no links
-
-
 class File(NamedTuple):
-    """A file of the cache; its bytes are shared among the names it has."""
+    """A file of the cache."""
 
     used: float
-    size: float
+    size: int
     path: Path
-    inode: int
 
 
 def files(folder: Path) -> list[File]:
@@ -219,7 +226,7 @@ def files(folder: Path) -> list[File]:
             seen = entry.stat()
         except OSError:
             continue  # another process was faster
-        found.append(File(seen.st_mtime, seen.st_size / seen.st_nlink, Path(entry.path), seen.st_ino))
+        found.append(File(seen.st_mtime, seen.st_size, Path(entry.path)))
     return found
 
 
@@ -249,8 +256,8 @@ def clear() -> int:
 
 
 def programs(found: Sequence[File]) -> int:
-    """How many programs files are: one may have several names."""
-    return len({file.inode for file in found if not file.path.name.startswith(_UNFINISHED)})
+    """Return how many of the files are programs; others are texts, or were not finished."""
+    return sum(not file.path.name.startswith(_UNFINISHED) and file.path.suffix != _TEXT for file in found)
 
 
 def _touch(path: Path) -> None:

@@ -237,17 +237,18 @@ def _compile(
     while True:
         started = time.perf_counter()
         chosen = compile_options.options(device, overrides, fitting)
-        quick = cache.key(fingerprint, chosen, device) if fingerprint else None
-        found = cache.load(quick, device, chosen, host_calls)
+        # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
+        # change of the package's code.
+        quick = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
+        found = cache.load(cache.recall(quick), device, chosen, host_calls)
         if found is None:
             from functorch_like.backends.xla import mlir
 
-            # The module is another name of the program: a fingerprint is new with each change of our own code.
             module = make()
             key = cache.key(module, chosen, device)
             found = cache.load(key, device, chosen, host_calls)
             if found is not None:
-                cache.alias(key, quick)
+                cache.remember(quick, key)
         if found is not None:
             counters.cache_hits += 1
             events.tell("load", name, time.perf_counter() - started, device=device)
@@ -271,7 +272,7 @@ def _compile(
         events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {})
         if key is not None:
             cache.store(key, made)
-            cache.alias(key, quick)
+            cache.remember(quick, key)
         return made
 
 

@@ -1,7 +1,7 @@
 """The on-disk cache: what hits, what misses, and what is never trusted."""
 
-import hashlib
 import os
+import shutil
 import stat
 import warnings
 
@@ -98,8 +98,32 @@ def test_whole_files_with_nonsense_inside(folder):
     compile()
     (file,) = folder.iterdir()
     body = b"no executable"
-    file.write_bytes(cache._MAGIC + hashlib.sha256(body).digest() + body)
+    file.write_bytes(cache._header(file.name, body) + body)
     assert compile() == COMPILED and compile() == LOADED
+
+
+def test_files_under_each_others_names_are_not_run(folder):
+    """`compile` compares the result: the other program would give the other number."""
+    compile(1.0)
+    (first,) = folder.iterdir()
+    compile(2.0)
+    (second,) = set(folder.iterdir()) - {first}
+    first.rename(folder / "aside")
+    second.rename(first)
+    (folder / "aside").rename(second)
+    assert compile(1.0) == COMPILED and compile(2.0) == COMPILED
+    assert compile(1.0) == LOADED and compile(2.0) == LOADED
+
+
+def test_a_text_is_bound_to_its_name(folder):
+    folder.mkdir(mode=0o700)
+    one, two = "1" * 64, "2" * 64
+    cache.remember(one, "this way")
+    shutil.copy(folder / f"{one}.text", folder / f"{two}.text")
+    shutil.copy(folder / f"{one}.text", folder / two)
+    assert cache.recall(one) == "this way" and cache.recall(two) is None
+    assert cache._read(two) is None  # nor is a text a program
+    assert [file.name for file in folder.iterdir()] == [f"{one}.text"]
 
 
 def test_turned_off(use, tmp_path):
@@ -118,16 +142,44 @@ def test_where(use, tmp_path, monkeypatch):
     assert cache.directory() == tmp_path / "home" / ".cache" / "functorch_like"
 
 
-def test_a_directory_open_to_others_is_not_used(use, tmp_path):
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o757, 0o1777])
+def test_a_directory_that_others_can_write_to_is_not_used(use, tmp_path, mode):
     (tmp_path / "open").mkdir()
-    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "open").chmod(mode)
     use(tmp_path / "open")
-    with pytest.warns(UserWarning, match=r"open to other users \(mode 0777\)"):
+    with pytest.warns(UserWarning, match=rf"other users can write to .*open \(mode {mode:04o}: chmod go-w\)"):
         compile()
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # told once
         assert compile()["compiles"] == 1
     assert list((tmp_path / "open").iterdir()) == []
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o700])
+def test_a_directory_that_others_can_read_is_used(use, tmp_path, mode):
+    (tmp_path / "read").mkdir()
+    (tmp_path / "read").chmod(mode)
+    use(tmp_path / "read")
+    assert compile() == COMPILED and compile() == LOADED
+    assert {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "read").iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize("mode", [0o622, 0o620, 0o602])
+def test_a_file_that_others_can_write_to_is_compiled_again(folder, mode):
+    compile()
+    (file,) = folder.iterdir()
+    file.chmod(mode)
+    assert compile() == COMPILED and compile() == LOADED
+    file.chmod(0o644)  # reading is no harm
+    assert compile() == LOADED
+
+
+def test_a_file_of_somebody_else_is_compiled_again(folder, monkeypatch):
+    """As when somebody has put another directory in the place of the user's."""
+    compile()
+    assert cache.directory() == folder  # looked at before
+    monkeypatch.setattr(os, "getuid", lambda: -1)
+    assert compile() == COMPILED
 
 
 def test_a_directory_of_somebody_else_is_not_used(use, tmp_path, monkeypatch):
@@ -185,7 +237,7 @@ def test_small_limits_are_kept(folder, use, programs):
 
 
 def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
-    """One file with two names; the module is not even made where the fingerprint is known."""
+    """One program, and a text for each fingerprint; the module is not even made where the fingerprint is known."""
     made = []
 
     def module():
@@ -202,20 +254,29 @@ def test_a_fingerprint_finds_what_its_module_was_compiled_to(folder):
     assert compiled(b"one") == (0, 1, 1)
     assert compiled(b"two") == (0, 1, 2)  # as after a change of the package's code that changes no module
     assert compiled(b"two") == (0, 1, 2)
-    assert len(list(folder.iterdir())) == 3 and len({file.stat().st_ino for file in folder.iterdir()}) == 1
+    assert len(list(folder.iterdir())) == 3 and cache.programs(cache.files(folder)) == 1
 
 
-def test_sweeping_counts_a_file_once(folder, use):
-    xla.compile(
-        lambda: xla.build("f", [F8], lambda e, x: [e.op("stablehlo.sine", [x], [F8])]),
-        in_avals=[F8],
-        out_avals=[F8],
-        fingerprint=b"one",
-    )
-    files = list(folder.iterdir())
-    use(folder, max_bytes=files[0].stat().st_size)
-    cache.sweep(folder)
-    assert len(files) == 2 and all(file.exists() for file in files)
+def test_fingerprints_under_each_others_names(folder):
+    """Neither text leads to the other's program."""
+
+    def compiled(number, fingerprint):
+        before = xla.counters.snapshot()
+        program = xla.compile(
+            lambda: xla.build("f", [F8], lambda e, x: [e.op("stablehlo.add", [x, e.full(number, F8)], [F8])]),
+            in_avals=[F8],
+            out_avals=[F8],
+            fingerprint=fingerprint,
+        )
+        assert xla.to_numpy(program.execute([np.zeros(8, np.float32)])[0]).tolist() == [number] * 8
+        return xla.counters.since(before).get("compiles", 0)
+
+    assert compiled(1.0, b"one") == compiled(2.0, b"two") == 1
+    one, two = folder.glob("*.text")
+    content = one.read_bytes()
+    one.write_bytes(two.read_bytes())
+    two.write_bytes(content)
+    assert compiled(1.0, b"one") == compiled(2.0, b"two") == 0
 
 
 def test_a_second_process_hits(run, tmp_path):
