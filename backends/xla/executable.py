@@ -9,7 +9,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import arrays, cache, callbacks, client, compile_options, counters, events, sharding
+from functorch_like.backends.xla import (
+    arrays,
+    cache,
+    callbacks,
+    client,
+    compile_options,
+    counters,
+    events,
+    library_check,
+    option_sets,
+    sharding,
+)
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
 from functorch_like.errors import ArgumentError, CompileError, DeviceError
 
@@ -254,14 +265,12 @@ def _compile(
             events.tell("load", name, time.perf_counter() - started, device=device)
             return found
         started = time.perf_counter()
-        where = sharding.device_list(device)
         try:
-            # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then
-            # be writing into the same MLIR context, which does not lock.
-            if host_calls:  # go with a module only: it gets a context of its own
-                made = device.client.compile_and_load(mlir.secluded(module), where, chosen, list(host_calls))
-            else:
-                made = device.client.compile_and_load(mlir.bytecode(module), where, chosen)
+            made = _built(module, device, chosen, host_calls)
+            why = _misreads(made, device)
+            if why:
+                chosen = compile_options.options(device, {**(overrides or {}), **option_sets.NO_FUSIONS}, fitting)
+                made = _built(module, device, chosen, host_calls)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
                 continue
@@ -269,11 +278,28 @@ def _compile(
             mlir.verify(module)  # says more, if the module itself is wrong
             raise CompileError(f"XLA cannot compile {name!r} for {device}: {error}", fix=_remedy(overrides)) from error
         counters.compiles += 1
-        events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {})
+        events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None:
             cache.store(key, made)
             cache.remember(quick, key)
         return made
+
+
+def _built(module: Any, device: Any, options: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:
+    from functorch_like.backends.xla import mlir
+
+    where = sharding.device_list(device)
+    if host_calls:  # go with a module only: it gets a context of its own
+        return device.client.compile_and_load(mlir.secluded(module), where, options, list(host_calls))
+    # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then be
+    # writing into the same MLIR context, which does not lock.
+    return device.client.compile_and_load(mlir.bytecode(module), where, options)
+
+
+def _misreads(inner: Any, device: Any) -> str:
+    """Why a program must be compiled again without YNNPACK's fusions, or an empty string."""
+    product = library_check.misread_product(inner) if device.platform == "cpu" else ""
+    return f"compiled without YNNPACK's fusions, which would misread an operand of {product}" if product else ""
 
 
 def _remedy(overrides: dict[str, Any] | None) -> str:

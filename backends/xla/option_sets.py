@@ -18,10 +18,13 @@ def ynn(*kinds: str) -> dict[str, Any]:
     return {_YNN: ",".join(f"LIBRARY_FUSION_TYPE_{kind}" for kind in kinds)}
 
 
-#: Reductions and products with what surrounds them. Good for nearly all programs in float32.
+#: Reductions and products with what surrounds them. Good for nearly all programs in float32; `library_check` finds
+#: those that it is wrong for.
 PLAIN = ynn("REDUCE", "DOT")
 #: Products that stand alone as well: XLA's own in bfloat16 and int8 are five times slower.
 ALL_DOTS = ynn("REDUCE", "DOT", "INDIVIDUAL_DOT")
+#: Products that stand alone, and nothing that surrounds them: operands are arrays in memory, none is misread.
+NO_FUSIONS = ynn("INDIVIDUAL_DOT")
 #: Whether YNNPACK is slow at sums over the first dimension that are many.
 SLOW_COLUMNS = VERSION < (0, 11)
 #: Nothing. XLA's own loops fuse what is computed on the fly into the reduction of it.

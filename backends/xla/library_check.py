@@ -1,0 +1,146 @@
+"""Check a compiled CPU program for products that YNNPACK computes wrongly.
+
+XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK fusion. A broadcast inside of such a
+fusion is no array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if each
+element along its free dimension were in memory, so a right operand that is a broadcast along that dimension is read
+past its end: the result is wrong, or made of memory that nobody wrote. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are alike in
+this. The left operand, bias terms and reductions may be broadcasts; so may a right operand along other dimensions.
+
+XLA's own simplifier makes broadcasts of much (`where` with a scalar condition, `full(...) * s`, `pad` of a constant),
+so what counts is the program that XLA made, not the one it was given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+_KIND = '"__ynn_fusion"'
+_CALLED = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__ynn_fusion"')
+_INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = \w+\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
+_NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)")
+_PRODUCTS = ("dot", "convolution")
+
+
+class _Value(NamedTuple):
+    """A value inside of a fusion: its rank, and the dimensions along which it is a broadcast."""
+
+    rank: int
+    broadcast: frozenset[int] = frozenset()
+
+
+def misread_product(inner: Any) -> str:
+    """Return the HLO instruction of a product that YNNPACK would compute wrongly, or an empty string.
+
+    Args:
+        inner: jaxlib's loaded executable of a CPU program.
+    """
+    for module in inner.hlo_modules():
+        found = misread_in(module.to_string(_print_options(module)))
+        if found:
+            return found
+    return ""
+
+
+def misread_in(text: str) -> str:
+    """Return the instruction of a wrong product in a module's optimised HLO text, or an empty string."""
+    if _KIND not in text or not any(f" {product}(" in text for product in _PRODUCTS):
+        return ""
+    called = set(_CALLED.findall(text))
+    for name, lines in _computations(text):
+        if name in called:
+            found = _misread(lines)
+            if found:
+                return found
+    return ""
+
+
+def _print_options(module: Any) -> Any:
+    import importlib
+
+    options = importlib.import_module(type(module).__module__).HloPrintOptions.short_parsable()
+    options.print_metadata = options.print_operand_shape = False
+    return options
+
+
+def _computations(text: str) -> Iterator[tuple[str, list[str]]]:
+    """The computations of a module: name and lines of each."""
+    name, lines = "", []
+    for line in text.splitlines():
+        if line.endswith("{") and not line.startswith(" "):
+            name, lines = _NAME.match(line.removeprefix("ENTRY "))[1], []  # type: ignore[index]
+        elif line.startswith("}"):
+            yield name, lines
+        else:
+            lines.append(line)
+
+
+def _misread(lines: list[str]) -> str:
+    """The first product of a fusion whose right operand is a broadcast along a free dimension."""
+    values: dict[str, _Value] = {}
+    for line in lines:
+        parsed = _INSTRUCTION.match(line)
+        if parsed is None:
+            continue
+        name, shape, op, operands, attributes = parsed.groups()
+        inputs = [values.get(o, _Value(0)) for o in _NAME.findall(operands)]
+        rank = len([n for n in shape.split(",") if n])
+        if op in _PRODUCTS and _reads_broadcast(op, inputs, attributes):
+            return line.strip()
+        values[name] = _Value(rank, _broadcast_along(op, rank, inputs, attributes))
+    return ""
+
+
+def _reads_broadcast(op: str, inputs: list[_Value], attributes: str) -> bool:
+    right = inputs[1]
+    if op == "convolution":  # its kernel is the right operand of the product that YNNPACK makes of it
+        return bool(right.broadcast)
+    return bool(right.broadcast & _free(right.rank, attributes, "rhs"))
+
+
+def _broadcast_along(op: str, rank: int, inputs: list[_Value], attributes: str) -> frozenset[int]:
+    """The dimensions along which a result may be a broadcast: too many rather than too few."""
+    if op in ("parameter", "constant"):
+        return frozenset()
+    if op == "iota":
+        return frozenset(range(rank)) - _dims(attributes, "iota_dimension")
+    if not inputs:
+        return frozenset()
+    of = inputs[0].broadcast
+    if op == "broadcast":
+        kept = _ordered(attributes, "dimensions")
+        return frozenset(d for d in range(rank) if d not in kept or kept.index(d) in of)
+    if op == "transpose":
+        return frozenset(i for i, d in enumerate(_ordered(attributes, "dimensions")) if d in of)
+    if op == "reduce":
+        left = [d for d in range(inputs[0].rank) if d not in _dims(attributes, "dimensions")]
+        return frozenset(i for i, d in enumerate(left) if d in of)
+    if op == "dot":
+        return _of_product(inputs[0], inputs[1], attributes)
+    if op not in ("reshape", "bitcast") and all(v.rank == rank for v in inputs):  # elementwise, or a slice
+        return frozenset.intersection(*(v.broadcast for v in inputs))
+    return frozenset(range(rank)) if any(v.broadcast for v in inputs) else frozenset()
+
+
+def _of_product(left: _Value, right: _Value, attributes: str) -> frozenset[int]:
+    batch = zip(_ordered(attributes, "lhs_batch_dims"), _ordered(attributes, "rhs_batch_dims"), strict=True)
+    along = [i in left.broadcast and j in right.broadcast for i, j in batch]
+    along += [d in left.broadcast for d in sorted(_free(left.rank, attributes, "lhs"))]
+    along += [d in right.broadcast for d in sorted(_free(right.rank, attributes, "rhs"))]
+    return frozenset(i for i, b in enumerate(along) if b)
+
+
+def _free(rank: int, attributes: str, side: str) -> frozenset[int]:
+    return (
+        frozenset(range(rank)) - _dims(attributes, f"{side}_contracting_dims") - _dims(attributes, f"{side}_batch_dims")
+    )
+
+
+def _ordered(attributes: str, name: str) -> list[int]:
+    found = re.search(rf"\b{name}=\{{?([\d,]*)", attributes)
+    return [int(d) for d in found[1].split(",") if d] if found else []
+
+
+def _dims(attributes: str, name: str) -> frozenset[int]:
+    return frozenset(_ordered(attributes, name))

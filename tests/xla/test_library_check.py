@@ -1,0 +1,111 @@
+"""Products that YNNPACK would misread: found in what XLA made, and never run."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends
+from functorch_like.backends.xla import library_check, option_sets
+
+RNG = np.random.default_rng(0)
+SETS = {
+    "default": {},
+    "plain": option_sets.PLAIN,
+    "reductions": option_sets.ynn("REDUCE"),
+    "all dots": option_sets.ALL_DOTS,
+    "oneDNN": option_sets.ONEDNN,
+    "xla's own": option_sets.ynn("REDUCE", "INDIVIDUAL_DOT", "INDIVIDUAL_CONVOLUTION"),
+}
+
+
+def normal(*shape, dtype="float32"):
+    return RNG.standard_normal(shape).astype(dtype)
+
+
+def check(fun, *args, want, rtol=1e-4):
+    """The function compiled under each set of options is right, compared with NumPy in float64."""
+    want = np.asarray(want)
+    for name, options in SETS.items():
+        with backends.xla.options(options):
+            got = np.asarray(ft.jit(lambda *args: fun(*args))(*args)).astype(np.float64)
+        worst = np.abs(got - want).max() / np.abs(want).max()
+        assert worst < rtol, f"{name}: relative error {worst:.2g}"
+
+
+def test_right_operand_filled_with_a_number():
+    a = normal(16, 8)
+    check(lambda a: a @ fnp.ones((8, 5)), a, want=a.sum(-1, keepdims=True, dtype="d") * np.ones(5))
+    check(lambda a, s: a @ fnp.full((8, 5), s), a, 1.7, want=1.7 * a.sum(-1, keepdims=True, dtype="d") * np.ones(5))
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-12), ("bfloat16", 0.02)])
+def test_other_dtypes(dtype, rtol):
+    a = fnp.asarray(normal(16, 8), dtype)
+    want = np.asarray(a).astype("d").sum(-1, keepdims=True) * np.ones(5)
+    check(lambda a: a @ fnp.ones((8, 5), dtype), a, want=want, rtol=rtol)
+
+
+def test_product_inside_of_a_reduction():
+    a = normal(4, 3, 16, 2, 3)
+    check(lambda a: (a.sum(-1) @ fnp.ones((4, 3, 2, 36))).sum(-1), a, want=36 * a.sum((-1, -2), dtype="d"))
+
+
+def test_right_operand_that_repeats_a_column():
+    a, v = normal(3, 5, 3), normal(3, 3, 1)
+    check(lambda a, v: a @ fnp.broadcast_to(v, (3, 3, 64)), a, v, want=np.einsum("bmk,bkn->bmn", a, v) * np.ones(64))
+
+
+def test_gradient_of_the_sum_of_convolutions():
+    x, depthwise, pointwise = normal(2, 8, 10, 10), normal(8, 1, 3, 3), normal(16, 8, 1, 1)
+
+    def total(x, depthwise, pointwise):
+        y = ft.lax.conv_general_dilated(x, depthwise, (1, 1), "VALID", feature_group_count=8)
+        return ft.lax.conv_general_dilated(y, pointwise, (1, 1), "VALID").sum()
+
+    windows = np.lib.stride_tricks.sliding_window_view(x.astype("d"), (3, 3), axis=(2, 3))
+    y = np.einsum("nchwij,cij->nchw", windows, depthwise[:, 0].astype("d"))
+    slope = lambda *args: ft.grad(total, argnums=2)(*args)
+    check(slope, x, depthwise, pointwise, want=np.broadcast_to(y.sum((0, 2, 3))[:, None, None], (16, 8, 1, 1)))
+    per_channel = np.einsum("nchwij->cij", windows) * pointwise.sum((0, 2, 3), dtype="d")[:, None, None]
+    slope = lambda *args: ft.grad(total, argnums=1)(*args)
+    check(slope, x, depthwise, pointwise, want=per_channel[:, None])
+
+
+@pytest.mark.parametrize("left", ["", "m", "k", "mk"])
+@pytest.mark.parametrize("right", ["", "k", "n", "kn"])
+def test_each_pattern_of_broadcasts(left, right):
+    m, k, n = 5, 3, 64
+    a = normal(1 if "m" in left else m, 1 if "k" in left else k)
+    b = normal(1 if "k" in right else k, 1 if "n" in right else n)
+    product = lambda a, b: fnp.broadcast_to(a, (m, k)) @ fnp.broadcast_to(b, (k, n))
+    check(product, a, b, want=np.broadcast_to(a, (m, k)).astype("d") @ np.broadcast_to(b, (k, n)))
+
+
+FUSION = """HloModule f, is_scheduled=true
+
+fused {
+  p = f32[16,8]{1,0} parameter(0)
+  s = f32[] parameter(1)
+  b = f32[8,5]{1,0} broadcast(s), dimensions={}
+  ROOT d = f32[16,5]{1,0} dot(p, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+
+ENTRY main {
+  a = f32[16,8]{1,0} parameter(0)
+  t = f32[] parameter(1)
+  ROOT f = f32[16,5]{1,0} fusion(a, t), kind=kCustom, calls=fused, backend_config={"kind":"__ynn_fusion"}
+}
+"""
+
+
+def test_what_is_found_in_the_text():
+    assert library_check.misread_in(FUSION).startswith("ROOT d = ")
+    assert not library_check.misread_in(FUSION.replace("__ynn_fusion", "__other"))
+    assert not library_check.misread_in(FUSION.replace("dot(p, b)", "dot(p, p)"))
+    row = FUSION.replace("s = f32[]", "s = f32[5]{0}").replace("dimensions={}", "dimensions={1}")
+    assert not library_check.misread_in(row)  # a broadcast along the contracted dimension only
+    column = FUSION.replace("s = f32[]", "s = f32[8]{0}").replace("dimensions={}", "dimensions={0}")
+    assert library_check.misread_in(column)
+    flipped = "c = f32[5,8]{1,0} broadcast(s), dimensions={}\n  b = f32[8,5]{1,0} transpose(c), dimensions={1,0}"
+    assert library_check.misread_in(FUSION.replace("b = f32[8,5]{1,0} broadcast(s), dimensions={}", flipped))
