@@ -13,6 +13,14 @@ from typing import Any, ClassVar
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype knows their names)
 import numpy as np
 
+from functorch_like.errors import ShapeError, bytes_text
+
+#: Bytes of the largest array that is described. XLA ends the process where a product of sizes overflows 64 bits; the
+#: margin is for what it widens. Sizes of 0 count as 1, as its products do.
+_MOST_BYTES = 2**60
+#: NumPy's limit: an array of more dimensions could be neither shown nor copied out.
+MOST_DIMENSIONS = 64
+
 
 def dtype_name(dtype: np.dtype[Any]) -> str:
     """The short name used in jaxprs and errors: f32, i64, bool, c128, bf16, float8_e4m3fn."""
@@ -54,8 +62,22 @@ class ShapedArray:
             made = object.__new__(cls)
             made.shape, made.dtype, made.weak_type = canonical
             made.ndim, made.size = len(shape), math.prod(shape)
+            if made.size > _MOST_BYTES // 32 or not made.size or made.ndim > MOST_DIMENSIONS:
+                made.check_sizes()
             self = cls._interned.setdefault(canonical, made)  # atomic: two threads get one object
         return self
+
+    def check_sizes(self) -> None:
+        """Raise ShapeError for too many dimensions, or so many bytes that XLA cannot count them."""
+        if self.ndim > MOST_DIMENSIONS:
+            raise too_many_dimensions(f"an array of {self.ndim} dimensions")
+        count = math.prod(max(n, 1) for n in self.shape) * self.dtype.itemsize
+        if count > _MOST_BYTES:
+            shown = f"{self!r} would take {bytes_text(count)}" if self.size else f"the sizes of {self!r} overflow"
+            raise ShapeError(
+                f"{shown}: no array is that large",
+                fix="check the sizes: a shape given as a number of elements, or an outer product by accident?",
+            )
 
     def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
         """The same with some fields changed."""
@@ -80,6 +102,13 @@ class ShapedArray:
 
     def __copy__(self) -> ShapedArray:
         return self
+
+
+def too_many_dimensions(what: str) -> ShapeError:
+    """The error for more dimensions than arrays have."""
+    return ShapeError(
+        f"{what}: there are at most {MOST_DIMENSIONS}", fix="reshape to fewer dimensions, or keep a list of arrays"
+    )
 
 
 class ShapeDtypeStruct:

@@ -12,8 +12,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from functorch_like import core, sources
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import groups, settings, xla
-from functorch_like.errors import FtError
+from functorch_like.backends.xla.failures import PARTS
+from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.callbacks import from_callback
 from functorch_like.tree import unsorted
 
@@ -28,7 +30,7 @@ def public(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            told = polish(e)
+            told = polish(e, fun)
             if told is not None:
                 raise told from None
             raise
@@ -53,13 +55,17 @@ def seal(module: types.ModuleType) -> None:
             setattr(module, name, sealed(value))
 
 
-def polish(error: BaseException) -> FtError | None:
+def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:
     """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
 
+    Args:
+        error: as it leaves a public function.
+        fun: that function.
+
     Returns:
-        The error of ours to raise in its place, where it is one that C++ has few words for.
+        The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
     """
-    ours = unsorted(error)
+    ours = unsorted(error) or _out_of_memory(error, fun)
     if ours is not None:
         return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError):
@@ -67,6 +73,17 @@ def polish(error: BaseException) -> FtError | None:
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = trim(error.__traceback__)
     return None
+
+
+def _out_of_memory(error: BaseException, fun: Callable[..., Any] | None) -> FtError | None:
+    """An error of this package for NumPy's of an array that it has no memory for; None for another one."""
+    if not isinstance(error, MemoryError) or isinstance(error, FtError):
+        return None
+    told, operation = f"memory ran out: {error}", getattr(fun, "__name__", "")
+    if hasattr(error, "shape") and hasattr(error, "dtype"):
+        aval = ShapedArray(error.shape, error.dtype)
+        told = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
+    return OutOfMemoryError(told, operation=operation, fix=f"check the sizes; {PARTS}")
 
 
 xla.on_error(polish)

@@ -378,7 +378,10 @@ def is_value(x: Any) -> bool:
 
 
 def _quote(x: Any) -> str:
-    text = repr(x)
+    try:
+        text = repr(x)
+    except RecursionError:
+        return "a deeply nested value"
     return text if len(text) < 60 else text[:57] + "..."
 
 

@@ -152,6 +152,18 @@ class CompileError(FtError, RuntimeError):
     """XLA refused or failed to compile or run a program."""
 
 
+class OutOfMemoryError(CompileError, MemoryError):
+    """An array, or what a program computes in between, does not fit into memory."""
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes as text, in a binary unit with three digits: `373 GiB`."""
+    size, units = float(min(count, 10**300)), ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+    while size >= 1024 and len(units) > 1:
+        size, units = size / 1024, units[1:]
+    return f"{size:.3g} {units[0]}"
+
+
 ConcretizationTypeError = ConcretizationError
 UnexpectedTracerError = LeakError
 JaxRuntimeError = CompileError

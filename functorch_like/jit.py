@@ -14,6 +14,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.process import External
 from functorch_like.backends.xla import compile_options, events
+from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.bodies import operands
 from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
@@ -22,7 +23,7 @@ from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.options import MODES
 from functorch_like.primitives.higher.call import CallSpec, apply
-from functorch_like.signatures import CHECKED, Call, Static, check_hashable, for_dispatch, resolve, said
+from functorch_like.signatures import CHECKED, Call, Static, check_hashable, donated_twice, for_dispatch, resolve, said
 from functorch_like.stages import Lowered, Traced
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
@@ -159,7 +160,7 @@ class _Jit:
         self.public = self.checked() if careful else self.fast
         functools.update_wrapper(self.public, fun, updated=())
         self.public.trace, self.public.lower = self.trace, self.lower
-        self.public.eval_shape = lambda *args, **kwargs: self.trace(*args, **kwargs).out_info
+        self.public.eval_shape = self.eval_shape
         self.public.clear_cache = self.clear_cache
 
     def checked(self) -> Any:
@@ -180,8 +181,11 @@ class _Jit:
                     if name in kwargs:
                         kwargs[name] = for_dispatch(kwargs[name])
                 out = fast(*args, **kwargs)
-            except (ValueError, TypeError):
-                check_hashable(self.static, *said(args, kwargs), self.spec.name)
+            except (ValueError, TypeError) as e:
+                given = said(args, kwargs)
+                if is_double_donation(e):
+                    raise donated_twice(*given, self.spec.name) from None
+                check_hashable(self.static, *given, self.spec.name)
                 raise
             donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
             if donated:
@@ -263,14 +267,21 @@ class _Jit:
         return found
 
     # ------------------------------------------------------------------------------------------------------ looking
+    @boundary.public
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
         return self.traced(Call(self.static, args, kwargs, abstract=True))
 
+    @boundary.public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments (arrays or `ShapeDtypeStruct`s)."""
         return self.trace(*args, **kwargs).lower()
+
+    @boundary.public
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
+        return self.trace(*args, **kwargs).out_info
 
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""

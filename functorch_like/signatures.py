@@ -14,8 +14,9 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
+from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
-from functorch_like.errors import ArgumentError, DtypeError, FtError
+from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.integer_tangents import flatten_results
 
 
@@ -229,6 +230,18 @@ class Call:
     def traced(self) -> bool:
         """Whether the call is inside a transformation that must see it: a traced argument, or staging."""
         return state.trace.staging or any(isinstance(a, Tracer) for a in self.leaves)
+
+
+def donated_twice(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> DonatedError:
+    """The error for a call that donates an array and uses it a second time, naming both places."""
+    places: dict[Any, list[str]] = {}
+    leaves, in_tree = xla.flatten((args, kwargs))
+    for i, leaf in enumerate(leaves):
+        if type(leaf) is xla.ArrayImpl and not leaf.is_deleted():
+            places.setdefault(leaf.unsafe_buffer_pointer(), []).append(argument_path(in_tree, i))
+    shared = [" and ".join(paths) for paths in places.values() if len(paths) > 1]
+    second = f"{'; '.join(shared)} are the same array" if shared else "the function closes over it as well"
+    return DonatedError(f"{name}: {DONATED_TWICE}: {second}", fix=ONCE)
 
 
 def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:

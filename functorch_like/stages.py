@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from functorch_like import boundary
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
+from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.core import Tracer, aval_of, chain
-from functorch_like.errors import ArgumentError, ConcretizationError
+from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError
 from functorch_like.interpreters import lower as lowering
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.higher.call import CallSpec
-from functorch_like.signatures import Call
+from functorch_like.signatures import Call, donated_twice
 
 
 class ArgInfo(NamedTuple):
@@ -172,6 +174,7 @@ class Compiled:
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
         self.seconds = time.perf_counter() - started
 
+    @boundary.public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traced = self.traced
         leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))
@@ -197,7 +200,10 @@ class Compiled:
                 )
             flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
         given = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
-        outs = self.executable.execute(given, traced.jaxpr.out_avals)
+        try:
+            outs = self.executable.execute(given, traced.jaxpr.out_avals)
+        except DonatedError as e:
+            raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
         return traced.out_tree.unflatten(outs)
 

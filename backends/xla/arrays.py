@@ -9,10 +9,11 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import client, counters, sharding
+from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import Array as Array
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, _jax, xc
 from functorch_like.backends.xla.stubs import stubbed
-from functorch_like.errors import CompileError, DonatedError, DtypeError
+from functorch_like.errors import DonatedError, DtypeError
 
 # TRAP: jaxlib's default keeps pointing into NumPy memory that happens to be 64-byte aligned, and 0.10 copies large
 # arrays in the background. With this the data has been copied when the call returns.
@@ -48,6 +49,8 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     try:
         return _put(aval, sharding.single(where), [host], [where], device is not None, host_buffer_semantics=_COPY_NOW)
     except (JaxRuntimeError, TypeError, ValueError) as error:
+        if "RESOURCE_EXHAUSTED" in str(error):
+            raise failure(f"copying {aval!r}", where, error) from error
         if host.dtype.kind in "biufcV" and host.dtype.names is None and host.dtype != np.longdouble:
             raise
         raise DtypeError(
@@ -111,7 +114,7 @@ def block_until_ready(x: Any) -> Any:
     try:
         return x.block_until_ready()
     except JaxRuntimeError as error:
-        raise CompileError(f"the computation of {x.aval!r} failed: {error}") from error
+        raise failure(f"the computation of {x.aval!r}", device_of(x), error) from error
 
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:

@@ -21,6 +21,7 @@ from functorch_like.backends.xla import (
     option_sets,
     sharding,
 )
+from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
 from functorch_like.errors import ArgumentError, CompileError, DeviceError
 
@@ -95,7 +96,7 @@ class Executable:
             if raised is None:
                 for a in ready:
                     arrays.check_alive(a)
-                raise CompileError(f"the program {self.name!r} failed on {self.device}: {error}") from error
+                raise failure(f"the program {self.name!r}", self.device, error) from error
         raise raised  # not in the clause above, which would call C++'s error its context
 
     def _run_and_wait(self, ready: Sequence[Any]) -> Any:

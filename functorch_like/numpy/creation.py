@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
@@ -88,13 +88,16 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     return xla.device_put(host.astype(dtypes.as_dtype(dtype)))
 
 
-def _leaf_types(a: Any, found: set[type]) -> None:
+def _leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
+    """Add the types of the leaves of a nested sequence to `found`."""
+    if depth > MOST_DIMENSIONS:
+        raise too_many_dimensions("a sequence that is nested deeper than an array has dimensions (or contains itself)")
     kinds = set(map(type, a))
     found |= {k for k in kinds if not issubclass(k, (list, tuple, range))}
     if len(kinds) > 1 or not found >= kinds:
         for item in a:
             if isinstance(item, (list, tuple, range)):
-                _leaf_types(item, found)
+                _leaf_types(item, found, depth + 1)
 
 
 def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any:
@@ -218,6 +221,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
         made = P.broadcast(P.convert(asarray(fill_value), wanted), sizes)
         return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
+    ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     value = P.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
         return S.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
@@ -55,7 +56,11 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     if step == 0:
         raise P.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
     wanted = dtypes.promote(*(aval_of(v) for v in given))[0] if dtype is None else dtypes.as_dtype(dtype)
-    size = max(0, math.ceil((stop - start) / step))
+    span = (stop - start) / step
+    if not math.isfinite(span):
+        raise P.error(ArgumentError, f"fnp.arange from {start} to {stop} by {step} has no end", "use finite numbers")
+    size = max(0, math.ceil(span))
+    ShapedArray((size,), wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (start, step)) and wanted.kind in "iuf":
         for end in (start, start + (size - 1) * step):
             P.check_int(end, wanted)
@@ -164,9 +169,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if state.trace.staging:
         return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
-    return xla.device_put(
-        np.eye(shape[0], shape[1], k).astype(wanted), None if device is None else xla.find_device(device)
-    )
+    ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
+    return xla.device_put(np.eye(*shape, k, dtype=wanted), None if device is None else xla.find_device(device))
 
 
 def identity(n: int, dtype: Any = None) -> Any:

@@ -1,0 +1,35 @@
+"""Errors of XLA at run time as errors of this package: memory that ran out, memory donated twice, everything else."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from functorch_like.errors import CompileError, DonatedError, FtError, OutOfMemoryError, bytes_text
+
+PARTS = (
+    "compute in parts (lax.map with batch_size, vmap with chunk_size), use a smaller dtype, or delete arrays that are "
+    "no longer used; ft.checkpoint lowers what gradients keep"
+)
+
+
+def is_double_donation(error: BaseException) -> bool:
+    """Return True for XLA's error, or this package's, of an array that one call donates and uses elsewhere."""
+    told = str(error)
+    return "Attempt to donate" in told or "previously donated in the same call" in told or DONATED_TWICE in told
+
+
+DONATED_TWICE = "one call donates an array and uses it a second time"
+ONCE = "pass a copy, fnp.copy(x), in one of the places, or do not donate the argument"
+
+
+def failure(what: str, device: Any, error: BaseException) -> FtError:
+    """The error to raise for one that XLA raised while `what` ran on a device."""
+    told = str(error)
+    if is_double_donation(error):
+        return DonatedError(f"{what}: {DONATED_TWICE}", fix=ONCE)
+    if "RESOURCE_EXHAUSTED" not in told and "Out of memory" not in told:
+        return CompileError(f"{what} failed on {device}: {told}")
+    asked = re.search(r"allocat\w+ (\d+) ?bytes", told, re.IGNORECASE)
+    size = f": one allocation of {bytes_text(int(asked[1]))}" if asked else f": {told}"
+    return OutOfMemoryError(f"{what} ran out of memory on {device}{size}", fix=PARTS)

@@ -1,0 +1,170 @@
+"""Sizes that no memory holds: the message names the array and its bytes, and nothing is allocated."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import lax
+from functorch_like.errors import CompileError, OutOfMemoryError, bytes_text
+
+# 364 TiB of float32, beyond the 128 TiB of addresses that a process has.
+N = 10**7
+HUGE = (N, N)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fnp.zeros(HUGE),
+        lambda: fnp.ones(HUGE),
+        lambda: fnp.full(HUGE, 2.0),
+        lambda: fnp.empty(HUGE),
+        lambda: fnp.zeros_like(fnp.ones(3), shape=HUGE),
+        lambda: fnp.arange(10**14),
+        lambda: fnp.arange(0.0, 1e14, 1.0),
+        lambda: fnp.linspace(0.0, 1.0, 10**14),
+        lambda: fnp.eye(N),
+        lambda: fnp.identity(N),
+        lambda: fnp.tri(N),
+        lambda: fnp.broadcast_to(fnp.ones(3), (N, N, 3)),
+        lambda: fnp.tile(fnp.ones(3), N * N),
+        lambda: lax.broadcasted_iota("int32", HUGE, 0),
+        lambda: ft.jit(lambda x: fnp.broadcast_to(x, HUGE))(1.0),
+        lambda: ft.jit(lambda x: fnp.zeros(HUGE) + x)(1.0),
+        lambda: ft.vmap(lambda x: fnp.broadcast_to(x, (N, N)))(fnp.ones(3)),
+    ],
+)
+def test_no_memory_for_an_array(make: Any) -> None:
+    with pytest.raises(OutOfMemoryError, match=r"[TP]iB(.|\n)*test_sizes.py(.|\n)*what to do: ") as caught:
+        make()
+    assert isinstance(caught.value, MemoryError)
+    assert isinstance(caught.value, CompileError)  # what JAX's name for XLA's errors stands for
+    assert "cannot compile" not in str(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+def test_the_array_is_named() -> None:
+    with pytest.raises(OutOfMemoryError) as caught:
+        fnp.zeros(HUGE)
+    assert f"f32[{N},{N}] takes {bytes_text(4 * N * N)}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fnp.zeros((2**40, 2**40)),
+        lambda: fnp.ones(2**63),
+        lambda: fnp.full(2**70, 1.0),
+        lambda: fnp.zeros((2**40, 2**40, 0)),
+        lambda: fnp.eye(2**33),
+        lambda: fnp.arange(2**62),
+        lambda: fnp.broadcast_to(fnp.ones(3), (2**40, 2**40, 3)),
+        lambda: fnp.tile(fnp.ones(3), (2**40, 2**40)),
+        lambda: lax.iota("int32", 2**62),
+        lambda: ft.jit(lambda x: fnp.broadcast_to(x, (2**40, 2**40)).sum())(1.0),
+        lambda: ft.jit(lambda x: fnp.broadcast_to(x, (2**31, 2**31)))(1.0),
+        lambda: ft.eval_shape(lambda x: fnp.broadcast_to(x, (2**31, 2**31)), 1.0),
+        lambda: ft.ShapeDtypeStruct((2**40, 2**40), "float32"),
+    ],
+)
+def test_bytes_beyond_64_bits_do_not_end_the_process(make: Any) -> None:
+    with pytest.raises(ft.errors.ShapeError, match="no array is that large"):
+        make()
+
+
+def test_large_intermediates_that_fuse_are_computed() -> None:
+    assert float(ft.jit(lambda x: fnp.broadcast_to(x, (2**10, 2**10)).max())(3.0)) == 3
+    assert fnp.zeros((10**14, 0)).shape == (10**14, 0)
+
+
+@pytest.mark.parametrize("stop", [math.inf, -math.inf, math.nan])
+def test_a_range_has_an_end(stop: float) -> None:
+    with pytest.raises(ft.errors.ArgumentError, match=r"fnp.arange .* has no end"):
+        fnp.arange(0.0, stop)
+
+
+@pytest.mark.parametrize(
+    ("count", "text"), [(3, "3 bytes"), (2**10, "1 KiB"), (400 * 2**30, "400 GiB"), (2**80, "1.05e+06 EiB")]
+)
+def test_bytes_as_text(count: int, text: str) -> None:
+    assert bytes_text(count) == text
+
+
+# ------------------------------------------------------------------------------------------------------- dimensions
+def nested(depth: int, innermost: Any = 1.0) -> Any:
+    tree = innermost
+    for _ in range(depth):
+        tree = [tree]
+    return tree
+
+
+def test_sequences_are_nested_as_deep_as_numpys_arrays_are() -> None:
+    assert fnp.array(nested(64)).ndim == np.array(nested(64)).ndim == 64
+
+
+_CYCLE: list[Any] = [1.0]
+_CYCLE.append(_CYCLE)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fnp.array(nested(65)),
+        lambda: fnp.asarray(nested(70)),
+        lambda: fnp.array(nested(5000)),
+        lambda: fnp.array(_CYCLE),
+        lambda: fnp.array(nested(70, fnp.ones(3))),
+        lambda: fnp.stack(nested(70)),
+        lambda: fnp.ones((1,) * 65),
+        lambda: fnp.reshape(fnp.ones(1), (1,) * 65),
+        lambda: fnp.expand_dims(fnp.ones(3), tuple(range(70))),
+        lambda: fnp.ones(3)[(None,) * 65],
+        lambda: fnp.array(1.0, ndmin=70),
+    ],
+)
+def test_more_dimensions_than_arrays_have(make: Any) -> None:
+    with pytest.raises(ft.errors.ShapeError, match=r"at most 64(.|\n)*test_sizes.py(.|\n)*what to do: "):
+        make()
+
+
+def test_a_deep_list_where_an_array_is_wanted() -> None:
+    with pytest.raises(ft.errors.DtypeError, match="a deeply nested value of type list is not an array"):
+        fnp.sum(nested(5000))
+
+
+# --------------------------------------------------------------------------------------------------------- donation
+@pytest.mark.parametrize("warm", [False, True])
+def test_an_array_donated_twice(warm: bool) -> None:
+    f = ft.jit(lambda x, y: (x + 1, y * 2), donate_argnums=(0, 1))
+    if warm:
+        f(fnp.ones(3), fnp.ones(3))
+    x = fnp.ones(3)
+    with pytest.raises(ft.errors.DonatedError, match=r"args\[0\] and args\[1\] are the same(.|\n)*fnp.copy"):
+        f(x, x)
+    assert float(x.sum()) == 3  # still there
+    assert f(x, fnp.copy(x))[1].tolist() == [2, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "places"),
+    [
+        (lambda x: ft.jit(lambda p, q: (p + 1, q * 2), donate_argnums=0)(x, x), r"args\[0\] and args\[1\]"),
+        (lambda x: ft.jit(lambda p: (p["a"] + 1, p["b"]), donate_argnums=0)({"a": x, "b": x}), r"args\[0\]\['a'\] and"),
+        (lambda x: ft.jit(lambda p, q: (p + 1, q), donate_argnames="p")(p=x, q=x), r"kwargs\['p'\] and kwargs\['q'\]"),
+        (lambda x: ft.jit(lambda p: p + x, donate_argnums=0)(x), "closes over it"),
+        (
+            lambda x: ft.jit(lambda p, q: (p + 1, q), donate_argnums=(0, 1)).lower(x, x).compile()(x, x),
+            r"args\[0\] and",
+        ),
+    ],
+)
+def test_an_array_donated_and_used_elsewhere_in_the_call(call: Any, places: str) -> None:
+    with pytest.raises(ft.errors.DonatedError, match=places + r"(.|\n)*test_sizes.py(.|\n)*what to do: "):
+        call(fnp.ones((8, 8)))
