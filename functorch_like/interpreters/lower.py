@@ -19,6 +19,7 @@ from functorch_like.interpreters.fingerprint import fingerprint
 from functorch_like.interpreters.jaxpr import Jaxpr, Literal
 from functorch_like.interpreters.options import choose
 from functorch_like.interpreters.parting import is_transpose, parts
+from functorch_like.interpreters.repeated_operands import narrow_products
 
 
 class Lowered:
@@ -151,6 +152,8 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
             return e.constant(np.asarray(atom.value, atom.aval.dtype))
         return values[atom]
 
+    if e.platform == "cpu":
+        jaxpr = narrow_products(jaxpr)
     for eqn in jaxpr.equations if inlined or e.platform != "cpu" else parts(jaxpr):
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)

@@ -49,8 +49,8 @@ _PART = 16
 _PLACES = 1024
 #: Transposes of fewer elements are fused as before;
 _LARGE = 1 << 16
-#: so are those that anything else reads than these rows,
-_ELEMENTWISE = _CHEAP.difference(
+#: so are those that anything else reads than these primitives,
+ELEMENTWISE = _CHEAP.difference(
     ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
 ).union(("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "pow", "erf", "half_integer_pow"))
 #: and those of products, which XLA may as well write in the other order.
@@ -92,7 +92,7 @@ def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
         arrays = {a for a in e.inputs if type(a) is Var and a not in constants}
         read.update(arrays)
         # Where only transposes meet, XLA transposes what they make instead.
-        if e.prim.name not in _ELEMENTWISE or (len(arrays) > 1 and arrays <= made.keys()):
+        if e.prim.name not in ELEMENTWISE or (len(arrays) > 1 and arrays <= made.keys()):
             kept -= arrays
     return {v: Jaxpr([e.inputs[0]], [e], [v], "transpose", "kept apart") for v, e in made.items() if v in kept & read}
 
