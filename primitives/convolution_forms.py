@@ -1,6 +1,6 @@
 """Floor 6. Convolutions that XLA:CPU runs several times faster when they are written as something else.
 
-LOWERINGS "convolution" has the measurements: pointwise ones are matrix products, depthwise ones shifted sums, few
+docs/lowerings.md has the measurements: pointwise ones are matrix products, depthwise ones shifted sums, few
 groups as many convolutions, many groups batched products. Each form has a function that says whether it fits.
 """
 

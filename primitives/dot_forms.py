@@ -1,4 +1,4 @@
-"""Floor 6. Dot products that XLA:CPU runs faster when they are written as something else (LOWERINGS "dots")."""
+"""Floor 6. Dot products that XLA:CPU runs faster when they are written as something else (docs/lowerings.md)."""
 
 from __future__ import annotations
 

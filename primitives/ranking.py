@@ -55,7 +55,7 @@ def _lower(e: Any, x: Any, *, k: int) -> list[Any]:
     if dtypes.is_float(aval.dtype):  # a NaN with a sign would come last
         nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
         x = e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
-    # LOWERINGS "sort family": XLA:CPU has a fast kernel for f32, which keys in integers would miss.
+    # docs/lowerings.md: XLA:CPU has a fast kernel for f32, which keys in integers would miss.
     return list(e.op("chlo.top_k", [x], e.outs, attrs={"k": e.i64(k)}))
 
 

@@ -147,7 +147,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         return np.asarray(find(wide, axes[0])).astype(index_dtype)
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
-        # The extreme, then the least index that attains it: LOWERINGS "sort family", faster than a reduction of pairs.
+        # The extreme, then the least index that attains it: docs/lowerings.md, faster than a reduction of pairs.
         (given,), (out,) = e.ins, e.outs
         small = given.update(shape=out.shape)
         kept = [d for d in range(given.ndim) if d != axes[0]]

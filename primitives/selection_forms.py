@@ -51,7 +51,7 @@ def edge_padded(
 
 # -------------------------------------------------------------------------------------- select_and_scatter_add on CPUs
 #: The greatest number of elements of a window for this form. Each result looks at its whole window again, so with 9
-#: elements it is already slower than the standard form, with 4 twenty times faster (LOWERINGS "pooling").
+#: elements it is already slower than the standard form, with 4 twenty times faster (docs/lowerings.md).
 MOST = 4
 
 

@@ -16,8 +16,8 @@ from functorch_like.primitives import structure as S
 from functorch_like.primitives.alternatives import Alternative
 from functorch_like.primitives.matrices import Stack
 
-#: Up to this size, from so many matrices on: five to twenty times faster. Larger ones would be faster too (LOWERINGS
-#: "linear algebra"), but take seconds to compile.
+#: Up to this size, from so many matrices on: five to twenty times faster. Larger ones would be faster too
+#: (docs/lowerings.md), but take seconds to compile.
 SMALL, MANY = 3, 1024
 
 

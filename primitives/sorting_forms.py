@@ -1,4 +1,4 @@
-"""Floor 6. Sorting by integers, which XLA:CPU does natively (LOWERINGS "sort family"): floats as integers of the same
+"""Floor 6. Sorting by integers, which XLA:CPU does natively (docs/lowerings.md): floats as integers of the same
 order, and a key with its position in one integer.
 """
 
@@ -46,7 +46,7 @@ def _as_integer(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
 
 
 def _sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
-    """One operand by one comparison of signed integers: XLA:CPU runs it natively (LOWERINGS "sort family").
+    """One operand by one comparison of signed integers: XLA:CPU runs it natively (docs/lowerings.md).
 
     Elements far from each other in memory are brought together first: four times faster.
     """

@@ -94,7 +94,7 @@ def _window_row(
             *(Sample((ShapedArray((5,), d),), window_params((2,), (1,), ((1, 0),))) for d in others),
         ]
 
-    # LOWERINGS "pooling": ten times faster.
+    # docs/lowerings.md: ten times faster.
     sliced = Alternative(
         "fold strided slices", f"windows side by side, of at most {FEW} elements",
         lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), fold_slices, edges,
@@ -131,7 +131,7 @@ def _sum_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
 
 
 def _repeated(ct: Any, aval: ShapedArray, window: Sequence[int]) -> Any:
-    """Windows side by side: each element of ct fills a window. (LOWERINGS "pooling": six times faster.)"""
+    """Windows side by side: each element of ct fills a window. (docs/lowerings.md: six times faster.)"""
     shape = aval_of(ct).shape
     apart = tuple(m for n, w in zip(shape, window, strict=True) for m in (n, w))
     filled = S.broadcast_in_dim(ct, shape=apart, broadcast_dimensions=tuple(range(0, 2 * aval.ndim, 2)))
