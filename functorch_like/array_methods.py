@@ -16,7 +16,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.boundary import sealed
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
-from functorch_like.errors import ArgumentError, FtError
+from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import arithmetic, contract, elementary, logic
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
@@ -29,6 +29,16 @@ _LOW, _HIGH = INT32
 
 
 # ----------------------------------------------------------------------------------------------------------- operators
+def _other(name: str, self: Any, other: Any) -> Any:
+    """The result for an operand that is no array and no number: Python asks the other class, but lists are refused."""
+    if type(other) is list or type(other) is tuple:  # a subclass may have operators of its own
+        kind = type(other).__name__
+        e = DtypeError(f"an array and a {kind} are not combined", fix=f"convert the {kind}: fnp.asarray(...)")
+        blame(e, name, self, other)
+        raise e
+    return NotImplemented
+
+
 def _left(function: Any) -> Callable[[Any, Any], Any]:
     """`x + other` of an array: the common cases go straight to the kernel."""
     fast = function.fast
@@ -45,7 +55,7 @@ def _left(function: Any) -> Callable[[Any, Any], Any]:
                 dtype = self.aval.dtype
                 if (dtype is _F32 or dtype is _I32) and _LOW <= other <= _HIGH:
                     return fast(self, other)
-            return function(self, other) if is_value(other) else NotImplemented
+            return function(self, other) if is_value(other) else _other(function.__name__, self, other)
         except FtError as e:
             blame(e, function.__name__, self, other)
             raise
@@ -65,7 +75,7 @@ def _right(function: Any) -> Callable[[Any, Any], Any]:
                 return fast(other, self)
         elif kind is int and self.aval.dtype is _F32 and _LOW <= other <= _HIGH:
             return fast(other, self)
-        return function(other, self) if is_value(other) else NotImplemented
+        return function(other, self) if is_value(other) else _other(function.__name__, self, other)
 
     return method
 
@@ -75,7 +85,8 @@ def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         try:
-            return body(self, other) if isinstance(other, Tracer) or is_value(other) else NotImplemented
+            known = isinstance(other, Tracer) or is_value(other)
+            return body(self, other) if known else _other(function.__name__, self, other)
         except FtError as e:
             blame(e, function.__name__, self, other)
             raise
@@ -85,22 +96,24 @@ def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
 
 
 def _tracer_right(function: Any) -> Callable[[Any, Any], Any]:
-    body = getattr(function, "body", function)
-    return lambda self, other: body(other, self) if is_value(other) else NotImplemented
+    body, name = getattr(function, "body", function), function.__name__
+    return lambda self, other: body(other, self) if is_value(other) else _other(name, self, other)
 
 
 def _slow_left(function: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: function(self, other) if is_value(other) else NotImplemented
+    name = function.__name__
+    return lambda self, other: function(self, other) if is_value(other) else _other(name, self, other)
 
 
 def _slow_right(function: Any) -> Callable[[Any, Any], Any]:
-    return lambda self, other: function(other, self) if is_value(other) else NotImplemented
+    name = function.__name__
+    return lambda self, other: function(other, self) if is_value(other) else _other(name, self, other)
 
 
 def _matmul(self: Any, other: Any) -> Any:
     if type(other) is ArrayImpl:
         return contract._matmul_kernel(self, other)
-    return contract.matmul(self, other) if is_value(other) else NotImplemented
+    return contract.matmul(self, other) if is_value(other) else _other("matmul", self, other)
 
 
 _BINARY = {
@@ -131,7 +144,9 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
         arrays[f"__{name}__"] = (lambda fast: lambda self: fast(self))(function.fast)
         tracers[f"__{name}__"] = (lambda body: lambda self: body(self))(function.body)
     arrays["__matmul__"] = _matmul
-    tracers["__matmul__"] = lambda self, other: contract._matmul(self, other) if is_value(other) else NotImplemented
+    tracers["__matmul__"] = lambda self, other: (
+        contract._matmul(self, other) if is_value(other) else _other("matmul", self, other)
+    )
     for table in (arrays, tracers):
         table["__rmatmul__"] = _slow_right(contract.matmul)
         table["__round__"] = lambda self, ndigits=None: fnp.round(self, 0 if ndigits is None else ndigits)

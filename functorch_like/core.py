@@ -24,6 +24,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.errors import DtypeError, FtError, LeakError, NumberError, UnsupportedError
+from functorch_like.masked import unmasked
 
 ArrayImpl = xla.ArrayImpl
 
@@ -341,17 +342,38 @@ def aval_of(x: Any) -> ShapedArray:
         return ShapedArray((), dtypes.default_complex(), True)
     if isinstance(x, Lin):
         return x.aval
-    if isinstance(x, (np.ndarray, np.generic)):
-        dtype = x.dtype
-        return ShapedArray(x.shape, dtypes.as_dtype(dtype), isinstance(x, np.generic) and dtype != dtypes.bool_)
+    if isinstance(x, np.ndarray):
+        if kind is not np.ndarray:
+            x = unmasked(x)
+        return ShapedArray(x.shape, dtypes.as_dtype(x.dtype), False)
+    if isinstance(x, np.generic):
+        dtype = dtypes.as_dtype(x.dtype)
+        return ShapedArray((), dtype, dtype != dtypes.bool_)
     numbers: tuple[Any, ...] = (bool, int, float, complex)
     for number in numbers:  # subclasses: IntEnum, ...
         if isinstance(x, number):
             return aval_of(number(x))
-    raise DtypeError(
-        f"{_quote(x)} of type {kind.__name__} is not an array",
-        fix="pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)",
-    )
+    raise DtypeError(f"{_quote(x)} of type {kind.__name__} is not an array", fix=_remedy(x))
+
+
+_PROTOCOLS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
+
+
+def _remedy(x: Any) -> str:
+    protocol = next((name for name in _PROTOCOLS if hasattr(type(x), name)), None)
+    if protocol:
+        convert = "fnp.from_dlpack" if protocol == "__dlpack__" else "fnp.asarray"
+        return f"convert it: a {type(x).__name__} has {protocol}, so pass {convert}(x)"
+    return "pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)"
+
+
+def native(x: Any) -> np.ndarray[Any, Any]:
+    """Return a NumPy array or scalar as an array that XLA reads: one of another byte order is converted.
+
+    Raises:
+        DtypeError: for dtypes that no array has.
+    """
+    return np.asarray(x, dtypes.as_dtype(x.dtype.newbyteorder("=")))
 
 
 def argument_aval(x: Any) -> ShapedArray:

@@ -12,7 +12,7 @@ from functorch_like import boundary
 from functorch_like.backends import xla
 from functorch_like.backends.process import External
 from functorch_like.backends.xla import client
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import ArrayImpl, Tracer, aval_of, native
 from functorch_like.primitives.structure import copy
 
 #: What `devices` lists; for annotations and `isinstance`.
@@ -239,6 +239,8 @@ def device_put(x: Any, device: Any = None) -> Any:
 
 
 def _put(leaf: Any, device: Any) -> Any:
+    if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
+        leaf = native(leaf)
     aval = aval_of(leaf)
     if isinstance(leaf, Tracer):
         return copy(leaf)  # placement inside a traced program is XLA's

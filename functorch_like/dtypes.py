@@ -171,15 +171,23 @@ def as_dtype(dtype: Any) -> DType:
         made = np.dtype(dtype)
     except TypeError as e:
         raise DtypeError(f"{dtype!r} is no dtype", fix="give a name such as 'float32' or a NumPy dtype") from e
-    if made not in _NAMES:
+    known = _KNOWN.get(made)
+    if known is None:
+        if not made.isnative and made.newbyteorder("=") in _KNOWN:
+            raise DtypeError(
+                f"{made} has the byte order of other processors",
+                fix='convert a NumPy array with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x); '
+                f"as a dtype name {made.newbyteorder('=').name!r}",
+            )
         raise DtypeError(
             f"{made} is no dtype of arrays here",
             fix=f"use one of {', '.join(d.name for d in ALL)}; strings and objects stay outside",
         )
-    return made
+    return known
 
 
-_NAMES = frozenset(ALL)
+#: One object for each dtype: NumPy makes equal ones (`newbyteorder`), and fast paths compare by identity.
+_KNOWN = {dtype: dtype for dtype in ALL}
 
 # --------------------------------------------------------------------------------------------------------- lattice
 # Nodes are dtypes, and the three weak kinds; an edge leads to the next wider node.

@@ -65,6 +65,10 @@ class ShapeError(FtError, ValueError, TypeError):
     """Shapes, axes or sizes do not fit the operation."""
 
 
+class AxisError(ShapeError, IndexError):
+    """An array has no such axis."""
+
+
 class DtypeError(FtError, TypeError):
     """The operation does not take this dtype, or this kind of value at all."""
 
@@ -131,6 +135,10 @@ class DeviceError(FtError, ValueError, RuntimeError):
 
 class ExchangeError(FtError, BufferError, ValueError):
     """Memory cannot be exchanged with another library as asked."""
+
+
+class ProtocolError(FtError, AttributeError, TypeError):
+    """An object lacks the protocol by which it would become an array."""
 
 
 class DonatedError(FtError, RuntimeError, ValueError):

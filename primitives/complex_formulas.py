@@ -227,8 +227,10 @@ def atanh(x: Term, y: Term) -> Pair:
     pole = u.equals(1) & (v < 4 * float(info.tiny) ** 0.5)
     a, b = where(large, 0, u), where(large | pole, 1, v)  # what the plain formula takes without overflow
     plain = (4 * a / ((1 - a) * (1 - a) + b * b)).log1p() * 0.25
-    scale = 2.0 ** (-514 if info.bits == 64 else -66)  # XLA makes of (u / a) / a a u / (a * a), which overflows
-    p, q = u * scale, v * scale
+    # XLA makes of (u / a) / a a u / (a * a), which overflows, and of (u * scale) * (u * scale) of rank 0 a product with
+    # scale * scale, which is 0: the choice keeps the factors apart.
+    scale = 2.0 ** (-514 if info.bits == 64 else -66)
+    p, q = where(large, u * scale, 1), where(large, v * scale, 1)
     far = p / (p * p + q * q) * scale
     re = choose(plain, (large, far), (pole, (2 / v).log() * 0.5))
     turn = (2 * where(large, 0, y)).apply("stablehlo.atan2", (1 - a) * (1 + a) - where(large, 0, v * v)) * 0.5

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like.backends.xla import arrays, client
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, _jax
-from functorch_like.errors import ExchangeError
+from functorch_like.errors import ExchangeError, ProtocolError
 
 _CPU, _CUDA = 1, 2  # DLDeviceType
 
@@ -67,8 +67,13 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Any:
 
     Raises:
         ExchangeError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.
-        AttributeError: for objects without DLPack.
+        ProtocolError: for objects without DLPack.
     """
+    if not hasattr(type(x), "__dlpack__") or not hasattr(type(x), "__dlpack_device__"):
+        raise ProtocolError(
+            f"a {type(x).__name__} has no __dlpack__: {x!r:.60}",
+            fix="pass an array of a library with DLPack, or use fnp.asarray for numbers, lists and NumPy arrays",
+        )
     where = None if device is None else client.find_device(device)
     if type(x) is ArrayImpl:
         if copy is False and where is not None and where != arrays.device_of(x):

@@ -9,6 +9,20 @@ from typing import Any
 from functorch_like.backends.xla.jaxlib_api import _jax
 
 PyTreeDef = _jax.pytree.PyTreeDef
+
+# TRAP: C++ finds every other object neither equal nor unequal, and raises for None.
+_equal = PyTreeDef.__eq__
+
+
+def _same_structure(self: Any, other: object) -> bool:
+    if type(other) is PyTreeDef:
+        return _equal(self, other)
+    return False if hasattr(type(other), "__array__") else NotImplemented  # arrays would compare element by element
+
+
+PyTreeDef.__eq__ = _same_structure
+PyTreeDef.__ne__ = object.__ne__  # the opposite of __eq__
+
 # The parts of a path, as flatten_with_path gives them.
 DictKey = _jax.pytree.DictKey
 SequenceKey = _jax.pytree.SequenceKey

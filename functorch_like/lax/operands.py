@@ -14,7 +14,15 @@ import numpy as np
 
 from functorch_like import dtypes, sources
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
-from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, FtError, NumberError, ShapeError
+from functorch_like.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    DtypeError,
+    FtError,
+    NumberError,
+    ShapeError,
+)
 from functorch_like.kernels import kernel
 from functorch_like.primitives import structure as S
 
@@ -139,11 +147,11 @@ def axis_of(axis: Any, ndim: int, what: str = "axis") -> int:
     """A dimension counted from 0; negative ones count from the end.
 
     Raises:
-        ShapeError: where there is no such dimension.
+        AxisError: where there is no such dimension.
     """
     (at,) = ints(axis, what)
     if not -ndim <= at < ndim:
-        raise error(ShapeError, f"{what}={at} is no dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}")
+        raise error(AxisError, f"{what}={at} is no dimension of an array of rank {ndim}", f"use {-ndim} to {ndim - 1}")
     return at + ndim if at < 0 else at
 
 

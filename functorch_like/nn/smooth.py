@@ -10,6 +10,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.nn.activations import plain, real, with_parameter, zero
 from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
 
@@ -178,9 +179,8 @@ def glu(x: Any, axis: int = -1) -> Any:
     >>> nn.glu(np.zeros((2, 6))).shape
     (2, 3)
     """
-    ndim = aval_of(x).ndim
-    at = axis + ndim if axis < 0 else axis
-    if not 0 <= at < ndim or aval_of(x).shape[at] % 2:
+    at = axis_of(axis, aval_of(x).ndim, "nn.glu")
+    if aval_of(x).shape[at] % 2:
         raise P.error(
             ShapeError, f"nn.glu cannot halve dimension {axis} of {aval_of(x)!r}", "name a dimension of even size"
         )

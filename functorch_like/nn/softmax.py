@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.errors import AxisError, DtypeError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
@@ -28,9 +28,7 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     given = axis if isinstance(axis, (tuple, list)) else (axis,)
     if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in given):
-        raise P.error(
-            ShapeError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has"
-        )
+        raise P.error(AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has")
     found = sorted(int(a) % ndim for a in given)
     if len(set(found)) != len(found):
         raise P.error(ShapeError, f"{name} was given axis={axis!r}", "name each dimension once")

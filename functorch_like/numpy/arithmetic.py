@@ -14,6 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
 from functorch_like.primitives.powers import HALVES
 
 _DOC = """{summary}
@@ -94,6 +95,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
         down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
         return _no_zero(y, E.select_n(down, q, E.sub(q, P.like(q, 1))))
     # As Python: the quotient that goes with the remainder, so that x == q * y + r as well as rounding allows.
+    x, y = S.stop_gradient(x), S.stop_gradient(y)  # a step function; the steps below have derivatives, some infinite
     r, zero = E.rem(x, y), P.like(x, 0)
     q = E.div(E.sub(x, r), y)
     down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
@@ -102,7 +104,9 @@ def _floor_divide(x: Any, y: Any) -> Any:
     q = E.select_n(E.gt(E.sub(q, low), P.like(q, 0.5)), low, E.add(low, P.like(low, 1)))
     quotient = E.div(x, y)
     q = E.select_n(E.eq(q, zero), q, E.mul(quotient, zero))  # zero keeps its sign
-    return E.select_n(E.eq(y, zero), q, quotient)
+    # Where an operand is infinite or y is 0, the array API standard's value, which is NaN or -1 in Python.
+    plain = E.or_(E.eq(y, zero), E.not_(E.and_(E.is_finite(x), E.is_finite(y))))
+    return E.select_n(plain, q, E.floor(quotient))
 
 
 def _no_zero(y: Any, out: Any) -> Any:

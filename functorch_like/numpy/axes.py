@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from functorch_like.errors import ShapeError
+from functorch_like.errors import AxisError, ShapeError
 from functorch_like.numpy import promotion as P
 
 
@@ -14,7 +14,8 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
     """One axis, counted from 0.
 
     Raises:
-        ShapeError: where there is no such axis.
+        AxisError: where there is no such axis.
+        ShapeError: for what is no int.
     """
     try:
         d = operator.index(axis)
@@ -24,7 +25,7 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
         ) from None
     if not -ndim <= d < ndim:
         raise P.error(
-            ShapeError,
+            AxisError,
             f"{what}: axis {d} is out of bounds for an array of {ndim} dimensions",
             f"use {-ndim} to {ndim - 1}" if ndim else "an array of rank 0 has no axes; leave axis out",
         )
@@ -35,7 +36,8 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from 0 and sorted; all of them for None.
 
     Raises:
-        ShapeError: for axes that are not there, or named twice.
+        AxisError: for axes that are not there.
+        ShapeError: for axes named twice.
     """
     if axis is None:
         return tuple(range(ndim))

@@ -110,7 +110,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 
     Raises:
         BufferError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.
-        AttributeError: for objects without DLPack.
+        ProtocolError: for objects without DLPack; an AttributeError and a TypeError.
 
     >>> fnp.from_dlpack(np.arange(3.0)).dtype.name
     'float64'

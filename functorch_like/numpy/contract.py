@@ -171,6 +171,17 @@ def _vdot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """Products of vectors along an axis, conj(x1) * x2 summed; the other dimensions broadcast.
 
+    Args:
+        x1: array; conjugated where complex.
+        x2: array of the same size along the axis.
+        axis: along which the vectors lie, in each array by itself.
+        precision: as for `matmul`.
+        preferred_element_type: as for `matmul`.
+
+    Raises:
+        AxisError: where there is no such axis.
+        ShapeError: where the sizes along the axis differ, even if one is 1, or the other dimensions do not broadcast.
+
     >>> fnp.vecdot(fnp.ones((2, 3)), fnp.arange(3.0)).tolist()
     [3.0, 3.0]
     """
@@ -181,6 +192,10 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
 def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = None) -> Any:
     x = E.conj(x) if aval_of(x).dtype.kind == "c" else x
     x, y = (_last(v, axis) for v in (x, y))
+    n, m = aval_of(x).shape[-1], aval_of(y).shape[-1]
+    if n != m:
+        why = f"fnp.vecdot of vectors of {n} and of {m} components along axis {axis}: that axis is not broadcast"
+        raise P.error(ShapeError, why, "make the two sizes equal, or multiply and sum: fnp.sum(fnp.conj(x) * y, axis)")
     x, y = P.align(x, y)
     lead = range(aval_of(x).ndim - 1)
     last = (aval_of(x).ndim - 1,)

@@ -11,8 +11,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
-from functorch_like.core import ArrayImpl, Tracer, aval_of, state
+from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import structure as S
 
@@ -57,8 +58,8 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
         return xla.device_put(P.host(a, dtype or aval_of(a).dtype), weak_type=weak)
     if isinstance(a, (np.ndarray, np.generic)):
         if dtype is not None and a.dtype != dtype:
-            a = np.asarray(a).astype(dtype)
-        return xla.device_put(np.asarray(a, dtypes.as_dtype(a.dtype)))
+            a = np.asarray(unmasked(a)).astype(dtype)
+        return xla.device_put(native(unmasked(a)))
     if isinstance(a, (list, tuple, range)):
         return _from_sequence(a, dtype)
     for protocol in ("__jax_array__", "__array__", "__array_interface__", "__buffer__"):
@@ -74,10 +75,14 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     _leaf_types(a, kinds)
     if any(k is ArrayImpl or issubclass(k, Tracer) for k in kinds):
         return _stack_nested(a, dtype)
+    if any(issubclass(k, np.ndarray) and k is not np.ndarray for k in kinds):
+        _check_masks(a)
     try:
         host = np.asarray(a)
     except ValueError as e:
         raise P.error(ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length") from e
+    if not host.dtype.isnative:
+        host = native(host)
     if dtype is None:
         dtype = _sequence_dtype(a, kinds, host)
     if host.dtype.kind in "iu":
@@ -86,6 +91,14 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     elif host.dtype.kind == "O":
         raise P.error(DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits")
     return xla.device_put(host.astype(dtypes.as_dtype(dtype)))
+
+
+def _check_masks(a: Sequence[Any]) -> None:
+    for item in a:
+        if isinstance(item, np.ndarray):
+            unmasked(item)
+        elif isinstance(item, (list, tuple)):
+            _check_masks(item)
 
 
 def _leaf_types(a: Any, found: set[type], depth: int = 1) -> None:

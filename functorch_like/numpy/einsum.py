@@ -6,6 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import dtypes
 from functorch_like.backends.forms import canonical
 from functorch_like.core import aval_of
@@ -84,15 +86,34 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
     if isinstance(subscripts, str):
         return subscripts.replace(" ", ""), tuple(asarray(o) if not P.is_array(o) else o for o in operands)
     given = [subscripts, *operands]
+    text = next((o for o in operands if isinstance(o, str)), None)
+    if text is not None:
+        raise P.error(
+            ArgumentError,
+            f"fnp.einsum was given the subscripts {text!r} after an operand",
+            f"the subscripts come first: fnp.einsum({text!r}, ...)",
+        )
     arrays, lists = given[::2], given[1::2]
     last = None
     if len(given) % 2:
         last = arrays.pop()
+    for labels in [*lists, *([] if last is None else [last])]:
+        if not (isinstance(labels, (list, tuple)) and all(map(_is_label, labels))) or not lists:
+            raise P.error(
+                ArgumentError,
+                f"fnp.einsum without text of subscripts was given {labels!r:.60} as the labels of an operand",
+                'give text and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints '
+                "from 0 to 51",
+            )
     letter = lambda k: "..." if k is Ellipsis else chr((97 if k < 26 else 39) + k)
     text = ",".join("".join(map(letter, labels)) for labels in lists)
     if last is not None:
         text += "->" + "".join(map(letter, last))
     return text, tuple(asarray(a) for a in arrays)
+
+
+def _is_label(k: Any) -> bool:
+    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= k < 52)
 
 
 @functools.lru_cache(maxsize=2048)

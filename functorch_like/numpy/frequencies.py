@@ -12,6 +12,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import shapes as N
+from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.repeating import roll
 
@@ -70,7 +71,8 @@ def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> 
 def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
     x = N.arr(x, f"fnp.fft.{name}")
     shape = aval_of(x).shape
-    over = tuple(range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,))
+    given = range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
+    over = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in given)
     return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
 
 

@@ -259,6 +259,9 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
     for x in xs:
         if type(x) in NUMBERS or isinstance(x, np.integer):
             plain = False
+        elif type(x) is np.ndarray:
+            if not x.dtype.isnative:
+                aval_of(x)  # raises: C++ reads bytes in their native order
         elif not is_value(x) and x is not None:
             aval_of(x)  # raises: a list would reach the kernel as a tree of numbers
     if plain:

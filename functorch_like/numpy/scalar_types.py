@@ -28,10 +28,12 @@ class ScalarType:
         return asarray(value, self.dtype)
 
     def __eq__(self, other: object) -> bool:
-        try:
-            return self.dtype == np.dtype(other)  # type: ignore[call-overload]
-        except TypeError:
-            return False
+        if isinstance(other, ScalarType):
+            return self.dtype == other.dtype
+        if isinstance(other, (np.dtype, type, str)):
+            return bool(self.dtype == other)  # NumPy finds any text unequal that names no dtype
+        # An array, or anything else that compares by elements, is no dtype.
+        return False if hasattr(type(other), "__array__") else NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.dtype)

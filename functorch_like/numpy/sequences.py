@@ -15,6 +15,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, shape_of
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
@@ -116,7 +117,7 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
     start, stop = P.align_inexact(start, stop)
     given = aval_of(start)
     real = dtypes.real_part(given.dtype)
-    axis = axis % (given.ndim + 1)
+    axis = axis_of(axis, given.ndim + 1, "fnp.linspace")
     shape = (*given.shape[:axis], num, *given.shape[axis:])
     spaces = max(num - 1 if endpoint else num, 1)
     others = tuple(d for d in range(len(shape)) if d != axis)

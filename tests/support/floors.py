@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("backends/xla",),
     ("backends",),  # groups of settings
     ("functorch_like/caches.py", "functorch_like/dtypes.py", "functorch_like/sources.py", "functorch_like/tree.py"),
+    ("functorch_like/masked.py",),
     ("functorch_like/core.py",),
     ("primitives",),  # first-order primitives: the interpreters need `add` and `transpose`
     ("functorch_like/interpreters/jaxpr.py",),

@@ -8,6 +8,7 @@ import itertools
 import operator
 import pickle
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -18,7 +19,7 @@ INF, NAN = np.inf, np.nan
 REAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.0, -2.0, -2.5, 3.0, -3.0, INF, -INF, NAN]
 UNARY = "abs acos acosh asin asinh atan atanh ceil cos cosh exp expm1 floor log log1p log2 log10 negative positive "
 UNARY += "reciprocal round sign signbit sin sinh square sqrt tan tanh trunc isfinite isinf isnan"
-BINARY = "add atan2 copysign divide equal floor_divide greater hypot less_equal logaddexp multiply nextafter pow "
+BINARY = "add atan2 copysign divide equal greater hypot less_equal logaddexp multiply nextafter pow "
 BINARY += "remainder subtract"
 COMPLEX = "abs acos acosh asin asinh atan atanh cos cosh exp log log2 log10 sign sinh sin sqrt square tan tanh"
 COMPLEX += " isfinite isinf isnan negative"
@@ -38,6 +39,34 @@ def test_special_values(name):
     x = np.array(REAL)
     with np.errstate(all="ignore"):
         same_specials(getattr(fnp, name)(x), getattr(np, name)(x), name)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+def test_floor_division_is_the_floor_of_the_quotient(dtype):
+    # The table of the standard, which NumPy leaves where an operand is infinite: NaN for inf // 2, -1 for -1 // inf.
+    x, y = (np.array(v).astype(fnp.dtype(dtype)) for v in zip(*itertools.product(REAL, repeat=2), strict=True))
+    with np.errstate(all="ignore"):
+        want = np.floor(x.astype("float64") / y.astype("float64"))
+    divided = fnp.asarray(x)
+    divided //= fnp.asarray(y)
+    compiled = ft.jit(lambda a, b: a // b)(x, y)
+    for got in (
+        fnp.floor_divide(x, y),
+        divided,
+        compiled,
+        fnp.divmod(x, y)[0],
+        fnp.floor_divide.outer(x, y).diagonal(),
+    ):
+        assert got.dtype == dtype
+        same_specials(np.asarray(got).astype("float64"), want, dtype)
+    with np.errstate(all="ignore"):
+        rest = np.remainder(x.astype("float64"), y.astype("float64"))
+    same_specials(np.asarray(fnp.divmod(x, y)[1]).astype("float64"), rest, dtype)
+
+
+def test_floor_division_by_infinities_has_no_derivative():
+    for x, y in ((INF, 2.0), (2.0, INF), (-2.0, INF), (1.0, 0.0), (7.0, 2.0)):
+        assert [float(g) for g in ft.grad(fnp.floor_divide, argnums=(0, 1))(x, y)] == [0, 0]
 
 
 @pytest.mark.parametrize("name", BINARY.split())
@@ -282,3 +311,58 @@ def test_full_of_arrays():
     for values in (fnp.ones((3, 2)), np.ones((3, 2)), fnp.ones(3), [1.0, 2.0, 3.0]):
         with pytest.raises(ValueError, match="broadcast"):
             fnp.full((2,), values)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("name", ["atan", "atanh", "asin", "acos", "asinh", "acosh", "log1p", "sqrt", "sign", "tanh"])
+def test_complex_functions_of_large_and_small_numbers(name, dtype):
+    info = np.finfo(dtype)
+    sizes = 10.0 ** np.linspace(np.log10(float(info.tiny)) + 3, np.log10(float(info.max)) - 1, 12)
+    parts = np.concatenate([sizes, -sizes, [0.0, 0.5, -2.0]])
+    z = np.array([complex(a, b) for a, b in itertools.product(parts, parts) if a or b], dtype)
+    with np.errstate(all="ignore"):
+        want = np.asarray(getattr(np, name)(z.astype("complex128")))
+    if name == "log1p":  # NumPy's own loses small numbers
+        with mpmath.workprec(2400):
+            want = np.array([complex(mpmath.log(1 + mpmath.mpc(v))) for v in z.tolist()])
+    function = getattr(fnp, name)
+    alone = ft.jit(function)  # XLA rewrites products of constants of rank 0, and of no other
+    single = np.array([alone(v) for v in fnp.asarray(z)[::3]])
+    for got, right in ((np.asarray(function(z)), want), (single, want[::3])):
+        assert np.isfinite(got).all()
+        apart = abs(got.astype("complex128") - right)
+        assert (apart <= 20 * info.eps * abs(right) + float(info.tiny)).all()
+
+
+@pytest.mark.parametrize("shapes", [((3,), (1,)), ((1,), (3,)), ((2, 3), (2, 1)), ((3,), (4,)), ((2, 3), (4, 3))])
+def test_products_do_not_broadcast_what_they_contract(shapes):
+    x, y = map(fnp.ones, shapes)
+    for product in (fnp.vecdot, fnp.linalg.vecdot, fnp.linalg.cross, fnp.vdot):
+        with pytest.raises(ValueError, match=r"broadcast|sizes|components|differ"):
+            product(x, y)
+    if x.shape[-1] != y.shape[-1]:
+        with pytest.raises(ValueError, match="size"):
+            fnp.tensordot(x, y, ((-1,), (-1,)))
+    assert fnp.vecdot(fnp.ones((2, 1, 3)), fnp.ones((4, 3))).shape == (2, 4)
+
+
+X = fnp.ones((2, 3))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fnp.expand_dims(X, axis=3), lambda: fnp.expand_dims(X, axis=-4), lambda: fnp.sum(X, axis=2),
+        lambda: fnp.squeeze(X, 5), lambda: fnp.moveaxis(X, 0, 2), lambda: fnp.flip(X, axis=-3), lambda: X.max(2),
+        lambda: fnp.concat([X, X], axis=2), lambda: fnp.stack([X, X], axis=-4), lambda: fnp.take(X, [0], axis=2),
+        lambda: fnp.unstack(X, axis=2), lambda: fnp.permute_dims(X, (0, 2)), lambda: fnp.roll(X, 1, axis=2),
+        lambda: fnp.sort(X, axis=2), lambda: fnp.cumulative_sum(X, axis=2), lambda: fnp.vecdot(X, X, axis=-3),
+        lambda: fnp.fft.fft(X, axis=2), lambda: fnp.fft.fftshift(X, axes=2), lambda: fnp.linspace(X, X, axis=3),
+        lambda: fnp.linalg.vector_norm(X, axis=2), lambda: ft.nn.softmax(X, axis=2), lambda: ft.nn.glu(X, axis=2),
+        lambda: ft.lax.cumsum(X, axis=2), lambda: ft.lax.reduce_sum(X, axes=(2,)), lambda: fnp.repeat(X, 2, axis=2),
+    ],
+)  # fmt: skip
+def test_axes_out_of_range_are_index_errors(call):
+    with pytest.raises(ft.errors.AxisError) as caught:
+        call()
+    assert isinstance(caught.value, IndexError) and isinstance(caught.value, ValueError)

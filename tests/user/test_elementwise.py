@@ -140,7 +140,9 @@ def test_one_integer(name):
 
 @pytest.mark.parametrize("name", BINARY)
 def test_two(name):
-    a, b = np.meshgrid(SPECIAL, SPECIAL)
+    # Of infinities NumPy's floor_divide is not the standard's: test_array_api.py.
+    special = [v for v in SPECIAL if not np.isinf(v)] if name == "floor_divide" else SPECIAL
+    a, b = np.meshgrid(special, special)
     agrees(name, a, b)
     agrees(name, a.astype(np.float32), b.astype(np.float32))
     i, j = np.meshgrid(np.arange(-5, 6, dtype=np.int32), np.arange(-5, 6, dtype=np.int32))
