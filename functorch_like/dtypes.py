@@ -89,6 +89,11 @@ def complex_of(dtype: DType) -> DType:
     return complex128 if dtype in (float64, complex128, int64, uint64) else complex64
 
 
+def accumulator(dtype: DType) -> DType:
+    """The dtype that sums and products of many elements are kept in: float32 for narrower floats."""
+    return float32 if dtype.itemsize < 4 and is_float(dtype) else dtype
+
+
 def finfo(dtype: Any) -> Any:
     """Limits of a floating dtype, as `numpy.finfo`, for bfloat16 and float8 too."""
     return ml_dtypes.finfo(np.dtype(dtype))

@@ -37,7 +37,7 @@ _FAMILIES = {
     "foreign": "ffi_call",
     "fourier": "fft",
     "generators": "philox4x32 rng_bit_generator",
-    "hurwitz": "zeta",
+    "hurwitz": "zeta zeta_derivative",
     "incomplete_beta": "incomplete_beta_grad regularized_incomplete_beta",
     "incomplete_gamma": "igamma igamma_grad_a igammac random_gamma_grad",
     "indexing": "scatter_add",

@@ -13,6 +13,7 @@ from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.alternatives import Alternative, Lowering
 from functorch_like.primitives.folding import highest, lowest, roomy
 from functorch_like.primitives.indexing import along
@@ -109,11 +110,9 @@ def running(
             (out,) = e.outs
             if not out.size:
                 return x
-            small = out.dtype in (dtypes.bfloat16, dtypes.float16)  # kept in f32 while it runs
-            wide = out.update(dtype=dtypes.float32) if small else out
-            return e.convert(form(Fold(e, kind, identity(wide.dtype), axis, reverse), e.convert(x, wide), wide), out)
+            return form(Fold(e, kind, identity(out.dtype), axis, reverse), x, out)
 
-        return lower
+        return accumulated(lower)
 
     def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
         (at,) = dims

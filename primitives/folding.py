@@ -13,6 +13,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Primitive, Sample
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.shapes import check_axes, reduced_axes
 
 
@@ -90,11 +91,7 @@ def reduction(
         return np.asarray(fold(wide, axes, identity(x.dtype).astype(wide.dtype))).astype(x.dtype)
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
-        (given,), (out,) = e.ins, e.outs
-        if kind == "multiply" and out.dtype in (dtypes.bfloat16, dtypes.float16):
-            wide = out.update(dtype=dtypes.float32)
-            x = e.convert(x, given.update(dtype=dtypes.float32))
-            return e.convert(e.reduce(kind, x, identity(wide.dtype), axes, wide), out)
+        (out,) = e.outs
         return e.reduce(kind, x, identity(out.dtype), axes, out)
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
@@ -102,7 +99,10 @@ def reduction(
         return row(args[0], axes=axes), out
 
     no = No(f"{name} is not linear in its operand; differentiate it with its jvp rule")
-    row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples)
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
+        batch=batch, samples=samples,
+    )  # fmt: skip
     return row
 
 

@@ -8,6 +8,7 @@ mean, so that nothing cancels in its exponent.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -184,15 +185,15 @@ regularized_incomplete_beta = elementwise(
 
 def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
     a, b, x = primals
-    row = lambda a, b: incomplete_beta_grad(a, b, x, wrt=wrt)
+    row = functools.partial(incomplete_beta_grad, wrt=wrt)
     total = E.digamma(E.add(a, b))
 
     def by_x() -> Any:
         logs = E.sub(E.log1p(E.neg(x)), E.digamma(b)) if wrt else E.sub(E.log(x), E.digamma(a))
         return E.mul(_density(a, b, x), E.add(logs, total))
 
-    slopes = (lambda: difference(lambda v: row(v, b), a), lambda: difference(lambda v: row(a, v), b), by_x)
-    return row(a, b), _sum(zip(tangents, slopes, strict=True))
+    slopes = (lambda: difference(row, 0, a, b, x), lambda: difference(row, 1, a, b, x), by_x)
+    return row(a, b, x), _sum(zip(tangents, slopes, strict=True))
 
 
 def _grad_samples() -> list[Sample]:

@@ -8,6 +8,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
 from functorch_like.primitives.formulas import widened
 from functorch_like.primitives.incomplete_gamma_formulas import grad_formula, random_formula, regularized
 from functorch_like.primitives.rows import binary
@@ -68,14 +69,18 @@ def density(a: Any, x: Any) -> Any:
     return E.exp(E.sub(E.sub(E.mul(less, E.log(x)), x), E.lgamma(a)))
 
 
-def difference(f: Any, a: Any) -> Any:
-    """The derivative of f at a > 0 by central differences of fourth order, with steps relative to a."""
-    exact = aval_of(a).dtype == dtypes.float64
-    step = 2.0 ** (-9 if exact else -5)
-    at = lambda k: f(E.mul(a, full_like(a, 1 + k * step)))
-    near, far = E.sub(at(1), at(-1)), E.sub(at(2), at(-2))
+def difference(f: Any, at: int, *operands: Any) -> Any:
+    """The derivative of f by one operand, which is positive: central differences of fourth order, in float64.
+
+    The steps are relative to that operand.
+    """
+    dtype, step = aval_of(operands[at]).dtype, 2.0**-9
+    wide = [S.convert_element_type(x, new_dtype=dtypes.float64) for x in operands]
+    a = wide[at]
+    moved = lambda k: f(*wide[:at], E.mul(a, full_like(a, 1 + k * step)), *wide[at + 1 :])
+    near, far = E.sub(moved(1), moved(-1)), E.sub(moved(2), moved(-2))
     total = E.sub(E.mul(near, full_like(a, 8)), far)
-    return E.div(total, E.mul(a, full_like(a, 12 * step)))
+    return S.convert_element_type(E.div(total, E.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
 
 
 def _row(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: Any) -> Any:
@@ -101,7 +106,7 @@ def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.
 igamma_grad_a = _row(
     "igamma_grad_a", _grad, grad_formula,
-    lambda g, a, x, z: E.mul(g, difference(lambda v: igamma_grad_a(v, x), a)), _grad_by_x,
+    lambda g, a, x, z: E.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
 )  # fmt: skip
 
 
@@ -114,5 +119,5 @@ def _random_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 #: The derivative by a of a sample x of the gamma distribution, its quantile held fixed.
 random_gamma_grad = _row(
     "random_gamma_grad", _random, random_formula,
-    lambda g, a, x, z: E.mul(g, difference(lambda v: random_gamma_grad(v, x), a)), _random_by_x,
+    lambda g, a, x, z: E.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
 )  # fmt: skip

@@ -17,6 +17,7 @@ from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.accumulating import widened
 from functorch_like.primitives.contract import dot_general
 from functorch_like.primitives.cumulative import cumsum
 from functorch_like.primitives.products import Product, check_precision, emit_dot
@@ -84,8 +85,7 @@ def _lower(e: Any, lhs: Any, rhs: Any, sizes: Any, *, precision: Any = None, pre
     mask = e.broadcast_in_dim(op("and", inside, flags(grid)), flags(masked), range(b + 2))
     repeated = e.broadcast_in_dim(lhs, masked, [*range(b), b + 1, b + 2])
     rows = op("select", [mask, repeated, e.full(0, masked)], masked)
-    small = e.platform == "cpu" and out.dtype in (dtypes.bfloat16, dtypes.float16)
-    wide = out.update(dtype=dtypes.float32) if small else out
+    wide = widened(out) if e.platform == "cpu" else out
     contract, batch = ((b, b + 2), (b, b + 1)), (range(b), range(b))
     return e.convert(emit_dot(e, rows, rhs, masked, right, wide, contract, batch, precision), out)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.indices import (
     MODES,
     ScatterDimensionNumbers,
@@ -69,7 +72,7 @@ def scatter_ref(
     n = dimension_numbers
     sizes = n.sizes(*(ShapedArray(x.shape, x.dtype) for x in (operand, updates)))
     batch = [d for d in range(updates.ndim) if d not in n.update_window_dims]
-    view, out = updates.transpose((*batch, *n.update_window_dims)), np.array(operand)
+    view, out = updates.transpose((*batch, *n.update_window_dims)), operand.astype(dtypes.accumulator(operand.dtype))
     top = [m - s for m, s in zip(operand.shape, sizes, strict=True)]
     for at, start in starts_of(indices, n[2], n[3], n[4], operand.ndim):
         if mode == "clip":
@@ -77,7 +80,7 @@ def scatter_ref(
         if all(0 <= i <= t for i, t in zip(start, top, strict=True)):
             where = tuple(slice(i, i + s) for i, s in zip(start, sizes, strict=True))
             out[where] = fold(out[where], view[at].reshape(sizes))
-    return out
+    return out.astype(operand.dtype)
 
 
 def scatter_lower(
@@ -105,6 +108,19 @@ def scatter_lower(
     }
     region = ([scalar, scalar], lambda inner, old, new: [body(inner, old, new, scalar)])
     return e.op("stablehlo.scatter", [operand, indices, updates], [out], attrs=attrs, regions=(region,))
+
+
+def _accumulating(lower: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering with narrow floats kept in float32, where several updates may go to one place."""
+    wide = accumulated(lower)
+
+    def chosen(e: Any, *operands: Any, dimension_numbers: ScatterDimensionNumbers, **params: Any) -> Any:
+        batch = dimension_numbers.scatter_indices_batching_dims
+        windows = math.prod(n for d, n in enumerate(e.ins[1].shape[:-1]) if d not in batch)
+        form = lower if params.get("unique_indices", False) or windows <= 1 else wide
+        return form(e, *operands, dimension_numbers=dimension_numbers, **params)
+
+    return chosen
 
 
 def scatter_batch(
@@ -151,11 +167,12 @@ def scatter_row(
         smooth: as in `Sample`.
     """
     body = lambda e, old, new, aval: e.op(f"stablehlo.{kind}", [old, new], [aval]) if kind else new
+    lower = functools.partial(scatter_lower, body)
     row = Primitive(
         name,
         shape=functools.partial(scatter_shape, name, accepts),
         ref=functools.partial(scatter_ref, fold),
-        lower=functools.partial(scatter_lower, body),
+        lower=_accumulating(lower) if kind in ("add", "multiply") else lower,
         jvp=jvp,
         transpose=transpose,
         batch=lambda axis, args, dims, **params: scatter_batch(row, axis, args, dims, **params),

@@ -18,6 +18,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import determinism
 from functorch_like.core import Axis, Lin, Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.alternatives import Lowering
 from functorch_like.primitives.rows import align
 from functorch_like.primitives.selection_forms import ORDER, WOVEN, edge_padded, keeps, undilated
@@ -116,9 +117,7 @@ def _scatter_lower(e: Any, source: Any, operand: Any, *, select: str, **params: 
     if e.platform != "cpu" and determinism.wanted():
         return scatter_in_order(e, source, operand, select=select, **params)
     direction, _ = ORDER[select]
-    wide = dtypes.float32 if out.dtype in (dtypes.bfloat16, dtypes.float16) else out.dtype
-    source, operand = e.convert(source, given.update(dtype=wide)), e.convert(operand, x.update(dtype=wide))
-    scalar = ShapedArray((), wide)
+    scalar = ShapedArray((), out.dtype)
     regions = (
         ([scalar, scalar], lambda inner, a, b: [keeps(inner, a, b, scalar, direction)]),
         ([scalar, scalar], lambda inner, a, b: [inner.op("stablehlo.add", [a, b], [scalar])]),
@@ -126,8 +125,7 @@ def _scatter_lower(e: Any, source: Any, operand: Any, *, select: str, **params: 
     names = ("window_dimensions", "window_strides", "padding")
     attrs = {k: v for k, v in window_attrs(e, undilated(x, params)).items() if k in names}
     operands = [operand, source, e.full(0, scalar)]
-    y = e.op("stablehlo.select_and_scatter", operands, [out.update(dtype=wide)], attrs=attrs, regions=regions)
-    return e.convert(y, out)
+    return e.op("stablehlo.select_and_scatter", operands, [out], attrs=attrs, regions=regions)
 
 
 # --------------------------------------------------------------------------------------------------------------- rows
@@ -203,7 +201,7 @@ select_and_scatter_add = Primitive(
     "select_and_scatter_add",
     shape=_scatter_shape,
     ref=_scatter_ref,
-    lower=Lowering("select_and_scatter_add", _scatter_lower, WOVEN),
+    lower=Lowering("select_and_scatter_add", accumulated(_scatter_lower), WOVEN),
     jvp=_linear_jvp(lambda: select_and_scatter_add),
     transpose=_linear_transpose(lambda: select_and_gather_add),
     batch=_batch(lambda: select_and_scatter_add),

@@ -44,7 +44,7 @@ def scatter_in_order(e: Any, source: Any, operand: Any, *, select: str, **params
         take = e.op("stablehlo.and", [emit_tap(e, real, tap, flags), better], [flags])
         best = e.op("stablehlo.select", [take, part, best], [given])
         number = e.op("stablehlo.select", [take, e.full(k, numbers), number], [numbers])
-    wide = dtypes.float32 if out.dtype in (dtypes.bfloat16, dtypes.float16) else out.dtype
+    wide = dtypes.accumulator(out.dtype)
     shares, sums = given.update(dtype=wide), line.update(dtype=wide)
     source, spread = e.convert(source, shares), []
     for k, at in enumerate(np.ndindex(*window)):

@@ -16,6 +16,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.alternatives import Lowering
 from functorch_like.primitives.summing_forms import OWN_LOOP
 
@@ -104,7 +105,7 @@ reduce_sum = linear(
     "reduce_sum",
     shape=_sum_shape,
     ref=_sum_ref,
-    lower=Lowering("reduce_sum", lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0]), OWN_LOOP),
+    lower=Lowering("reduce_sum", accumulated(lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0])), OWN_LOOP),
     transpose=_sum_transpose,
     batch=_sum_batch,
     samples=lambda: [

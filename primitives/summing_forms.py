@@ -15,6 +15,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.option_sets import SLOW_COLUMNS
 from functorch_like.core import Sample
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.alternatives import Alternative
 
 #: Sums of so few elements, of arrays of at least this size: 22 times as fast for 3 elements, twice for 12;
@@ -28,12 +29,13 @@ MANY = 1 << 15
 
 def _fits(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, axes: tuple[int, ...]) -> bool:
     given = ins[0]
-    if given.dtype != dtypes.float32 or given.size < LARGE or not axes:
+    if dtypes.accumulator(given.dtype) != dtypes.float32 or given.size < LARGE or not axes:
         return False
     if math.prod(given.shape[a] for a in axes) <= FEW:
         return True
     beside = math.prod(given.shape[axes[-1] + 1 :])
-    narrow = len(axes) == 1 and axes[0] < given.ndim - 1 and beside <= NARROW
+    single = given.dtype == dtypes.float32  # narrower floats are faster by the library here
+    narrow = single and len(axes) == 1 and axes[0] < given.ndim - 1 and beside <= NARROW
     return narrow or (SLOW_COLUMNS and axes == (0,) and outs[0].size >= MANY)
 
 
@@ -60,6 +62,8 @@ def _edges() -> list[tuple[Sample, bool]]:
         ((LARGE // 2 - 1, 2), (1,), "float32", False),
         ((LARGE // 2, 2), (1,), "float64", False),
         ((LARGE // 2, 2), (), "float32", False),
+        ((LARGE // FEW + 1, FEW), (1,), "bfloat16", True),
+        ((8, FEW + 8, 4, NARROW // 4), (1,), "bfloat16", False),
         ((FEW + 1, MANY), (0,), "float32", SLOW_COLUMNS),
         ((FEW + 1, MANY - 1), (0,), "float32", False),
     ]
@@ -68,8 +72,9 @@ def _edges() -> list[tuple[Sample, bool]]:
 
 OWN_LOOP = Alternative(
     "XLA's own loop",
-    f"sums of at most {FEW} float32 elements, or {NARROW} columns; with jaxlib 0.10, of at least {MANY} columns, too",
+    f"sums of at most {FEW} floats of up to 32 bits, or {NARROW} float32 columns; with jaxlib 0.10, of at least {MANY} "
+    "columns, too",
     _fits,
-    _own,
+    accumulated(_own),
     _edges,
 )

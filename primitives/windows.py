@@ -18,6 +18,7 @@ from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import elementwise as E
 from functorch_like.primitives import structure as S
+from functorch_like.primitives.accumulating import accumulated
 from functorch_like.primitives.alternatives import Alternative, Lowering
 from functorch_like.primitives.folding import highest, lowest
 from functorch_like.primitives.rows import words_for
@@ -61,25 +62,17 @@ def _window_row(
                 out = fold(out, line[tap])
         return np.asarray(out).astype(x.dtype)
 
-    def widened(e: Any, x: Any) -> tuple[Any, ShapedArray]:
-        (given,), (out,) = e.ins, e.outs
-        small = kind == "add" and out.dtype in (dtypes.bfloat16, dtypes.float16)  # sums of those are kept in f32
-        wide = out.update(dtype=dtypes.float32) if small else out
-        return e.convert(x, given.update(dtype=wide.dtype)), wide
-
     def lower(e: Any, x: Any, **params: Any) -> Any:
-        x, wide = widened(e, x)
-        scalar = ShapedArray((), wide.dtype)
+        (out,) = e.outs
+        scalar = ShapedArray((), out.dtype)
         region = ([scalar, scalar], lambda inner, a, b: [inner.op(f"stablehlo.{kind}", [a, b], [scalar])])
-        init = e.constant(identity(wide.dtype))
-        y = e.op("stablehlo.reduce_window", [x, init], [wide], attrs=window_attrs(e, params), regions=(region,))
-        return e.convert(y, e.outs[0])
+        operands = [x, e.constant(identity(out.dtype))]
+        return e.op("stablehlo.reduce_window", operands, [out], attrs=window_attrs(e, params), regions=(region,))
 
     def fold_slices(e: Any, x: Any, **params: Any) -> Any:
-        x, wide = widened(e, x)
-        parts = [emit_tap(e, x, tap, wide) for tap in taps(wide.shape, params)]
-        y = functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [wide]), parts)
-        return e.convert(y, e.outs[0])
+        (out,) = e.outs
+        parts = [emit_tap(e, x, tap, out) for tap in taps(out.shape, params)]
+        return functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [out]), parts)
 
     def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         return row(args[0], **batched_params(params, dims[0])), dims[0]
@@ -94,14 +87,15 @@ def _window_row(
             *(Sample((ShapedArray((5,), d),), window_params((2,), (1,), ((1, 0),))) for d in others),
         ]
 
+    kept = accumulated if kind == "add" else lambda form: form
     # docs/lowerings.md: ten times faster.
     sliced = Alternative(
         "fold strided slices", f"windows side by side, of at most {FEW} elements",
-        lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), fold_slices, edges,
+        lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), kept(fold_slices), edges,
     )  # fmt: skip
     row = Primitive(
-        name, shape=shape, ref=ref, lower=Lowering(name, lower, sliced), jvp=jvp, transpose=transpose, batch=batch,
-        samples=samples,
+        name, shape=shape, ref=ref, lower=Lowering(name, kept(lower), sliced), jvp=jvp, transpose=transpose,
+        batch=batch, samples=samples,
     )  # fmt: skip
     return row
 

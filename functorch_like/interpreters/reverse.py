@@ -16,12 +16,14 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import Lin, Primitive, Trace, aval_of, infer, state, tracing
+from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
 from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.interpreters.stage import VarTracer
 from functorch_like.primitives.arithmetic import add
 from functorch_like.primitives.shapes import zeros
+from functorch_like.primitives.structure import convert_element_type
 
 
 class TapeTracer(VarTracer):
@@ -176,9 +178,21 @@ def backward(
 ) -> list[Any]:
     """Walk linear equations backwards. Operands that are `Var` are linear, all others known values."""
     pending: dict[Var, Any] = {}
+    wide: set[Var] = set()  # those whose cotangents are sums of narrow floats, kept in float32
 
     def accumulate(var: Var, ct: Any) -> None:
-        pending[var] = add(pending[var], ct) if var in pending else ct
+        if var not in pending:
+            pending[var] = ct
+            return
+        total, dtype = pending[var], accumulator(var.aval.dtype)
+        if dtype != var.aval.dtype:
+            wide.add(var)
+            total, ct = _converted(total, dtype), _converted(ct, dtype)
+        pending[var] = add(total, ct)
+
+    def taken(var: Var) -> Any:
+        ct = pending.pop(var, None)
+        return _converted(ct, var.aval.dtype) if var in wide and ct is not None else ct
 
     for out, ct in zip(outputs, cotangents, strict=True):
         if type(out) is Var and ct is not None:
@@ -186,7 +200,7 @@ def backward(
     carried = state.source
     try:
         for e in reversed(equations):
-            cts = [pending.pop(v, None) for v in e.outputs]
+            cts = [taken(v) for v in e.outputs]
             if all(c is None for c in cts):
                 continue
             state.source = e.source
@@ -200,7 +214,12 @@ def backward(
                     accumulate(a, ct)
     finally:
         state.source = carried
-    return [pending.get(v) for v in inputs]
+    found = {v: taken(v) for v in inputs}
+    return [found[v] for v in inputs]
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    return x if aval_of(x).dtype == dtype else convert_element_type(x, new_dtype=dtype)
 
 
 def backward_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

@@ -90,6 +90,8 @@ def standardize(
 @kernel(static=("axes",))
 def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "standardize")
+    dtype = aval_of(x).dtype
+    x = P.convert(x, dtypes.accumulator(dtype))
     aval = aval_of(x)
     like = lambda v: P.broadcast(P.convert(v, aval.dtype), aval.shape)
     where = None if where is None else mask_of(where, x)
@@ -103,4 +105,4 @@ def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axe
 
     centred = E.sub(x, average(x) if mean is None else like(mean))
     spread = average(E.square(centred)) if variance is None else like(variance)
-    return E.mul(centred, E.rsqrt(E.add(spread, like(epsilon))))
+    return P.convert(E.mul(centred, E.rsqrt(E.add(spread, like(epsilon)))), dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -66,7 +67,8 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     x = _variables(m, rowvar)
     if y is not None:
         x = fnp.concatenate([x, _variables(y, rowvar)], 0)
-    x = x if dtype is None else P.convert(x, dtype)
+    dtype = aval_of(x).dtype if dtype is None else dtype
+    x = P.convert(x, dtypes.accumulator(dtype))
     n = aval_of(x).shape[1]
     weights = None
     for given_weights in (fweights, aweights):
@@ -88,7 +90,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     gap = x - mean[:, None]
     weighted = fnp.conj(gap if weights is None else gap * weights)
     freedom = fnp.maximum(P.convert(freedom, fnp.real(x).dtype), 0)
-    return fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom)
+    return P.convert(fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom), dtype)
 
 
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:

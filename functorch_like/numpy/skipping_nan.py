@@ -155,7 +155,7 @@ def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: A
 
 @kernel(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanstd(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
-    return E.sqrt(_nanvar.inline(x, axis, dtype, keepdims, ddof, where, mean))
+    return T.deviation(_nanvar, x, axis, dtype, keepdims, ddof, where, mean)
 
 
 # --------------------------------------------------------------------------------------------- running sums, positions

@@ -46,13 +46,9 @@ def mean(
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     x = N.plain(a)
     out = dtype or P.inexact_dtype(aval_of(x).dtype)
-    x = P.convert(x, _accumulator(out), aval_of(x).weak_type and dtype is None)
+    x = P.convert(x, dtypes.accumulator(out), aval_of(x).weak_type and dtype is None)
     total = N._sum.inline(x, axis, None, keepdims, None, where)
     return P.convert(E.div(total, _counted(x, axis, keepdims, where, total)), out, aval_of(total).weak_type)
-
-
-def _accumulator(dtype: Any) -> Any:
-    return dtypes.float32 if dtypes.is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
@@ -96,7 +92,7 @@ def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: An
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     x = N.plain(a)
     given = dtype or P.inexact_dtype(aval_of(x).dtype)
-    x = P.convert(x, _accumulator(given), aval_of(x).weak_type and dtype is None)
+    x = P.convert(x, dtypes.accumulator(given), aval_of(x).weak_type and dtype is None)
     x = N._masked(x, where, 0)  # what is left out must not spoil derivatives
     centre = _mean.inline(x, axis, None, True, where) if mean is None else P.convert(mean, aval_of(x).dtype)
     gap = E.sub(*P.align(x, centre))
@@ -123,7 +119,16 @@ def std(
 
 @kernel(static=(*_STATIC, "ddof"))
 def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
-    return E.sqrt(_var.inline(a, axis, dtype, keepdims, ddof, where, mean))
+    return deviation(_var, a, axis, dtype, keepdims, ddof, where, mean)
+
+
+def deviation(variance: Any, x: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
+    """The square root of a variance; of narrow floats rounded once."""
+    own = dtype or P.inexact_dtype(aval_of(x).dtype)
+    wide = dtypes.accumulator(own)
+    if wide == own:
+        return E.sqrt(variance.inline(x, axis, dtype, *rest))
+    return P.convert(E.sqrt(variance.inline(x, axis, wide, *rest)), own)
 
 
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
@@ -160,5 +165,8 @@ def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]
             )
         weights = S.broadcast_in_dim(weights, shape=shape, broadcast_dimensions=axes)
     a, weights = P.align_inexact(a, weights)
+    dtype = aval_of(a).dtype
+    a, weights = (P.convert(v, dtypes.accumulator(dtype)) for v in (a, weights))
     total = N._sum.inline(weights, axis, None, keepdims)
-    return E.div(N._sum.inline(E.mul(a, weights), axis, None, keepdims), total), total
+    out = E.div(N._sum.inline(E.mul(a, weights), axis, None, keepdims), total)
+    return P.convert(out, dtype), P.convert(total, dtype)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from functorch_like.avals import ShapedArray
 from functorch_like.core import Lin, aval_of
 from functorch_like.interpreters import passes
 from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Var
+from functorch_like.primitives.accumulating import widened
 from functorch_like.primitives.higher.groups import groups
 from functorch_like.primitives.higher.invariant import invariants
 from functorch_like.primitives.higher.products import Product, products, worthwhile
@@ -15,6 +17,7 @@ from functorch_like.primitives.higher.scan_forms import drop, pick
 from functorch_like.primitives.higher.transposed import transposed
 from functorch_like.primitives.rows import add
 from functorch_like.primitives.shapes import zeros
+from functorch_like.primitives.structure import convert_element_type
 
 
 class Transposed(NamedTuple):
@@ -87,9 +90,9 @@ def _transposed_form(
         else:
             sums.append([(t, _place(t.left, given, stacked), _place(t.right, given, stacked)) for t in terms])
     weights = [w for w, s in zip(outs.consts, sums, strict=True) if s is None]
-    before = [Var(w.aval.strong()) for w in weights]
+    before = [Var(widened(w.aval.strong())) for w in weights]
     after = [Var(v.aval) for v in before]
-    added = [Equation(add, [b, w], {}, [a], None) for b, w, a in zip(before, weights, after, strict=True)]
+    added = [e for b, w, a in zip(before, weights, after, strict=True) for e in _adding(b, w, a)]
     whole = [*body.inputs[:n], *known_consts, *before, *ct_carries, *ct_ys, *known_slices]
     outputs = [*after, *outs.carries, *stacked]
     made = passes.dead_code(Jaxpr(whole, [*body.equations, *added], outputs, body.name, body.origin))
@@ -106,6 +109,15 @@ def _transposed_form(
         read_consts,
         read_slices,
     )
+
+
+def _adding(total: Var, term: Any, out: Var) -> list[Equation]:
+    """Equations that add a term to a sum, which may be of a wider dtype."""
+    if term.aval.dtype == total.aval.dtype:
+        return [Equation(add, [total, term], {}, [out], None)]
+    wide = Var(term.aval.strong().update(dtype=total.aval.dtype))
+    converted = Equation(convert_element_type, [term], {"new_dtype": wide.aval.dtype}, [wide], None)
+    return [converted, Equation(add, [total, wide], {}, [out], None)]
 
 
 def _place(v: Var, given: list[Any], stacked: list[Any]) -> tuple[bool, int]:
@@ -132,12 +144,14 @@ def pulled(
     ]
     weights = pick(given.consts, form.has[:num_consts])
     consts = [*form.consts, *pick(drop(given.consts, flags.consts), form.known_consts)]
-    carries = [*(zeros(w.aval.strong()) for w in pick(weights, form.summed)), *ends]
+    kept = [aval_of(w).strong() for w in pick(weights, form.summed)]
+    carries = [*(zeros(widened(aval)) for aval in kept), *ends]
     slices, known = [ct for ct in cts[num_carry:] if ct is not None], drop(given.slices, flags.slices)
     operands = [*consts, *carries, *slices, *pick(known, form.known_slices)]
 
     def finish(outs: Sequence[Any]) -> list[Any]:
         sums, back, stacked = groups(outs, sum(form.summed), sum(form.carries))
+        sums = [_as(x, aval) for x, aval in zip(sums, kept, strict=True)]
         stacks = {True: [*slices, *known], False: stacked}
         in_loop, after = iter(sums), iter(form.sums)
         found = iter(
@@ -151,6 +165,10 @@ def pulled(
         return [f if type(a) is Lin else None for f, a in zip(whole, args, strict=True)]
 
     return operands, {"jaxpr": form.jaxpr, "num_consts": len(consts), "num_carry": len(carries)}, finish
+
+
+def _as(x: Any, aval: ShapedArray) -> Any:
+    return x if aval_of(x).dtype == aval.dtype else convert_element_type(x, new_dtype=aval.dtype)
 
 
 def _total(terms: Sequence[tuple[Product, Any, Any]], stacks: dict[bool, list[Any]]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
@@ -51,13 +52,20 @@ def _sqrt(total: Any) -> Any:
     return E.select_n(zero, E.sqrt(E.select_n(zero, total, S.full_like(total, 1))), S.full_like(total, 0))
 
 
+def _wide(x: Any) -> tuple[Any, Any]:
+    """Numbers in the dtype that sums of their powers are kept in, and the dtype of their norm."""
+    x = P.to_inexact(x)
+    dtype = aval_of(x).dtype
+    return P.convert(x, dtypes.accumulator(dtype)), dtypes.real_part(dtype)
+
+
 def _squared(x: Any) -> Any:
     return E.real(E.mul(x, E.conj(x))) if aval_of(x).dtype.kind == "c" else E.square(x)
 
 
 @kernel(static=("ord", "axes", "keepdims"))
 def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    x = P.to_inexact(x)
+    x, dtype = _wide(x)
     shape = aval_of(x).shape
     over = tuple(sorted(axes))
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
@@ -79,7 +87,7 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
             f"fnp.linalg.norm of {len(axes)} axes does not know ord={ord!r}",
             "vectors take any number; matrices 'fro', 'nuc', 1, -1, 2, -2, inf and -inf",
         )
-    return N.keep(out, shape, over) if keepdims else out
+    return P.convert(N.keep(out, shape, over) if keepdims else out, dtype)
 
 
 def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
@@ -112,9 +120,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
 
 @kernel(static=("ord", "axes", "keepdims"))
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
-    x = P.to_inexact(x)
+    x, dtype = _wide(x)
     out = _sqrt(S.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(E.abs(x), ord, axes)
-    return N.keep(out, aval_of(x).shape, axes) if keepdims else out
+    return P.convert(N.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
