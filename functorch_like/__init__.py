@@ -11,6 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it is about the other imports
+
+# isort: split
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
 from functorch_like import boundary as _boundary

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from functorch_like import interrupts
 from functorch_like.backends.xla import configuration, cuda, stubs
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
@@ -36,7 +37,7 @@ def _start() -> dict[str, Any]:
     global _clients, _default
     if _clients:
         return _clients
-    with _lock:
+    with interrupts.held, _lock:
         if _clients:
             return _clients
         wanted = os.environ.get("FT_PLATFORM", "").lower()

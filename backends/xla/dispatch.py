@@ -20,6 +20,7 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 # only costs its function one more miss.
 _cache = _jax.PjitFunctionCache(capacity=16384)
 _serial = itertools.count()
+_MOST_REPEATED = 8
 _polish: Callable[[BaseException], BaseException | None] = lambda error: None
 
 
@@ -58,7 +59,21 @@ def function(
         static_argnames: likewise by name.
     """
 
+    handed = 0  # fast paths given to C++ since it last forgot those of this function
+
+    def kept() -> int:
+        made = itself()
+        return 0 if made is None else made._cache_size()
+
+    def forget() -> None:
+        nonlocal handed
+        handed = 0
+        made = itself()
+        if made is not None:
+            made._clear_cache()
+
     def guarded(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        nonlocal handed
         counters.misses += 1
         try:
             client.check_not_forked()
@@ -68,12 +83,14 @@ def function(
                 raise TypeError(f"the miss of {name!r} must return (out, fastpath, remove), got {result!r:.100}")
             if result[1] is not None and _reads_late(args, kwargs):
                 return result[0], None, result[2]
+            # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
+            handed += result[1] is not None and not result[2]
+            if handed > _MOST_REPEATED and handed > 2 * kept():
+                forget()
             return result
         except BaseException as error:
             # TRAP: an exception leaves an entry behind that goes to Python for ever after, even once calls succeed.
-            made = itself()
-            if made is not None:
-                made._clear_cache()
+            forget()
             told = _polish(error)
             if told is not None:
                 raise told from None

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from functorch_like import interrupts
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.backends.xla.matrix_calls import matrix_call
@@ -28,7 +29,7 @@ def ensure() -> None:
     global _ready
     if _ready:
         return
-    with _lock:
+    with interrupts.held, _lock:  # C++ calls null pointers after half of it
         if _ready:
             return
         from jaxlib.cpu import _lapack

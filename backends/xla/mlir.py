@@ -17,6 +17,10 @@ import numpy as np
 from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _sdy, _stablehlo
 
+# TRAP: C++ imports these by itself when it first wraps one of their operations, and aborts if Ctrl-C stops it.
+from jaxlib.mlir.dialects import builtin as _builtin  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from jaxlib.mlir.dialects import stablehlo as _operations  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.jaxlib_api import _jax
 from functorch_like.errors import CompileError, DtypeError

@@ -1,0 +1,231 @@
+"""Ctrl-C at chosen Python calls: it arrives as KeyboardInterrupt, and nothing is lost by it."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from functorch_like.interrupts import held
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the points are tried in forked processes")
+
+HARNESS = '''
+import faulthandler, os, signal, sys, threading
+import jaxlib
+import numpy as np
+import functorch_like as ft, functorch_like.numpy as fnp
+from functorch_like import core
+from functorch_like.backends import xla
+from functorch_like.backends.xla import client, stubs
+
+faulthandler.enable()
+ROOTS = os.path.dirname(jaxlib.__file__), *ft.__path__, *ft.backends.__path__, *ft.primitives.__path__
+X = np.arange(9, dtype=np.float32).reshape(3, 3) / 10
+
+
+def interrupted(point, call):
+    """Call, with SIGINT at the point-th call or return from C in the files of this package and of jaxlib.
+
+    Returns how many such points there are, and whether the interrupt arrived.
+    """
+    seen, arrived = 0, False
+
+    def profile(frame, event, arg):
+        nonlocal seen
+        if event in ("call", "c_return") and frame.f_code.co_filename.startswith(ROOTS):
+            seen += 1
+            if seen == point:
+                signal.raise_signal(signal.SIGINT)
+
+    sys.setprofile(profile)
+    try:
+        call()
+    except KeyboardInterrupt:
+        arrived = True
+    finally:
+        sys.setprofile(None)
+    return seen, arrived
+
+
+def free(lock):
+    """Whether another thread can take it."""
+    taken = []
+    def take():
+        taken.append(lock.acquire(blocking=False))
+        if taken[0]:
+            lock.release()
+    thread = threading.Thread(target=take)
+    thread.start()
+    thread.join()
+    return taken[0]
+
+
+SETTINGS = xla.settings()
+
+
+def check_state():
+    assert core.state.trace is core.EVALUATE and core.state.axes == () and core.state.source is None
+    assert xla.settings() == SETTINGS and not core._STAGING.value
+    assert "jax" not in sys.modules and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    locks = [client._lock, stubs.stubbed._lock]
+    for name, lock in (("mlir", "lock"), ("lapack", "_lock")):
+        module = sys.modules.get(f"functorch_like.backends.xla.{name}")
+        locks += [getattr(module, lock)] if module else []
+    assert all(map(free, locks)), locks
+    if "jaxlib.mlir.ir" in sys.modules:
+        assert sys.modules["jaxlib.mlir.ir"].Context.current is None
+
+
+def check_works(f, wanted):
+    for _ in range(12):
+        np.testing.assert_allclose(f(X), wanted, rtol=1e-4)
+    before = xla.counters.misses
+    np.testing.assert_allclose(f(X), wanted, rtol=1e-4)
+    assert xla.counters.misses == before, "each call goes to Python"
+    assert np.asarray(fnp.tanh(X)[0, 0]) == 0
+
+
+def points(total, count):
+    return [round(1 + (total - 1) * i / (count - 1)) for i in range(count)]
+'''
+
+COLD = '''
+def program(x):
+    return fnp.sin(x) @ fnp.linalg.inv(x + 3 * fnp.eye(3))
+
+WANTED = np.sin(X.astype(float)) @ np.linalg.inv(X.astype(float) + 3 * np.eye(3))
+f = ft.jit(program)
+
+def forked(run):
+    """The exit status of a child that does `run`, or what killed it; and what it wrote to the pipe."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            run(write)
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        text = file.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text
+
+def count(write):
+    os.write(write, str(interrupted(0, lambda: f(X))[0]).encode())
+
+def attempt(point, write):
+    arrived = interrupted(point, lambda: f(X))[1]
+    assert arrived, "lost"
+    check_state()
+    check_works(f, WANTED)
+
+total = int(forked(count)[1])
+failed = [point for point in points(total, 21)[:-1] if forked(lambda write: attempt(point, write))[0] != 0]
+print("failed at", failed, "of", total if failed else "all")
+'''
+
+WARM = '''
+def program(k):
+    def program(x):
+        return ft.lax.fori_loop(0, 3, lambda i, c: fnp.sin(c) + k, ft.grad(lambda x: (x * x).sum())(x))
+    return program
+
+def wanted(k):
+    x = 2 * X.astype(float)
+    for _ in range(3):
+        x = np.sin(x) + k
+    return x
+
+ft.jit(program(0))(X)  # what it needs is imported
+f = ft.jit(program(1))
+total = interrupted(0, lambda: f(X))[0]
+for k, point in enumerate(points(int(total * 0.95), 40), 2):
+    f = ft.jit(program(k))
+    arrived = interrupted(point, lambda: f(X))[1]
+    assert arrived, (point, total)
+    check_state()
+    check_works(f, wanted(k))
+print("all right")
+'''
+
+
+def run(text):
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", HARNESS + textwrap.dedent(text)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FT_CACHE": "0", "FT_PLATFORM": "cpu"},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.strip(), done.stderr
+
+
+def test_interrupts_of_the_first_compile_of_a_process():
+    """MLIR is imported, dialects are registered, XLA and LAPACK are started there."""
+    out, error = run(COLD)
+    assert out == "failed at [] of all", error
+
+
+def test_interrupts_of_later_compiles():
+    assert run(WARM)[0] == "all right"
+
+
+def test_an_interrupt_is_held_until_the_outermost_block_ends():
+    done = []
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        with held:
+            with held:
+                signal.raise_signal(signal.SIGINT)
+                done.append("inner")
+            done.append("outer")
+        done.append("after")
+    assert done == ["inner", "outer"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_raised_in_a_block_is_not_lost_to_an_interrupt():
+    with pytest.raises(KeyboardInterrupt) as caught, held:
+        signal.raise_signal(signal.SIGINT)
+        raise ValueError("first")
+    assert isinstance(caught.value.__context__, ValueError)
+
+
+def test_the_handler_of_the_user_gets_the_interrupt(monkeypatch):
+    got = []
+    previous = signal.signal(signal.SIGINT, lambda number, frame: got.append(number))
+    try:
+        with held:
+            signal.raise_signal(signal.SIGINT)
+            assert got == []
+        assert got == [signal.SIGINT]
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.parametrize("handler", [signal.SIG_IGN, signal.SIG_DFL])
+def test_a_handler_that_is_no_function_stays(handler):
+    previous = signal.signal(signal.SIGINT, handler)
+    try:
+        with held:
+            assert signal.getsignal(signal.SIGINT) is handler
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+def test_other_threads_hold_nothing():
+    seen = []
+
+    def run():
+        with held:
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]
