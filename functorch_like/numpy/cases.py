@@ -161,7 +161,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         )
 
     def value(f: Any) -> Any:
-        out = _array(f(x, *args, **kw) if callable(f) else f)
+        out = f(x, *args, **kw) if callable(f) else f
+        out = out if type(out) in P.NUMBERS else _array(out)
         return P.broadcast(P.convert(out, aval_of(x).dtype), aval_of(x).shape)
 
     default = value(funclist[n]) if len(funclist) > n else S.full_like(x, 0)

@@ -72,7 +72,7 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     kinds: set[type] = set()
-    _leaf_types(a, kinds)
+    leaf_types(a, kinds)
     if any(k is ArrayImpl or issubclass(k, Tracer) for k in kinds):
         return _stack_nested(a, dtype)
     if any(issubclass(k, np.ndarray) and k is not np.ndarray for k in kinds):
@@ -101,7 +101,7 @@ def _check_masks(a: Sequence[Any]) -> None:
             _check_masks(item)
 
 
-def _leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
+def leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
     """Add the types of the leaves of a nested sequence to `found`."""
     if depth > MOST_DIMENSIONS:
         raise too_many_dimensions("a sequence that is nested deeper than an array has dimensions (or contains itself)")
@@ -110,7 +110,7 @@ def _leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
     if len(kinds) > 1 or not found >= kinds:
         for item in a:
             if isinstance(item, (list, tuple, range)):
-                _leaf_types(item, found, depth + 1)
+                leaf_types(item, found, depth + 1)
 
 
 def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any:

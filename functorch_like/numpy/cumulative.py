@@ -13,6 +13,7 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
+from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype, _widened, plain
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import cumulative as C
@@ -127,7 +128,7 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         raise P.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
     d = axis_of(axis, ndim(a), "fnp.diff")
     ends = []
-    for extra in (prepend, append):
+    for extra in given(a, prepend, append)[1:]:
         if extra is not None:
             extra = asarray(extra)
             if ndim(extra) == 0:
@@ -162,6 +163,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     [3, 5, 7, 0]
     """
     out = diff(S.reshape(arr(ary, "fnp.ediff1d"), shape=(aval_of(ary).size,)))
+    _, to_begin, to_end = given(out, to_begin, to_end)
     flat = lambda e: P.convert(S.reshape(e, shape=(aval_of(e).size,)), aval_of(out).dtype)
     front, back = ([] if e is None else [flat(asarray(e))] for e in (to_begin, to_end))
     return concatenate([*front, out, *back]) if front or back else out

@@ -56,7 +56,7 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
             )
         bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
     if _several(bins):
-        return P.to_inexact(given(bins)[0])
+        return P.to_inexact(given(a, bins)[1])
     try:
         bins = operator.index(known(bins)[()] if P.is_array(bins) else bins)  # type: ignore[index]
     except TypeError:
@@ -64,7 +64,7 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if bins < 1:
         raise P.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
     if range is not None:
-        low, high = given(*range)
+        _, low, high = given(a, *range)
         ends = [known(low), known(high)]
         if not any(e is None for e in ends) and not ends[0] <= ends[1]:  # type: ignore[operator]
             raise P.error(ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one")

@@ -14,6 +14,7 @@ from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
 from functorch_like.primitives import structure as S
 from functorch_like.primitives.rearranging import split as split_row
@@ -57,7 +58,9 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) 
 def _parts(arrays: Any, what: str) -> list[Any]:
     if isinstance(arrays, (ArrayImpl, Tracer, np.ndarray)):
         return [asarray(arrays[i]) for i in range(aval_of(arrays).shape[0])] if ndim(arrays) else [arrays]
-    parts = [a if isinstance(a, (ArrayImpl, Tracer, np.ndarray)) else asarray(a) for a in arrays]
+    parts = list(arrays)
+    if not all(isinstance(a, (ArrayImpl, Tracer, np.ndarray)) for a in parts):
+        parts = [asarray(a) for a in given(*parts)]
     if not parts:
         raise P.error(ShapeError, f"{what} was given no arrays", "give at least one")
     return parts
@@ -137,7 +140,7 @@ def append(arr: Any, values: Any, axis: int | None = None) -> Any:
     >>> fnp.append(fnp.arange(2), 7).tolist()
     [0, 1, 7]
     """
-    return concatenate([asarray(arr), asarray(values)], axis)
+    return concatenate([asarray(v) for v in given(arr, values)], axis)
 
 
 # ----------------------------------------------------------------------------------------------------------- splitting

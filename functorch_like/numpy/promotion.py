@@ -268,8 +268,8 @@ def numbers(*xs: Any) -> tuple[Any, ...]:
         return xs
     wide, integer = False, None
     for x in xs:
-        if type(x) is ArrayImpl or type(x) is np.ndarray:
-            dtype = x.dtype
+        if type(x) is ArrayImpl or type(x) is np.ndarray or isinstance(x, Tracer):
+            dtype = aval_of(x).dtype
             wide = wide or dtype == dtypes.float64 or dtype == dtypes.complex128
             if dtype.kind in "iu":
                 integer = dtype if integer is None else np.promote_types(integer, dtype)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from functorch_like import dtypes
-from functorch_like.core import aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
@@ -41,22 +43,42 @@ _PLACES = {
 #: Methods whose result jumps where a position becomes whole.
 _STEPS = ("lower", "higher", "midpoint", "inverted_cdf", "averaged_inverted_cdf", "closest_observation")
 
+#: Of so many elements positions are computed in float32; of more in float64, which holds them and their parts.
+EXACT = 1 << 16
+
+
+def _index(n: int) -> Any:
+    return dtypes.int32 if n < 2**31 else dtypes.int64
+
 
 def _public(
-    a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, weights: Any, what: str
+    a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, weights: Any, what: str, end: int = 1
 ) -> Any:
     P.no_out(out, what)
     if method not in _PLACES:
         raise P.error(ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}")
     if "c" in (aval_of(a).dtype.kind, aval_of(q).dtype.kind):
         raise P.error(DtypeError, f"{what} takes real numbers, got {aval_of(a)!r}", "take fnp.real or fnp.abs")
+    _check_range(q, end, what)
+    how = {"axis": hashable(axis), "keepdims": bool(keepdims), "skip": skip, "end": end}
     if weights is not None:
         if method != "inverted_cdf":
             why = f"{what} was given weights and method={method!r}"
             raise P.error(ArgumentError, why, "use method='inverted_cdf', for which weights have a meaning")
         a, q, weights = P.numbers(a, q, weights)
-        return _weighted(a, q, weights, axis=hashable(axis), keepdims=bool(keepdims), skip=skip)
-    return _quantile(*P.numbers(a, q), axis=hashable(axis), method=method, keepdims=bool(keepdims), skip=skip)
+        return _weighted(a, q, weights, **how)
+    return _quantile(*P.numbers(a, q), method=method, **how)
+
+
+def _check_range(q: Any, end: int, what: str) -> None:
+    """Raise for known q that are not from 0 to `end`; traced ones give NaN there."""
+    if isinstance(q, Tracer):
+        return
+    values = np.asarray(q).reshape(-1)
+    outside = values[~((values >= 0) & (values <= end))]
+    if outside.size:
+        fix = "divide percentages by 100, or call fnp.percentile" if end == 1 else "give percentages"
+        raise P.error(ArgumentError, f"{what} takes q from 0 to {end}, got {outside[0]}", fix)
 
 
 def quantile(
@@ -74,7 +96,7 @@ def quantile(
 
     Args:
         a: array of real numbers.
-        q: from 0 to 1: number or array, whose dimensions come first in the result.
+        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
         axis: int, tuple of ints, or None for all.
         out: not supported, arrays are immutable.
         overwrite_input: ignored.
@@ -85,7 +107,7 @@ def quantile(
         weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
     Raises:
-        ArgumentError: for another method, or weights that do not fit.
+        ArgumentError: for q out of range, another method, or weights that do not fit.
         DtypeError: for complex numbers.
 
     >>> float(fnp.quantile(fnp.arange(5.0), 0.25))
@@ -110,7 +132,7 @@ def percentile(
     >>> float(fnp.percentile(fnp.arange(5.0), 25))
     1.0
     """
-    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, False, weights, "fnp.percentile")
+    return _public(a, q, axis, out, method, keepdims, False, weights, "fnp.percentile", 100)
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -157,7 +179,7 @@ def nanpercentile(
     >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
     2.0
     """
-    return _public(a, _hundredth(P.numbers(a, q)[1]), axis, out, method, keepdims, True, weights, "fnp.nanpercentile")
+    return _public(a, q, axis, out, method, keepdims, True, weights, "fnp.nanpercentile", 100)
 
 
 def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
@@ -169,14 +191,8 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
     return _public(a, 0.5, axis, out, "linear", keepdims, True, None, "fnp.nanmedian")
 
 
-@kernel(ints=True)
-def _hundredth(q: Any) -> Any:
-    q = P.to_inexact(q)
-    return E.div(q, S.full_like(q, 100))
-
-
-@kernel(static=("axis", "method", "keepdims", "skip"), ints=True)
-def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool) -> Any:
+@kernel(static=("axis", "method", "keepdims", "skip", "end"), ints=True)
+def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool, end: int) -> Any:
     x = P.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
@@ -184,7 +200,7 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
     n, others = aval_of(x).shape[-1], range(aval_of(x).ndim - 1)
     (x,) = sorting.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
     kept, lead = aval_of(x).shape[:-1], aval_of(q).shape
-    qs = P.convert(q, dtypes.float64 if dtype == dtypes.float64 else dtypes.float32)
+    qs, valid = _parts(q, end, dtypes.float64 if dtype == dtypes.float64 or n > EXACT else dtypes.float32)
     if not n:
         out = S.full((*lead, *kept), float("nan"), dtype)
     else:
@@ -206,7 +222,8 @@ def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool
         mean = E.add(E.mul(ends[0], rest), E.mul(ends[1], part))
         out = E.select_n(E.is_finite(gap), E.select_n(E.eq(part, zero), mean, ends[0]), out)
         none = E.lt(numbers, S.full_like(numbers, 1 if skip else n))
-        out = E.select_n(spread(none, behind), out, S.full_like(out, float("nan")))
+        known = E.and_(E.not_(spread(none, behind)), spread(valid, range(len(lead))))
+        out = E.select_n(known, S.full_like(out, float("nan")), out)
     return S.reshape(out, shape=(*lead, *_kept(shape, axes))) if keepdims else out
 
 
@@ -222,8 +239,15 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(1 if d in axes else size for d, size in enumerate(shape))
 
 
-@kernel(static=("axis", "keepdims", "skip"), ints=True)
-def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool) -> Any:
+def _parts(q: Any, end: int, dtype: Any) -> tuple[Any, Any]:
+    """q from 0 to 1, and whether it is."""
+    q = P.convert(q, dtype)
+    q = q if end == 1 else E.div(q, S.full_like(q, end))
+    return q, E.and_(E.ge(q, S.full_like(q, 0)), E.le(q, S.full_like(q, 1)))
+
+
+@kernel(static=("axis", "keepdims", "skip", "end"), ints=True)
+def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool, end: int) -> Any:
     """The least element up to which the weights make q of their sum."""
     x = P.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
@@ -234,7 +258,8 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
             f"weights {aval_of(weights)!r} do not fit {aval_of(a)!r} along axis={axis}",
             "give weights of the shape of the array, or of the sizes of the axes",
         )
-    wide = dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
+    wide = dtypes.float64 if dtypes.float64 in (dtype, aval_of(weights).dtype) else dtypes.float32
+    qs, valid = _parts(q, end, wide)
     dims = tuple(range(len(shape))) if aval_of(weights).shape == shape else axes
     w = S.broadcast_in_dim(S.stop_gradient(P.convert(weights, wide)), shape=shape, broadcast_dimensions=dims)
     x, w = _behind(x, axes), _behind(w, axes)
@@ -249,14 +274,15 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
     total = S.broadcast_in_dim(
         S.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
     )
-    part = S.broadcast_in_dim(P.convert(q, wide), shape=full, broadcast_dimensions=tuple(range(k)))
+    part = S.broadcast_in_dim(qs, shape=full, broadcast_dimensions=tuple(range(k)))
     # Nothing is taken of what has no weight, not even for q = 0.
     below = E.or_(E.lt(heap, E.mul(part, total)), E.eq(heap, S.full_like(heap, 0)))
-    places = S.reduce_sum(P.convert(below, wide), axes=(len(full) - 1,))
+    places = S.reduce_sum(P.convert(below, _index(full[-1])), axes=(len(full) - 1,))
     places = E.min(places, S.full_like(places, full[-1] - 1))
     out = _pick(x, places, k)
     seen = R.reduce_or(number, axes=(last,)) if skip or not full[-1] else R.reduce_and(number, axes=(last,))
     seen = S.broadcast_in_dim(seen, shape=full[:-1], broadcast_dimensions=tuple(range(k, len(full) - 1)))
+    seen = E.and_(seen, S.broadcast_in_dim(valid, shape=full[:-1], broadcast_dimensions=tuple(range(k))))
     out = E.select_n(seen, S.full_like(out, float("nan")), out)
     return S.reshape(out, shape=(*aval_of(q).shape, *_kept(shape, axes))) if keepdims else out
 
@@ -303,6 +329,7 @@ def _pick(x: Any, at: Any, lead: int | None) -> Any:
     """
     n, kept = aval_of(x).shape[-1], aval_of(x).shape[:-1]
     k = len(aval_of(at).shape) if lead is None else lead
+    at = P.convert(at, _index(n))
     full = (*aval_of(at).shape[:k], *kept, n)
     position = S.iota(dtype=aval_of(at).dtype, shape=full, dimension=len(full) - 1)
     hit = E.eq(position, S.broadcast_in_dim(at, shape=full, broadcast_dimensions=tuple(range(aval_of(at).ndim))))

@@ -102,8 +102,10 @@ def linspace(
         raise P.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
     wanted = P.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
-    if wanted in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
-        start, stop = (np.asarray(v, wanted)[()] if type(v) in P.NUMBERS else v for v in (start, stop))
+    if wanted in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(wanted):
+        # A Python number by itself would count as float32.
+        wide = dtypes.complex128 if complex in (type(start), type(stop)) or wanted.kind == "c" else dtypes.float64
+        start, stop = (np.asarray(v, wide)[()] if type(v) in P.NUMBERS else v for v in (start, stop))
     out = _linspace(*P.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted)
     out = out if device is None else xla.device_put(out, xla.find_device(device))
     if not retstep:
@@ -132,8 +134,15 @@ def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype:
     if endpoint and num > 1:
         out = E.select_n(E.eq(count, S.full_like(count, spaces)), out, spread(stop))
     if dtypes.is_integer(dtype):
-        out = E.floor(out)
+        out = _whole(out, E.max(E.abs(spread(start)), E.abs(spread(stop))))
     return P.convert(out, dtype)
+
+
+def _whole(x: Any, size: Any) -> Any:
+    """Whole numbers not above x, which was computed from numbers of this size: rounding must not cross one."""
+    near = E.round(x, rounding_method=1)
+    error = E.mul(size, S.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
+    return E.select_n(E.le(E.abs(E.sub(x, near)), error), E.floor(x), near)
 
 
 def logspace(
@@ -144,8 +153,11 @@ def logspace(
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
-    out = _power(base, linspace(start, stop, num, endpoint, axis=axis))
-    return out if dtype is None else asarray(out, dtype)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    avals = [aval_of(v) for v in (start, stop, base)]
+    wide = wanted if wanted in (dtypes.float64, dtypes.complex128) else P.inexact_dtype(dtypes.promote(*avals)[0])
+    out = _power(*P.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
+    return out if wanted is None else asarray(out, wanted)
 
 
 @kernel
