@@ -69,15 +69,17 @@ def fixed_point(
             raise _changed(f, what, (carry_tree, given), (taken, outs))
         joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
         wanted = [w for w in joined if w is not None]
-        if len(wanted) < n:
+        # At the fixed point a number may still be of a higher kind than what the body returns: 0.0 for an integer.
+        same = wanted == taken and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
+        if len(wanted) < n or (wanted == taken and not same):
             raise _changed(f, what, (carry_tree, given), (taken, outs))
-        if wanted == taken:
+        if same:
             return LoopBody(body.jaxpr, body.consts, list(map(_as, starts, taken)), carry_tree, y_tree)
         call.avals[:n] = wanted
 
 
 def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
-    """What a carry must be to be taken and given; None where there is no such type."""
+    """The type that a carry must have to be both taken and returned; None where there is no such type."""
     if taken.shape != given.shape:
         return None
     if not taken.weak_type:

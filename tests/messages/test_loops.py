@@ -156,3 +156,54 @@ def test_reverse_mode_of_while_loop():
     says(message.head, "while", "how many steps")
     says(message.remedy, "lax.fori_loop", "lax.scan", "jvp", "custom_vjp")
     says(message.at, line_of(test_reverse_mode_of_while_loop, "# the loop"))
+
+
+LOOPS = {
+    "scan": lambda body, start: lax.scan(lambda c, x: (body(c), x), start, X)[0],
+    "while_loop": lambda body, start: lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, body(s[1])), (0, start))[
+        1
+    ],
+    "fori_loop": lambda body, start: lax.fori_loop(0, 3, lambda i, c: body(c), start),
+}
+UNDER = {
+    "eager": lambda f: f,
+    "jit": ft.jit,
+    "vmap": lambda f: lambda c: ft.vmap(lambda x: f(c))(X),
+    "grad": lambda f: lambda c: ft.grad(lambda x: x * 1.0 + 0 * f(c).astype("float32"))(1.0),
+    "checkpoint": ft.checkpoint,
+}
+
+
+@pytest.mark.parametrize("under", UNDER)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_number_that_comes_back_as_a_lower_kind(loop, under):
+    for start, body in (
+        (0.0, lambda c: c.astype("int32")),
+        (0.0, lambda c: 1),
+        (1, lambda c: c > 0),
+        (1j, lambda c: c.real),
+        (1j, lambda c: fnp.float64(1)),
+    ):
+        message = refusal(
+            lambda start=start, body=body: UNDER[under](lambda c: LOOPS[loop](body, c))(start), errors.DtypeError
+        )
+        says(message.head, f"the body of lax.{loop}", "another type of carry", "taken", "returned")
+        says(message.remedy, "start with the dtype that is returned", "astype")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_numbers_that_take_the_kind_of_what_comes_back(loop):
+    for start, body, kind in (
+        (0, lambda c: c + 0.5, "float32"),
+        (0, lambda c: c + fnp.int8(1), "int8"),
+        (1.0, lambda c: c * 1j, "complex64"),
+    ):
+        wanted = np.asarray(start)
+        for _ in range({"scan": len(X), "while_loop": 2, "fori_loop": 3}[loop]):
+            wanted = np.asarray(body(wanted))
+        out = LOOPS[loop](body, start)
+        assert out.dtype == kind
+        np.testing.assert_allclose(out, wanted)
+    # The first number is an int by what comes back at first, and a float by what comes back for its neighbour.
+    swap = lambda ab: (ab[1], ab[0] + ab[1])
+    assert [x.dtype.name for x in LOOPS[loop](swap, (0.0, 1))] == ["float32", "float32"]
