@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import sys
 import types
@@ -128,6 +129,9 @@ class Module(types.ModuleType, _Holder):
         if not known and not isinstance(value, types.ModuleType):
             raise self._unknown(name)
         super().__setattr__(name, value)
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
         """What is offered where names are completed: without what the module only needs itself."""

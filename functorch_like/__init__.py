@@ -9,7 +9,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable as _Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+from typing import TypeVar as _TypeVar
 
 from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it is about the other imports
 
@@ -113,12 +116,19 @@ if _TYPE_CHECKING:
     from functorch_like.scopes import named_scope as named_scope
     from functorch_like.sparse_jacobians import sparse_jacobian as sparse_jacobian
 
+_F = _TypeVar("_F", bound=_Callable[..., _Any])
+
+
 # What stands below the boundary becomes one here.
-default_matmul_precision = _boundary.public(backends.precision.default_matmul_precision)
-get_float32_matmul_precision = _boundary.public(backends.precision.get_float32_matmul_precision)
-numpy_dtype_promotion = _boundary.public(backends.promotion.numpy_dtype_promotion)
-numpy_rank_promotion = _boundary.public(backends.promotion.numpy_rank_promotion)
-set_float32_matmul_precision = _boundary.public(backends.precision.set_float32_matmul_precision)
+def _public(fun: _F) -> _F:
+    return _boundary.sealed(fun, __name__, fun.__name__)
+
+
+default_matmul_precision = _public(backends.precision.default_matmul_precision)
+get_float32_matmul_precision = _public(backends.precision.get_float32_matmul_precision)
+numpy_dtype_promotion = _public(backends.promotion.numpy_dtype_promotion)
+numpy_rank_promotion = _public(backends.promotion.numpy_rank_promotion)
+set_float32_matmul_precision = _public(backends.precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"
 

@@ -39,10 +39,20 @@ def public(fun: F) -> F:
     return boundary  # type: ignore[return-value]
 
 
-def sealed(value: Any) -> Any:
-    """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is."""
-    plain = isinstance(value, types.FunctionType) and not hasattr(value, "is_boundary")
-    return public(value) if plain else value
+def sealed(value: Any, module: str = "", name: str = "") -> Any:
+    """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is.
+
+    Args:
+        value: any attribute of a module.
+        module: the module that has the boundary, by which pickle finds it; left out for methods.
+        name: its name there.
+    """
+    if not isinstance(value, types.FunctionType) or hasattr(value, "is_boundary"):
+        return value
+    made = public(value)
+    if module:
+        made.__module__, made.__qualname__ = module, name
+    return made
 
 
 def seal(module: types.ModuleType) -> None:
@@ -52,7 +62,7 @@ def seal(module: types.ModuleType) -> None:
     """
     for name, value in vars(module).copy().items():
         if not name.startswith("_") and getattr(value, "__module__", "").startswith("functorch_like"):
-            setattr(module, name, sealed(value))
+            setattr(module, name, sealed(value, module.__name__, name))
 
 
 def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:

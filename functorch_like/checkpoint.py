@@ -11,9 +11,10 @@ from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher.checkpoint import checkpoint as row
 from functorch_like.primitives.naming import name as named
 from functorch_like.signatures import Call, resolve
+from functorch_like.transformed import transformation
 
 
-@boundary.public
+@transformation
 def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,
@@ -72,7 +73,7 @@ def checkpoint(
         )
         return body.out_tree.unflatten(outs)
 
-    return boundary.public(checkpointed)
+    return checkpointed
 
 
 remat = checkpoint

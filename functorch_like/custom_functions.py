@@ -20,12 +20,13 @@ from functorch_like.errors import ArgumentError, DifferentiationError, DtypeErro
 from functorch_like.interpreters.forward import Dual
 from functorch_like.signatures import as_tuple, resolve
 from functorch_like.tangents import check_callable, where
+from functorch_like.transformed import ByName
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 # ------------------------------------------------------------------------------------------------------- the function
-class CustomFunction:
+class CustomFunction(ByName):
     """A function that rules belong to; the base of `custom_jvp`, `custom_vjp` and `custom_vmap`.
 
     Arguments may be given by name, and left out where they have a default: rules get all of them, by position.

@@ -9,6 +9,7 @@ At the end stand the names that JAX has for some of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -59,6 +60,18 @@ def _rebuild(cls: type[FtError], reason: str, fields: dict[str, Any]) -> FtError
     error = cls(reason)
     error.__dict__.update(fields)
     return error
+
+
+def refuse_pickling(what: str) -> Callable[[Any, Any], Any]:
+    """A `__reduce_ex__` that raises, for objects that refer to a program or to lines of a running one."""
+
+    def reduce(self: Any, protocol: Any) -> Any:
+        raise ArgumentError(
+            f"{what} cannot be pickled",
+            fix="pickle the function itself, which is traced and compiled where it is loaded; or export it: ft.export",
+        )
+
+    return reduce
 
 
 class ShapeError(FtError, ValueError, TypeError):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import aval_of
@@ -16,10 +15,11 @@ from functorch_like.differentiable import check_input, check_output, close_over,
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
 from functorch_like.tangents import FlatFunction, Fun, check_callable, gradient_of, where
+from functorch_like.transformed import transformation
 
 
 # ------------------------------------------------------------------------------------------------------------- grad
-@boundary.public
+@transformation
 def grad(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -57,7 +57,7 @@ def grad(
     return gradient
 
 
-@boundary.public
+@transformation
 def value_and_grad(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -103,10 +103,10 @@ def value_and_grad(
         trees = in_tree.unflatten(gradients)
         return value, (trees[0] if isinstance(argnums, int) else tuple(trees))
 
-    return boundary.public(value_and_gradient)
+    return value_and_gradient
 
 
-@boundary.public
+@transformation
 def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Fun:
     """As `value_and_grad`, in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
 

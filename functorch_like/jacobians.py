@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary, dtypes
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.chunks import check_chunk_size, in_chunks
@@ -27,9 +27,10 @@ from functorch_like.primitives.padding import slice as slice_row
 from functorch_like.primitives.shapes import broadcast_in_dim, move, reshape, widen, zeros
 from functorch_like.primitives.structure import convert_element_type, iota
 from functorch_like.tangents import FlatFunction, Fun, check_callable
+from functorch_like.transformed import transformation
 
 
-@boundary.public
+@transformation
 def jacfwd(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -63,7 +64,7 @@ def jacfwd(
     return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacfwd", holomorphic=holomorphic)
 
 
-@boundary.public
+@transformation
 def jacrev(
     fun: Fun,
     argnums: int | Sequence[int] = 0,
@@ -99,7 +100,7 @@ def jacrev(
 jacobian = jacrev  # as JAX has it
 
 
-@boundary.public
+@transformation
 def hessian(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Fun:
     """The second derivatives of a function: forward mode over reverse mode, `jacfwd(jacrev(fun))`.
 
@@ -140,7 +141,7 @@ def _jacobian_function(
         out = function.out_tree.unflatten([t[0] if isinstance(argnums, (int, np.integer)) else t for t in trees])
         return (out, function.aux_tree.unflatten(aux)) if has_aux else out
 
-    return boundary.public(jacobian)
+    return jacobian
 
 
 # ------------------------------------------------------------------------------------------------- columns and rows

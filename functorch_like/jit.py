@@ -25,6 +25,7 @@ from functorch_like.interpreters.options import MODES
 from functorch_like.primitives.higher.call import CallSpec, apply
 from functorch_like.signatures import CHECKED, Call, Static, check_hashable, donated_twice, for_dispatch, resolve, said
 from functorch_like.stages import Lowered, Traced
+from functorch_like.transformed import Transformed, transformation
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
 External(
@@ -143,22 +144,36 @@ def jit(
         compile_options.check(compiler_options or {}),
         mode,
     )
-    return _Jit(fun, static, donate, spec).public
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+        "compiler_options": compiler_options,
+        "mode": mode,
+    }
+    return _Jit(fun, static, donate, spec, options).public
 
 
 class _Jit:
     """The state behind one jitted function."""
 
-    def __init__(self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec) -> None:
+    def __init__(
+        self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec, options: dict[str, Any]
+    ) -> None:
         self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
         try:
             self.traces = _TRACES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
             self.traces = Cache()
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
+        made_by = (jit, (fun,), options)
         careful = static.nums or static.names or donate.nums or donate.names
-        self.public = self.checked() if careful else self.fast
+        self.public = Transformed(self.checked(), *made_by) if careful else self.fast
         functools.update_wrapper(self.public, fun, updated=())
+        self.public._made_by = made_by
         self.public.trace, self.public.lower = self.trace, self.lower
         self.public.eval_shape = self.eval_shape
         self.public.clear_cache = self.clear_cache
@@ -192,7 +207,7 @@ class _Jit:
                 xla.release(xla.flatten(donated)[0])
             return out
 
-        return boundary.public(checked)
+        return checked
 
     # ------------------------------------------------------------------------------------------------------ calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
@@ -289,7 +304,7 @@ class _Jit:
         self.fast._clear_cache()
 
 
-@boundary.public
+@transformation
 def make_jaxpr(
     fun: Callable[..., Any],
     static_argnums: int | Sequence[int] | None = None,

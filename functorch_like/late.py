@@ -24,7 +24,7 @@ def attach(
 
     >>> import functorch_like.numpy as fnp
     >>> "nanmean" in dir(fnp), fnp.nanmean.__module__
-    (True, 'functorch_like.numpy.skipping_nan')
+    (True, 'functorch_like.numpy')
     """
     home = {name: module for module, names in functions.items() for name in names}
     sealed = frozenset(modules)
@@ -38,8 +38,11 @@ def attach(
                 if name in sealed:
                     boundary.seal(value)
                 elif home.get(name) == name:  # the function that is called like its module keeps its place
-                    value = boundary.sealed(getattr(value, name))
+                    value = boundary.sealed(getattr(value, name), package, name)
             super().__setattr__(name, value)
+
+        def __reduce__(self) -> Any:  # as cloudpickle, which knows the exact type alone, does with modules
+            return importlib.import_module, (self.__name__,)
 
     module.__class__ = Package
     for name in home.keys() | submodules:
@@ -50,7 +53,7 @@ def attach(
         if name in submodules:
             found = importlib.import_module(f"{package}.{name}")
         elif name in home:
-            found = boundary.sealed(getattr(importlib.import_module(f"{package}.{home[name]}"), name))
+            found = boundary.sealed(getattr(importlib.import_module(f"{package}.{home[name]}"), name), package, name)
         else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
         namespace[name] = found

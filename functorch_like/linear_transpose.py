@@ -15,9 +15,10 @@ from functorch_like.interpreters.jaxpr import Equation
 from functorch_like.interpreters.reverse import Linear, TapeTrace
 from functorch_like.linearity import nonlinear, surely_not_zero
 from functorch_like.tangents import FlatFunction, Fun, check_callable, cotangent_leaves, gradient_of, where
+from functorch_like.transformed import transformation
 
 
-@boundary.public
+@transformation
 def linear_transpose(fun: Fun, *primals: Any) -> Fun:
     """The transpose of a linear function, as a function of cotangents.
 

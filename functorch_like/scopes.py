@@ -10,6 +10,7 @@ from functorch_like.bodies import name_of
 from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.sources import Scoped
+from functorch_like.transformed import transformation
 
 
 def named_scope(name: str) -> Any:
@@ -38,6 +39,7 @@ def named_scope(name: str) -> Any:
     return _scope(name)
 
 
+@transformation
 def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
     """A function whose operations carry a name, as in a `named_scope`.
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary
 from functorch_like.chunks import check_chunk_size
 from functorch_like.core import Tracer, aval_of
 from functorch_like.differentiable import check_forward_input, check_output
@@ -21,10 +20,11 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives.indexing import along
 from functorch_like.primitives.shapes import reshape
 from functorch_like.tangents import Fun, check_callable, where
+from functorch_like.transformed import transformation
 from functorch_like.vmap import vmap
 
 
-@boundary.public
+@transformation
 def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_size: int | None = None) -> Fun:
     """The entries of a Jacobian whose pattern is known.
 
@@ -86,7 +86,7 @@ def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_si
         found = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
         return along(reshape(found, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
 
-    return boundary.public(entries)
+    return entries
 
 
 def _positions(at: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.core import Tracer, aval_of, chain
-from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError
+from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
 from functorch_like.interpreters import lower as lowering
 from functorch_like.interpreters.stage import stage
 from functorch_like.primitives.higher.call import CallSpec
@@ -44,6 +44,8 @@ class Traced:
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
         seconds: what tracing took.
     """
+
+    __reduce_ex__ = refuse_pickling("a traced function")
 
     def __init__(
         self,
@@ -96,6 +98,8 @@ class Lowered:
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
         seconds: what lowering took.
     """
+
+    __reduce_ex__ = refuse_pickling("a lowered function")
 
     def __init__(self, traced: Traced, device: Any) -> None:
         started = time.perf_counter()
@@ -165,6 +169,8 @@ class Compiled:
         out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
         seconds: what compiling took.
     """
+
+    __reduce_ex__ = refuse_pickling("a compiled function")
 
     def __init__(self, lowered: Lowered, inner: lowering.Lowered, options: dict[str, Any]) -> None:
         started = time.perf_counter()

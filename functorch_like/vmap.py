@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary, sources, tree
+from functorch_like import sources, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.chunks import check_chunk_size, in_chunks, piece
@@ -19,12 +19,13 @@ from functorch_like.integer_tangents import flatten_results, is_float0, with_axi
 from functorch_like.interpreters import batching
 from functorch_like.primitives.shapes import move, widen
 from functorch_like.signatures import argument_path
+from functorch_like.transformed import transformation
 
 #: Stands for an argument that was not given, where None means something.
 _UNSAID: Any = object()
 
 
-@boundary.public
+@transformation
 def vmap(
     fun: Callable[..., Any],
     in_axes: Any = 0,
@@ -124,7 +125,7 @@ def vmap(
             [with_axis(x, p, size) if is_float0(x) else x for x, p in zip(results, places, strict=True)]
         )
 
-    return boundary.public(mapped)
+    return mapped
 
 
 def _either(axes: Any, dims: Any, side: str, name: str) -> Any:

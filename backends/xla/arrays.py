@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable
 from typing import Any
 
@@ -154,5 +155,11 @@ def reduce_array(x: Any) -> tuple[Any, ...]:
     return _restore, (to_numpy(x), x.aval.weak_type)
 
 
+def _class_of_arrays() -> type:
+    return Array
+
+
+# 0.10 gives the class a qualified name that does not lead to it.
+copyreg.pickle(type(Array), lambda cls: (_class_of_arrays, ()))  # type: ignore[arg-type]
 attach("__array__", _array)
 attach("__reduce__", reduce_array)

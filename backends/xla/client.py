@@ -9,6 +9,7 @@ Environment variables, read when the first device is asked for:
 
 from __future__ import annotations
 
+import copyreg
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -164,6 +165,13 @@ def find_device(spec: Any = None) -> Any:
         if index.isdecimal() and int(index) < len(found):
             return found[int(index)]
     raise DeviceError(f"there is no device {spec!r} here", fix=f"use one of: {_names()}")
+
+
+def _reduce_device(device: Any) -> tuple[Any, ...]:
+    return find_device, (f"{device.platform}:{device.client.local_devices().index(device)}",)
+
+
+copyreg.pickle(xc.Device, _reduce_device)
 
 
 def _names() -> str:

@@ -32,6 +32,9 @@ registry = _jax.pytree.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
 )
 
+# By these, pickle and copy find it, and with it structures.
+registry.__module__, registry.__name__ = __name__, "registry"
+
 # The C++ methods themselves: 0.6 us for three leaves, and no Python frame on top.
 flatten: Callable[..., tuple[list[Any], Any]] = registry.flatten  # (tree, is_leaf=None) -> (leaves, treedef)
 flatten_with_path = registry.flatten_with_path  # (tree, is_leaf=None) -> ([(path, leaf)], treedef)

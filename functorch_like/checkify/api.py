@@ -21,9 +21,10 @@ from functorch_like.primitives import elementwise as E
 from functorch_like.primitives.checks import Message
 from functorch_like.primitives.checks import check as check_row
 from functorch_like.signatures import Call, Static
+from functorch_like.transformed import transformation
 
 
-@boundary.public
+@transformation
 def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Callable[..., tuple[Error, Any]]:
     """A function that returns what went wrong beside its result: `(error, result)`.
 
@@ -67,7 +68,7 @@ def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Cal
         outs, state = run(body.jaxpr, [*body.consts, *bodies.operands(call)], wanted)
         return state.error(), body.out_tree.unflatten(outs)
 
-    return boundary.public(checkified)
+    return checkified
 
 
 @boundary.public

@@ -15,6 +15,7 @@ import numpy as np
 from functorch_like import sources
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, state
+from functorch_like.errors import refuse_pickling
 
 
 class Var:
@@ -82,6 +83,11 @@ class Jaxpr:
         self.name, self.origin = name, origin
         self._memo: dict[Any, Any] = {}
         self._effects: frozenset[str] | None = None
+
+    __reduce_ex__ = refuse_pickling("a jaxpr")
+
+    def __deepcopy__(self, memo: Any) -> Jaxpr:
+        return self
 
     @property
     def in_avals(self) -> list[ShapedArray]:

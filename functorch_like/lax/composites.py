@@ -12,8 +12,10 @@ from functorch_like.caches import Cache
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher import composite as higher
+from functorch_like.transformed import transformation
 
 
+@transformation
 def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
     """A function under a name by which a compiler may know it, and put something faster in its place.
 

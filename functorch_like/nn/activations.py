@@ -48,7 +48,7 @@ def plain(
         source=f"\n    {source}\n" if source else "",
     )  # fmt: skip
     made = P.unary(name, lambda x: body(real(x, name, ints)), doc)
-    made.__module__ = __name__
+    made.__module__ = P.caller()
     return made
 
 

@@ -41,8 +41,8 @@ class ScalarType:
     def __repr__(self) -> str:
         return f"functorch_like.numpy.{self.dtype.name}{'_' if self.dtype == dtypes.bool_ else ''}"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ScalarType, (self.dtype,)
+    def __reduce__(self) -> str:
+        return repr(self).rpartition(".")[2]  # the name in this module, for pickle and copy
 
 
 bool_ = ScalarType(dtypes.bool_)

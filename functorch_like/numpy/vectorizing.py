@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
+from functorch_like.transformed import transformation
 from functorch_like.vmap import vmap
 
 _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
@@ -21,7 +21,7 @@ _SIGNATURE = re.compile(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s
 Dims = list[tuple[str, ...]]
 
 
-@boundary.public
+@transformation
 def vectorize(
     pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
 ) -> Callable[..., Any]:
@@ -53,7 +53,6 @@ def vectorize(
     name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
 
     @functools.wraps(pyfunc)
-    @boundary.public
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         places: list[int | str] = [i for i in range(len(args)) if i not in excluded]
         places += [k for k in kwargs if k not in excluded]
