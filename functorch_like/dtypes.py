@@ -184,6 +184,12 @@ def as_dtype(dtype: Any) -> DType:
                 fix='convert a NumPy array with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x); '
                 f"as a dtype name {made.newbyteorder('=').name!r}",
             )
+        name = "bfloat16" if made.itemsize == 2 else "float8_e4m3fn" if made.names is None else made.names[0]
+        if made.kind == "V" and (made.names or (name,)) == (name,) and made.itemsize in (1, 2):
+            raise DtypeError(
+                f"{made} is what NumPy reads from files of bfloat16, float8 and int4, for which it has no name",
+                fix=f'say what it is with x.view("{name}") or another name; fnp.save, savez and load keep such dtypes',
+            )
         raise DtypeError(
             f"{made} is no dtype of arrays here",
             fix=f"use one of {', '.join(d.name for d in ALL)}; strings and objects stay outside",

@@ -20,7 +20,6 @@ from functorch_like.primitives.padding import slice as slice_row
 from functorch_like.primitives.shapes import reshape, widen
 from functorch_like.primitives.structure import concatenate
 from functorch_like.tangents import Fun, check_callable, where
-from functorch_like.transformed import transformation
 
 
 @boundary.public
@@ -240,7 +239,7 @@ def unstack_state(state: Any) -> list[Any]:
 
 
 # ----------------------------------------------------------------------------------------------------- functionalize
-@transformation
+@boundary.public
 def functionalize(fun: Fun, *, remove: str = "mutations") -> Fun:
     """The function itself. In torch.func it takes writes in place out of a program; here there are none.
 

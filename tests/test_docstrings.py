@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 
 import numpy as np
@@ -14,6 +15,14 @@ KNOWN = {
 }  # fmt: skip
 # Two of these stand outside functorch_like's own folder in a source tree, so each is walked by itself.
 PACKAGES = ("functorch_like", "functorch_like.backends", "functorch_like.primitives")
+
+
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of what a module defines, not of what it has from others under its own name."""
+
+    def _from_module(self, module, object):
+        elsewhere = hasattr(object, "is_boundary") and inspect.unwrap(object).__module__ != module.__name__
+        return not elsewhere and super()._from_module(module, object)
 
 
 def modules() -> list[str]:
@@ -32,6 +41,6 @@ def test_docstring_examples(name):
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     report: list[str] = []
     with np.printoptions(precision=4, suppress=True, linewidth=120):
-        for example in doctest.DocTestFinder(exclude_empty=True).find(module, globs=known | vars(module)):
+        for example in Finder(exclude_empty=True).find(module, globs=known | vars(module)):
             runner.run(example, out=report.append)
     assert runner.failures == 0, "".join(report)

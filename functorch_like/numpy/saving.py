@@ -1,17 +1,30 @@
-"""Arrays in files, in NumPy's formats."""
+"""Arrays in files, in NumPy's formats.
+
+NumPy's formats have no name for the dtypes that are not NumPy's own (bfloat16, the float8 kinds, int4, ...): of these
+NumPy writes elements of 1 or 2 bytes without a type. `save` and `savez` write elements of one field, and the field has
+the dtype's name. NumPy reads such a file as `np.load(file).view("bfloat16")`.
+"""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.errors import DtypeError
+from functorch_like.numpy import promotion as P
+
+#: Dtypes that NumPy's formats do not name, by their names.
+_UNNAMED = {dtype.name: dtype for dtype in dtypes.ALL if dtype.isbuiltin != 1}
 
 
 def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
-    """Write an array to a .npy file.
+    """Write an array to a .npy file; `load` reads all dtypes back.
 
     Args:
         file: path or open file.
@@ -24,43 +37,140 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     >>> fnp.load(file).tolist()
     [0, 1, 2]
     """
-    np.save(file, np.asarray(fnp.asarray(arr)), allow_pickle=allow_pickle)
+    np.save(file, _named(arr), allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
-    """Write several arrays to a .npz file: `arr_0`, `arr_1`, ..., and those with names.
+    """Write several arrays to a .npz file: `arr_0`, `arr_1`, ..., and those with names; `load` reads all dtypes back.
+
+    Args:
+        file: path or open file.
+        args: arrays that are named by their position.
+        allow_pickle: as for `numpy.savez`.
+        kwds: arrays with their names.
 
     >>> import io
-    >>> fnp.savez(file := io.BytesIO(), x=fnp.arange(2))
+    >>> fnp.savez(file := io.BytesIO(), x=fnp.ones(2, "bfloat16"))
     >>> _ = file.seek(0)
-    >>> fnp.load(file)["x"].tolist()
-    [0, 1]
+    >>> fnp.load(file)["x"].dtype.name
+    'bfloat16'
     """
-    host = lambda a: np.asarray(fnp.asarray(a))
-    named = {name: host(a) for name, a in kwds.items()}
-    np.savez(file, *map(host, args), allow_pickle=allow_pickle, **named)
+    named = {name: _named(a) for name, a in kwds.items()}
+    np.savez(file, *map(_named, args), allow_pickle=allow_pickle, **named)
 
 
-def load(file: Any, *args: Any, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
     """Read what `save`, `savez` and NumPy wrote.
-
-    NumPy's files do not name the dtypes that are not NumPy's own: two-byte ones are read as bfloat16.
 
     Args:
         file: path or open file.
         args: as for `numpy.load`.
+        dtype: what elements are whose dtype the file does not name, because NumPy wrote them. Those of two bytes are
+            read as bfloat16 where it is left out.
         kwargs: as for `numpy.load`.
 
     Returns:
-        An array; of a .npz file NumPy's mapping from names to NumPy arrays.
+        An array; of a .npz file a mapping from names to NumPy arrays, to be closed or used in a `with` block.
+
+    Raises:
+        DtypeError: for elements of one byte whose dtype the file does not name, and no `dtype`.
 
     >>> import io
-    >>> fnp.save(file := io.BytesIO(), fnp.ones(2, "bfloat16"))
+    >>> np.save(file := io.BytesIO(), np.asarray(fnp.ones(2, "float8_e4m3fn")))
     >>> _ = file.seek(0)
-    >>> fnp.load(file).dtype.name
-    'bfloat16'
+    >>> fnp.load(file, dtype="float8_e4m3fn").tolist()
+    [1.0, 1.0]
     """
-    found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    return fnp.asarray(found.view(dtypes.bfloat16) if found.dtype == np.dtype("V2") else found)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    start = file.tell() if hasattr(file, "read") else 0
+    try:
+        found = np.load(file, *args, **kwargs)
+    except ValueError as e:
+        if _F1 not in str(e):
+            raise
+        found = _of_e5m2(_bytes(file, start))
+    return fnp.asarray(_typed(found, wanted)) if isinstance(found, np.ndarray) else Archive(found, wanted)
+
+
+class Archive(Mapping[str, Any]):
+    """The arrays of a .npz file by name, read when they are asked for. Closes the file at the end of a `with` block."""
+
+    def __init__(self, file: Any, dtype: Any) -> None:
+        self._file, self._dtype = file, dtype
+
+    @property
+    def files(self) -> list[str]:
+        """The names."""
+        return list(self._file.files)
+
+    def __getitem__(self, name: str) -> Any:
+        try:
+            found = self._file[name]
+        except ValueError as e:
+            if _F1 not in str(e):
+                raise
+            found = _of_e5m2(self._file.zip.read(name if name.endswith(".npy") else f"{name}.npy"))
+        return _typed(found, self._dtype)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._file)
+
+    def __len__(self) -> int:
+        return len(self._file)
+
+    def __enter__(self) -> Archive:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _named(a: Any) -> np.ndarray[Any, Any]:
+    """An array as NumPy writes it: of a dtype that it has no name for, with the name as that of a field."""
+    host = np.asarray(fnp.asarray(a))
+    if host.dtype.name not in _UNNAMED:
+        return host
+    return np.ascontiguousarray(host).view([(host.dtype.name, f"<u{host.dtype.itemsize}")]).reshape(host.shape)
+
+
+#: What NumPy writes for float8_e5m2, and refuses to read.
+_F1 = "'<f1'"
+
+
+def _of_e5m2(content: bytes) -> np.ndarray[Any, Any]:
+    """The array in a .npy file that NumPy wrote of float8_e5m2."""
+    raw = np.load(io.BytesIO(content.replace(_F1.encode(), b"'|V1'", 1)))
+    return raw.view(dtypes.float8_e5m2)
+
+
+def _bytes(file: Any, start: int) -> bytes:
+    if hasattr(file, "read"):
+        file.seek(start)
+        return file.read()
+    return Path(file).read_bytes()
+
+
+def _typed(a: Any, dtype: Any) -> Any:
+    """An array as it was, of one from a file; `dtype` is for elements that have no name there."""
+    if not isinstance(a, np.ndarray) or a.dtype.kind != "V":
+        return a
+    names = a.dtype.names
+    if names is not None:
+        return a.view(_UNNAMED[names[0]]) if len(names) == 1 and names[0] in _UNNAMED else a
+    if dtype is None and a.dtype.itemsize == 2:
+        dtype = dtypes.bfloat16
+    if dtype is None or dtype.itemsize != a.dtype.itemsize:
+        fitting = ", ".join(n for n, d in _UNNAMED.items() if d.itemsize == a.dtype.itemsize)
+        raise P.error(
+            DtypeError,
+            f"the file holds elements of {a.dtype.itemsize} bytes and does not say what they are"
+            + ("" if dtype is None else f", and one of {dtype} takes {dtype.itemsize}"),
+            f'say it: fnp.load(file, dtype="{dtypes.float8_e4m3fn}"); one of {fitting}. fnp.save writes it down'
+            if fitting
+            else "numpy.save wrote something that is no array of numbers",
+        )
+    return a.view(dtype)

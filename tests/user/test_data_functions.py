@@ -7,6 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import dtypes
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
 
 RNG = np.random.default_rng(0)
@@ -209,6 +210,55 @@ def test_files(tmp_path):
     fnp.save(file := io.BytesIO(), fnp.ones(2, fnp.bfloat16))
     file.seek(0)
     assert fnp.load(file).dtype == fnp.bfloat16
+
+
+@pytest.mark.parametrize("dtype", [d.name for d in dtypes.ALL])
+def test_files_of_every_dtype(tmp_path, dtype):
+    x = fnp.asarray([[2, 1, 1], [1, 4, 1]], dtype)
+    scalar, empty = x[0, 1], fnp.zeros((0, 2), dtype)
+    fnp.save(tmp_path / "x.npy", x.T)
+    fnp.savez(tmp_path / "all.npz", x, scalar=scalar, empty=empty)
+    found = fnp.load(tmp_path / "x.npy")
+    assert (found.dtype, found.tolist()) == (x.dtype, x.T.tolist())
+    with fnp.load(tmp_path / "all.npz") as archive:
+        assert set(archive) == set(archive.files) == {"arr_0", "scalar", "empty"}
+        for name, wanted in (("arr_0", x), ("scalar", scalar), ("empty", empty)):
+            assert isinstance(archive[name], np.ndarray)
+            assert (archive[name].dtype, archive[name].shape) == (wanted.dtype, wanted.shape)
+            assert archive[name].tolist() == wanted.tolist()
+            assert fnp.asarray(archive[name]).dtype == wanted.dtype
+    # NumPy alone reads the same bytes.
+    raw = np.load(tmp_path / "x.npy")
+    assert (raw if raw.dtype.kind != "V" else raw.view(dtype)).tolist() == x.T.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "float4_e2m1fn"])
+def test_files_that_numpy_wrote_without_a_dtype(tmp_path, dtype):
+    x = fnp.asarray([1, 0, 1], dtype)
+    np.save(tmp_path / "x.npy", x)
+    np.savez(tmp_path / "all.npz", x=x)
+    assert fnp.load(tmp_path / "x.npy", dtype=dtype).tolist() == x.tolist()
+    with fnp.load(tmp_path / "all.npz", dtype=dtype) as archive:
+        assert archive["x"].dtype == x.dtype
+        assert archive["x"].tolist() == x.tolist()
+    if dtype in ("bfloat16", "float8_e5m2"):
+        assert fnp.load(tmp_path / "x.npy").dtype == x.dtype
+    else:
+        with pytest.raises(
+            DtypeError, match=rf"does not say(.|\n)*fnp.load\(file, dtype=(.|\n)*{dtype}(.|\n)*fnp.save"
+        ):
+            fnp.load(tmp_path / "x.npy")
+        with pytest.raises(DtypeError, match="does not say"), fnp.load(tmp_path / "all.npz") as archive:
+            archive["x"]
+    if dtype == "float8_e5m2":
+        return  # NumPy cannot read what it wrote
+    with pytest.raises(DtypeError, match=r"takes 4"):
+        fnp.load(tmp_path / "x.npy", dtype="float32")
+    raw = np.load(tmp_path / "x.npy")
+    for use in (fnp.asarray, fnp.sin, lambda a: ft.jit(lambda x: x)(a), lambda a: fnp.ones(3) + a):
+        with pytest.raises(DtypeError, match=r"what to do: say what it is with x.view\("):
+            use(raw)
+    assert fnp.asarray(raw.view(dtype)).tolist() == x.tolist()
 
 
 def test_text():
