@@ -135,7 +135,7 @@ def test_more_dimensions_than_arrays_have(make: Any) -> None:
 
 
 def test_a_deep_list_where_an_array_is_wanted() -> None:
-    with pytest.raises(ft.errors.DtypeError, match="a deeply nested value of type list is not an array"):
+    with pytest.raises(ft.errors.DtypeError, match="of type list is not an array"):
         fnp.sum(nested(5000))
 
 
