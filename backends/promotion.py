@@ -33,10 +33,21 @@ class _Settings(Module, name="promotion"):
         "Scalars meet all arrays.",
         changes="nothing: programs are accepted or not",
     )
+    widening = Setting(
+        "warn",
+        one_of("allow", "warn", "raise"),
+        "Whether NumPy arrays of float64 or complex128 may widen the floating-point arrays that they meet.\n\n"
+        "NumPy arrays keep their dtype, and NumPy makes float64 unasked; so one of them can turn a float32 computation "
+        "into a float64 one. 'warn': with a `WideningWarning`, once for each line of yours that does it. 'allow': in "
+        "silence. 'raise': that is an error. Arrays whose dtype was named (`fnp.asarray(x, 'float64')`) widen others "
+        "in silence, and so do all where float64 is the default dtype. Comparisons widen nothing that lasts.",
+        changes="nothing: programs are accepted or not",
+    )
 
 
 dtypes: str
 ranks: str
+widening: str
 adopt(__name__, _Settings)
 
 

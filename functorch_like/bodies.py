@@ -88,7 +88,9 @@ def staged(
         xla.counters.traces += 1
         flat, trees = call.flatten_function(fun if through is None else through(fun))
         name = name_of(fun)
-        jaxpr, consts = stage(flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})")
+        jaxpr, consts = stage(
+            flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})", hosts=call.hosts()
+        )
         found = Body(jaxpr, consts, trees[0])
         if not any(isinstance(c, Tracer) for c in consts):
             if len(kept) >= _MOST_BODIES:

@@ -43,7 +43,9 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
     call = arguments(example_args)
     flat, trees = call.flatten_function(fun)
     name = name_of(fun)
-    jaxpr, consts = stage(flat, call.avals, name=name, origin="traced by closure_convert", chain=name)
+    jaxpr, consts = stage(
+        flat, call.avals, name=name, origin="traced by closure_convert", chain=name, hosts=call.hosts()
+    )
     moved = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
     values = [c for c, m in zip(consts, moved, strict=True) if m]
     in_tree, out_tree, avals, kept = call.tree, trees[0], call.avals, consts

@@ -286,6 +286,10 @@ class Tracer:
         """The value of which this is a view, where it is known while the function runs (plain grad), or None."""
         return None
 
+    def beneath(self) -> Any:
+        """The one value of the trace below that it stands for, where there is one, or None."""
+        return None
+
     @staticmethod
     def _is_traced_array() -> bool:
         return True  # jaxlib's isinstance(x, Array) asks

@@ -13,6 +13,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.process import External
 from functorch_like.backends.xla import client
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
+from functorch_like.interpreters import origins
 from functorch_like.primitives.structure import copy
 
 #: What `devices` lists; for annotations and `isinstance`.
@@ -244,8 +245,10 @@ def _put(leaf: Any, device: Any) -> Any:
     aval = aval_of(leaf)
     if isinstance(leaf, Tracer):
         return copy(leaf)  # placement inside a traced program is XLA's
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
     host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
-    return xla.device_put(host, device, weak_type=aval.weak_type and not isinstance(leaf, (np.ndarray, np.generic)))
+    return xla.device_put(host, device, weak_type=aval.weak_type)
 
 
 @boundary.public

@@ -8,6 +8,7 @@ always there; only the defaults are 32-bit, and `set_default_dtype` changes them
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -249,12 +250,17 @@ def promote(*avals: ShapedArray) -> tuple[DType, bool]:
         DtypeError: where the lattice has no common dtype (float8 and int4 meet no other dtype implicitly), or promotion
             is strict (`backends.promotion`) and there are several.
     """
+    return promotion_of(avals)[:2]
+
+
+def promotion_of(avals: Sequence[ShapedArray]) -> tuple[DType, bool, bool]:
+    """As `promote`; and whether that takes floating-point arrays of less than 64 bits to 64."""
     kinds = tuple((a.dtype, a.weak_type) for a in avals)
     return _promote(kinds, _DEFAULT_FLOAT.value, _DEFAULT_INT.value, in_force())
 
 
 @functools.lru_cache(maxsize=4096)
-def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set: Values) -> tuple[DType, bool]:
+def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set: Values) -> tuple[DType, bool, bool]:
     nodes = frozenset(_node(d, w) for d, w in kinds)
     found = _join(nodes)
     strong = {node for node in nodes if not isinstance(node, str)}
@@ -269,11 +275,17 @@ def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set
         names = ", ".join(dict.fromkeys(d.name for d, _ in kinds))
         raise DtypeError(f"no implicit common dtype of {names}", fix="convert one of them with x.astype(...)")
     if not isinstance(found, str):
-        return found, all(w for _, w in kinds) and found != bool_
+        widens = real_part(found) == float64 and any(not w and is_narrow(d) for d, w in kinds)
+        return found, all(w for _, w in kinds) and found != bool_, widens
     # A weak result keeps the widest of the weak dtypes of its kind that took part (np.float64(2) stays 64-bit).
     mine = [d for d, w in kinds if w and _node(d, w) == found]
     default = {_I: default_int(), _F: default_float(), _C: default_complex()}[found]
-    return max(mine, key=lambda d: d.itemsize, default=default), True
+    return max(mine, key=lambda d: d.itemsize, default=default), True, False
+
+
+def is_narrow(dtype: DType) -> bool:
+    """Floating point, real or complex, with less than 64 bits to a real number."""
+    return is_inexact(dtype) and real_part(dtype) != float64
 
 
 def result_type(*values: Any) -> DType:

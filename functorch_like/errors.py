@@ -185,6 +185,14 @@ def bytes_text(count: int) -> str:
     return f"{size:.3g} {units[0]}"
 
 
+class WideningWarning(UserWarning):
+    """A NumPy array has widened a narrower array that it met, most often float32 to float64.
+
+    It tells the operation, the user's line and the remedy, once for each line. `backends.promotion.widening` says
+    whether it is given, or an error instead.
+    """
+
+
 ConcretizationTypeError = ConcretizationError
 UnexpectedTracerError = LeakError
 JaxRuntimeError = CompileError

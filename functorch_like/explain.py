@@ -40,6 +40,7 @@ class Explanation:
 _TOLD: dict[str, str] = {
     **events.VERBS,
     "derive": "derived",
+    "widen": "widened",
     "program": "needed another program of",
     "tune": "tuned",
     "run": "ran",

@@ -31,7 +31,9 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not leaves:
         return fnp.zeros(0), lambda vector: structure.unflatten([])
     avals = [aval_of(x) for x in leaves]
-    dtype, _ = dtypes.promote(*avals)
+    dtype, _, widens = dtypes.promotion_of(avals)
+    if widens:
+        P.notice(leaves, avals, dtype)
     vector = fnp.concatenate([fnp.ravel(fnp.asarray(x, dtype)) for x in leaves])
     ends = list(itertools.accumulate(a.size for a in avals))
 

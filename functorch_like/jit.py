@@ -19,6 +19,7 @@ from functorch_like.bodies import operands
 from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
 from functorch_like.errors import ArgumentError, DtypeError, nearest
+from functorch_like.interpreters import origins
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.options import MODES
@@ -221,8 +222,12 @@ class _Jit:
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
             outs = apply(traced.jaxpr, traced.consts, operands(call), self.spec)
             return traced.out_tree.unflatten(outs), None, True
+        first = not traced.programs
         program = self.program(traced, call)
-        out = traced.out_tree.unflatten(program.run(call.leaves))
+        results = program.run(call.leaves)
+        if first:
+            origins.follow(call.leaves, results)
+        out = traced.out_tree.unflatten(results)
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
         by_hand = any(type(a) in CHECKED for a in call.leaves)
         return out, None if by_hand else program.fastpath(traced.out_tree), False

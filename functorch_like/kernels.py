@@ -20,6 +20,7 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import ArgumentError
+from functorch_like.interpreters import origins
 from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
 from functorch_like.interpreters.stage import stage
 from functorch_like.signatures import Call, Static
@@ -66,7 +67,9 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
                     programs.clear()
                 programs[key] = found
         program, out_tree = found
-        out = out_tree.unflatten(program.run(call.leaves))
+        results = program.run(call.leaves)
+        origins.follow(call.leaves, results)
+        out = out_tree.unflatten(results)
         return out, None if narrow else program.fastpath(out_tree), False
 
     made = xla.function(name, fun, miss, static_argnums=which.nums, static_argnames=which.names)
@@ -88,5 +91,5 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
 
 def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
     flat, trees = call.flatten_function(fun)
-    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE, chain="")
+    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=origins.hosts(call.leaves))
     return Program(jaxpr, consts, call.leaves, name=name), trees[0]

@@ -18,6 +18,7 @@ from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.integer_tangents import flatten_results
+from functorch_like.interpreters import origins
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -88,7 +89,10 @@ CHECKED = frozenset({int, np.int64, np.uint64})
 
 def argument_path(in_tree: Any, position: int) -> str:
     """What a user calls a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
-    path = tree.leaf_paths(in_tree)[position]
+    return _said_path(tree.leaf_paths(in_tree)[position])
+
+
+def _said_path(path: str) -> str:
     return ("args" if path.startswith("[0]") else "kwargs") + path[3:]
 
 
@@ -186,6 +190,14 @@ class Call:
         path = argument_path(self.tree, position)
         error.reason = f"argument {path}: {error.reason}"
         return error
+
+    def hosts(self) -> dict[int, str]:
+        """Positions of the leaves whose dtype NumPy chose, with what to call each: `a NumPy array (args[1])`."""
+        found = origins.hosts(self.leaves)
+        if not found:
+            return found
+        paths = tree.leaf_paths(self.tree)
+        return {i: text if "(" in text else f"{text} ({_said_path(paths[i])})" for i, text in found.items()}
 
     @property
     def key(self) -> tuple[Any, ...]:

@@ -61,7 +61,9 @@ class Traced:
         xla.counters.traces += 1
         flat, trees = call.flatten_function(fun)
         chain = trace_name or f"jit({spec.name})"
-        self.jaxpr, self.consts = stage(flat, call.avals, name=spec.name, origin=origin, chain=chain)
+        self.jaxpr, self.consts = stage(
+            flat, call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts()
+        )
         self.out_tree = trees[0]
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)

@@ -34,6 +34,9 @@ class BatchTracer(Tracer):
         value = self.value
         return value.made() if isinstance(value, Tracer) else getattr(value, "traceback", None)
 
+    def beneath(self) -> Any:
+        return self.value
+
 
 class BatchTrace(Trace):
     """Applies the `batch` column where an operand has the axis, a collective names it, or a key is drawn from."""

@@ -17,6 +17,7 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
+from functorch_like.interpreters import origins
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.lower import Lowered, lower
 from functorch_like.interpreters.stage import stage
@@ -63,6 +64,7 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
                 raise core.leak(a, prim.name)
         program = program_for(args, programs, make)
         out = program.run(args)
+        origins.follow(args, out)
         tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
         return (out if prim.multiple else out[0]), program.fastpath(tree), False
 

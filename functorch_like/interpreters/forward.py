@@ -33,6 +33,9 @@ class Perturbed(Tracer):
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
+    def beneath(self) -> Any:
+        return self.primal
+
 
 class Dual(Perturbed):
     """A primal value with a non-zero tangent. Values with zero tangents are not wrapped at all."""

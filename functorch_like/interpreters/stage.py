@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,9 +50,16 @@ class StageTracer(VarTracer):
 
 
 class StageTrace(Trace):
-    """Records every primitive as an equation; whatever is not its own becomes a constant or a literal."""
+    """Records every primitive as an equation; whatever is not its own becomes a constant or a literal.
 
-    __slots__ = ("_const_of", "const_vars", "consts", "equations")
+    Attributes:
+        equations: what was recorded.
+        consts, const_vars: values from outside that became inputs, and the inputs.
+        hosts: the variables whose dtype NumPy chose, with a description of each, as far as `origins.py` has looked:
+        looked: at how many equations and constants.
+    """
+
+    __slots__ = ("_const_of", "const_vars", "consts", "equations", "hosts", "looked")
 
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
@@ -60,6 +67,8 @@ class StageTrace(Trace):
         self.equations: list[Equation] = []
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
+        self.hosts: dict[Var, str] = {}
+        self.looked = (0, 0)
         self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -108,6 +117,10 @@ class StageTrace(Trace):
             return self._constant(value, const)
         return self._constant(value, value)
 
+    def originals(self) -> list[tuple[Var, Any]]:
+        """The inputs that values from outside became, and the values as they were given."""
+        return list(self._const_of.values())
+
     def _constant(self, key: Any, value: Any) -> Var:
         var = Var(aval_of(value))
         self._const_of[id(key)] = (var, key)
@@ -124,6 +137,7 @@ def stage(
     origin: str = "",
     parent: Trace | None = None,
     chain: str | None = None,
+    hosts: Mapping[int, str] | None = None,
 ) -> tuple[Jaxpr, list[Any]]:
     """Record a function of flat arguments and flat results.
 
@@ -135,6 +149,7 @@ def stage(
         parent: the trace to run under; the current one by default. `core.EVALUATE` where the function closes over
             nothing, so that the result depends on nothing but the function.
         chain: what errors call the transformation; the name by default, and nothing at all if empty.
+        hosts: positions of the arguments that are NumPy arrays, with what to call each.
 
     Returns:
         The jaxpr, whose first inputs are what the function closed over, and those values.
@@ -142,6 +157,8 @@ def stage(
     trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
     with tracing(trace):
         inputs = [trace.input(a) for a in avals]
+        if hosts:
+            trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
         outputs = [trace.lift(o) for o in fun(*inputs)]
     jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)
     return jaxpr, trace.consts

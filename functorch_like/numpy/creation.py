@@ -13,6 +13,7 @@ from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct,
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.interpreters import origins
 from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives import structure as S
@@ -49,6 +50,8 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
     kind = type(a)
     if kind is ArrayImpl or isinstance(a, Tracer):
         if dtype is None or (aval_of(a).dtype == dtype and not aval_of(a).weak_type):
+            if dtype is not None:
+                origins.chosen(a)
             return S.copy(a) if copy else a
         return S.convert_element_type(a, new_dtype=dtype, weak_type=False)
     if copy is False:
@@ -57,7 +60,9 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
         weak = dtype is None and kind is not bool
         return xla.device_put(P.host(a, dtype or aval_of(a).dtype), weak_type=weak)
     if isinstance(a, (np.ndarray, np.generic)):
-        if dtype is not None and a.dtype != dtype:
+        if dtype is None:
+            return origins.made(xla.device_put(native(unmasked(a))))
+        if a.dtype != dtype:
             a = np.asarray(unmasked(a)).astype(dtype)
         return xla.device_put(native(unmasked(a)))
     if isinstance(a, (list, tuple, range)):
@@ -83,14 +88,16 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         raise P.error(ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length") from e
     if not host.dtype.isnative:
         host = native(host)
-    if dtype is None:
+    named = dtype is not None
+    if not named:
         dtype = _sequence_dtype(a, kinds, host)
     if host.dtype.kind in "iu":
         for extreme in (host.min(), host.max()) if host.size else ():
             P.check_int(int(extreme), dtype)
     elif host.dtype.kind == "O":
         raise P.error(DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits")
-    return xla.device_put(host.astype(dtypes.as_dtype(dtype)))
+    out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
+    return out if named else origins.made(out)
 
 
 def _check_masks(a: Sequence[Any]) -> None:

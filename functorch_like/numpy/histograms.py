@@ -120,13 +120,14 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     total = _counted(place, aval_of(edges).size - 1, None if weights is None else fnp.ravel(weights))
     if not density:
         return total
-    total = P.to_inexact(total)
+    kinds = (P.inexact_dtype(aval_of(x).dtype) for x in (total, edges))
+    total = P.convert(total, dtypes.result_type(*kinds))
     return total / fnp.diff(edges) / fnp.sum(total)
 
 
 def _bin(x: Any, edges: Any) -> Any:
     """The number of the bin of each element; one too large for those that are in none."""
-    x, edges = P.promote(x, edges)
+    x, edges = P.promote(x, edges, told=False)
     n = aval_of(edges).size
     place = fnp.searchsorted(edges, x, side="right") - 1
     place = fnp.where(x == edges[-1], n - 2, place)

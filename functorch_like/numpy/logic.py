@@ -54,7 +54,7 @@ def _comparison(row: Callable[[Any, Any], Any], ordered: bool = False) -> Callab
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in P.NUMBERS:
-            x, y = P.align2(*_comparable(x, y))
+            x, y = P.align2(*_comparable(x, y), told=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
             return _lexical(row, x, y)
@@ -214,7 +214,7 @@ def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: boo
 
 @kernel(static=("equal_nan",), ints=True)
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    a, b = P.align(a, b)
+    a, b = P.align(a, b, told=False)
     if not dtypes.is_inexact(aval_of(a).dtype):
         if aval_of(a).dtype == dtypes.bool_:
             a, b = (P.convert(v, dtypes.int32) for v in (a, b))

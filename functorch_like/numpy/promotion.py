@@ -173,10 +173,22 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
 
 
-def promote(*xs: Any) -> list[Any]:
-    """Operands in one dtype, shapes as they are."""
+def notice(xs: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
+    """Tell the user of a promotion to 64 bits, where NumPy is why. (Asked of once for each trace of an operation.)"""
+    from functorch_like import widening  # seldom needed
+
+    widening.notice(xs, avals, dtype)
+
+
+def promote(*xs: Any, told: bool = True) -> list[Any]:
+    """Operands in one dtype, shapes as they are.
+
+    With `told`, the user hears of floats that become wider by NumPy arrays; False is for results of other dtypes.
+    """
     avals = [argument_aval(x) for x in xs]
-    dtype, weak = dtypes.promote(*avals)
+    dtype, weak, widens = dtypes.promotion_of(avals)
+    if widens and told:
+        notice(xs, avals, dtype)
     return [_cast(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)]
 
 
@@ -187,9 +199,11 @@ def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
 
 
 @functools.lru_cache(maxsize=8192)
-def _plan(a: ShapedArray, b: ShapedArray, default: str, _set: Values) -> tuple[np.dtype[Any], bool, tuple[int, ...]]:
-    """Dtype, weakness and shape of two operands combined. (Settings may decide on the dtype, or refuse.)"""
-    return *dtypes.promote(a, b), common_shape(a.shape, b.shape)
+def _plan(
+    a: ShapedArray, b: ShapedArray, default: str, _set: Values
+) -> tuple[np.dtype[Any], bool, bool, tuple[int, ...]]:
+    """Dtype, weakness, whether that is wider, and shape of two operands combined. (Settings may decide, or refuse.)"""
+    return *dtypes.promotion_of((a, b)), common_shape(a.shape, b.shape)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -216,19 +230,23 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
 _default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]
 
 
-def align2(x: Any, y: Any) -> tuple[Any, Any]:
+def align2(x: Any, y: Any, told: bool = True) -> tuple[Any, Any]:
     """As `align`, for two operands and in a hurry."""
     a, b = argument_aval(x), argument_aval(y)
-    dtype, weak, shape = _plan(a, b, _default.value, in_force())
+    dtype, weak, widens, shape = _plan(a, b, _default.value, in_force())
+    if widens and told:
+        notice((x, y), (a, b), dtype)
     return _fit(x, a, dtype, weak, shape), _fit(y, b, dtype, weak, shape)
 
 
-def align(*xs: Any) -> list[Any]:
-    """Operands in one dtype and one shape."""
+def align(*xs: Any, told: bool = True) -> list[Any]:
+    """Operands in one dtype and one shape; `told` as for `promote`."""
     if len(xs) == 2:
-        return list(align2(*xs))
+        return list(align2(*xs, told))
     avals = [argument_aval(x) for x in xs]
-    dtype, weak = dtypes.promote(*avals)
+    dtype, weak, widens = dtypes.promotion_of(avals)
+    if widens and told:
+        notice(xs, avals, dtype)
     shape = common_shape(*(a.shape for a in avals))
     return [broadcast(_cast(x, a, dtype, weak), shape) for x, a in zip(xs, avals, strict=True)]
 

@@ -152,7 +152,7 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
 
     It is a loop, since XLA fuses unrolled steps, and computes each position again wherever it is used.
     """
-    a, v = P.promote(S.stop_gradient(a), S.stop_gradient(v))
+    a, v = P.promote(S.stop_gradient(a), S.stop_gradient(v), told=False)
     n, shape = aval_of(a).size, aval_of(v).shape
     index = dtypes.default_int()
     bits, last = n.bit_length(), S.full(shape, max(n - 1, 0), index)

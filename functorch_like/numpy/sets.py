@@ -212,7 +212,7 @@ def isin(
 
 @kernel(static=("invert", "search"))
 def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
-    x, test = P.promote(plain(element), plain(test))
+    x, test = P.promote(plain(element), plain(test), told=False)
     shape, n = aval_of(x).shape, aval_of(test).size
     test = S.reshape(S.stop_gradient(test), shape=(n,))
     x = S.stop_gradient(x)

@@ -14,7 +14,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, named_axis, state, tracing
 from functorch_like.errors import DifferentiationError
-from functorch_like.interpreters import batching, passes, reverse
+from functorch_like.interpreters import batching, origins, passes, reverse
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
 from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
 from functorch_like.interpreters.lower import emit
@@ -76,7 +76,9 @@ def custom_row(
             return args, params
         of = name_of(fun)
         avals = [aval_of(a) for a in args]
-        jaxpr, consts = stage(fun, avals, name=of, origin=f"traced by {name}", chain=f"{name}({of})")
+        jaxpr, consts = stage(
+            fun, avals, name=of, origin=f"traced by {name}", chain=f"{name}({of})", hosts=origins.hosts(args)
+        )
         return [*consts, *args], {**params, "fun": jaxpr, "consts": params["consts"] + len(consts)}
 
     return Primitive(

@@ -73,7 +73,7 @@ def test_conversions():
 
 
 def test_numpy_on_either_side():
-    host = np.ones((2, 3))
+    host = np.ones((2, 3), np.float32)
     for out in (host + X, X + host, np.float32(1) + X, X * np.float64(2)):
         assert isinstance(out, ft.Array)
     assert np.asarray(X).flags.writeable is False

@@ -310,7 +310,7 @@ SMOOTH = [
     lambda x: fnp.median(x, 0),
     lambda x: x[::-1, 1:],
     lambda x: x[fnp.asarray([0, 0, 2])],
-    lambda x: fnp.sort(x, 0) * fnp.arange(3.0)[:, None],
+    lambda x: fnp.sort(x, 0) * fnp.arange(3.0, dtype="float64")[:, None],
     lambda x: fnp.cumsum(x) * fnp.cumprod(x),
     lambda x: x.at[1].multiply(x[0]),
     lambda x: fnp.pad(x, 1, mode="reflect"),
