@@ -186,7 +186,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
 
 @kernel(static=("axis",), ints=True)
 def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
-    y = P.to_inexact(y)
+    y = P.to_inexact(y if x is None else P.promote(y, x)[0])  # integers beside float64 keep their digits
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
     middle = E.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))

@@ -69,9 +69,11 @@ def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) 
         ends = [(index, 1)] if order == 0 else [(index, 1 - share), (index + 1, share)]
         parts.append([(*_element(i, n, mode), weight) for i, weight in ends])
     total: Any = 0
+    kinds = (P.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
+    wide = dtypes.result_type(*kinds)  # until the end, where it is the input's dtype again
     for corner in itertools.product(*parts):
         value = input[tuple(i for i, _, _ in corner)]
-        value = P.to_inexact(value)
+        value = P.convert(value, wide)
         for _, there, _ in corner:
             value = value if there is True else fnp.where(there, value, cval)
         total = total + math.prod((weight for _, _, weight in corner), start=value)

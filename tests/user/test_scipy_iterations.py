@@ -27,13 +27,15 @@ def test_systems(name):
         x, info = solve(a, B, tol=1e-12, **given)
         np.testing.assert_allclose(x, want, rtol=1e-8, atol=1e-9)
         assert info == 0
-    tree, info = solve(lambda x: {"u": a @ x["u"]}, {"u": B.astype(np.float32)}, tol=1e-5)
+    narrow = a.astype(np.float32)
+    tree, info = solve(lambda x: {"u": narrow @ x["u"]}, {"u": B.astype(np.float32)}, tol=1e-5)
     np.testing.assert_allclose(tree["u"], want, rtol=1e-3, atol=1e-3)
     assert tree["u"].dtype == np.float32
     stack = ft.vmap(lambda b: solve(a, b, tol=1e-12)[0])(np.stack([B, 2 * B]))
     np.testing.assert_allclose(stack[1], 2 * want, rtol=1e-8, atol=1e-9)
     assert solve(a, 0 * B)[0].tolist() == [0.0] * 8 and solve(np.zeros((0, 0)), np.zeros(0))[0].shape == (0,)
-    assert solve(2 * np.eye(2), np.array([2, 4]))[0].tolist() == [1.0, 2.0]
+    of_integers = solve(2 * np.eye(2), np.array([2, 4]))[0]
+    assert of_integers.tolist() == [1.0, 2.0] and of_integers.dtype == np.float64
 
 
 @pytest.mark.parametrize("name", SOLVERS)

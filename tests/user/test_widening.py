@@ -8,6 +8,8 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, lax
+from functorch_like.scipy.ndimage import map_coordinates
+from functorch_like.scipy.sparse.linalg import cg
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((6, 3)), RNG.standard_normal(6)
@@ -179,6 +181,12 @@ CHOSEN = {
     "updates, which keep the dtype": lambda w: w.at[:].set(X[0]).at[0].add(X[0, 0]),
     "float32 and bfloat16": lambda w: fnp.ones(3, "bfloat16") * X.astype("float32"),
     "comparisons": lambda w: (w > X, fnp.isclose(w, X), fnp.allclose(w, X), fnp.array_equal(w, X), w == X),
+    "integers made floats on the way": lambda w: (
+        fnp.trapezoid(np.arange(6), Y),
+        fnp.histogram(X, np.array([-1.0, 0.0, 1.0]), density=True),
+        map_coordinates(fnp.arange(4.0), [np.array([0.5, 2.25])], 1),
+        cg(2 * np.eye(2), np.array([2, 4])),
+    ),
     "searches": lambda w: (fnp.searchsorted(w, Y), fnp.isin(w, Y)),
 }
 

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from functorch_like import flatten_util, lax, tree
+from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
@@ -67,6 +67,8 @@ def _documented(kind: str, most: str = "of steps; ten times as many as b has ele
 def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[Any, Any, Any], M: Any, name: str) -> Any:
     """A method for vectors, applied to pytrees and made differentiable."""
     what = f"scipy.sparse.linalg.{name}"
+    if P.is_array(A) and P.is_array(b) and not dtypes.is_inexact(aval_of(b).dtype):
+        b = P.convert(b, P.inexact_dtype(aval_of(A).dtype))
     b = tree.map(P.to_inexact, b)
     vector, unravel = flatten_util.ravel_pytree(b)
     dtype, size = aval_of(vector).dtype, aval_of(vector).size
