@@ -71,7 +71,13 @@ def _tell(error: FtError) -> None:
 
 
 #: Wrappers of the package that stand for other functions, and the variables in which they hold those, or their names.
-_WRAPPERS = {"boundary": ("fun",), "function": ("name",), "method": ("function",), "<lambda>": ("function", "body")}
+_WRAPPERS = {
+    "boundary": ("fun",),
+    "function": ("name",),
+    "_as_ufunc": ("function",),
+    "method": ("function",),
+    "<lambda>": ("function", "body"),
+}
 
 
 def _called() -> str:

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import lax
+from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.boundary import public
 from functorch_like.core import aval_of
@@ -133,7 +133,7 @@ class ufunc(metaclass=_Kind):
         if start is None or (initial is None and mask is None and n):
             first, x = x[0], x[1:]
         else:
-            first = fnp.full(aval_of(x).shape[1:], start, None if n or x.size else aval_of(x).dtype)
+            first = fnp.full(aval_of(x).shape[1:], start, dtypes.promote(aval_of(start), aval_of(x))[0])
         if not aval_of(x).shape[0]:
             return first
         first = fnp.asarray(first, aval_of(self(first, x[0])).dtype)
