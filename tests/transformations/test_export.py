@@ -45,7 +45,7 @@ def special(x):
         + ft.lax.asinh(x)
         + ft.lax.zeta(near + 1, near),
         ft.lax.top_k(x, 2),
-        fnp.linalg.cholesky(x[:, None] * x[None] + 5 * fnp.eye(3)),
+        fnp.linalg.cholesky(x[:, None] * x[None] + 5 * fnp.eye(3, dtype=x.dtype)),
         ft.lax.cond(x[0] > 0, fnp.sin, fnp.cos, x),
         ft.lax.fori_loop(0, 3, lambda i, c: ft.jit(lambda v: v * 1.5)(c) + i, x),
         ft.random.normal(ft.random.key(0), (2,)),

@@ -81,7 +81,7 @@ FUNCTIONS = {
     "abs": (lambda x: abs(x - 0.6), lambda z: (z - 0.6) * np.sign(X - 0.6)),
     "clip": (lambda x: fnp.clip(x * x, 0.25, 9), lambda z: np.where(X * X > 0.25, z * z, 0.25)),
     "solve": (
-        lambda x: fnp.linalg.solve(fnp.eye(3) * 3 + x[:, None] * x, x),
+        lambda x: fnp.linalg.solve(fnp.eye(3, dtype="float64") * 3 + x[:, None] * x, x),
         lambda z: np.linalg.solve(np.eye(3) * 3 + z[:, None] * z, z),
     ),
     "convolution": (

@@ -89,7 +89,7 @@ def calls(jaxpr):
     [
         ft.jit(lambda x, w: (fnp.sin(x) * w, fnp.tanh(fnp.exp(w) * x))),
         ft.jit(lambda x, w: (ft.jit(lambda x: fnp.sin(x) * w)(x), fnp.cos(w))),
-        lambda x, w: lax.scan(lambda c, y: (fnp.sin(c * w) * y, fnp.cos(c)), x, fnp.ones((4, 3))),
+        lambda x, w: lax.scan(lambda c, y: (fnp.sin(c * w) * y, fnp.cos(c)), x, fnp.ones((4, 3), "float64")),
     ],
     ids=["jit", "jit in jit", "scan"],
 )
