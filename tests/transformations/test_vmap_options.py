@@ -172,7 +172,7 @@ def test_unknown_randomness():
 # ------------------------------------------------------------------------------------------------------- names of axes
 @both
 def test_collectives_of_what_is_the_same_for_all_inside_jit(wrap):
-    x = np.arange(3.0)
+    x = np.arange(3, dtype=np.float32)
     f = ft.jit(lambda y: lax.psum(y, "i"))
     close(wrap(ft.vmap(lambda x: x + f(2.0), axis_name="i"))(x), x + 6)
     g = ft.jit(lambda: lax.axis_index("i") * 2.0)
