@@ -155,21 +155,35 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     return a
 
 
-_MODES = ("constant", "edge", "reflect", "symmetric", "wrap", "empty")
+_MODES = (
+    "constant", "edge", "reflect", "symmetric", "wrap", "empty", "mean", "maximum", "minimum", "median", "linear_ramp",
+)  # fmt: skip
 
 
-def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Any:
+def pad(
+    array: Any,
+    pad_width: Any,
+    mode: str = "constant",
+    *,
+    stat_length: Any = None,
+    constant_values: Any = 0,
+    end_values: Any = 0,
+) -> Any:
     """An array with a margin.
 
     Args:
         array: array.
         pad_width: int; a pair (before, after) for all dimensions; or one pair for each.
         mode: "constant", "edge" (the outermost element), "reflect" (mirrored at it), "symmetric" (mirrored beside it)
-            or "wrap" (from the other end).
+            "wrap" (from the other end), "mean", "median", "maximum" or "minimum" (of the elements along the axis), or
+            "linear_ramp" (numbers that run evenly from an end value to the outermost element).
+        stat_length: of modes "mean", "median", "maximum" and "minimum": how many elements at each end to take; int, or
+            pairs as for `pad_width`; all along the axis if None.
         constant_values: of mode "constant": number, or pairs as for `pad_width`.
+        end_values: of mode "linear_ramp": number, or pairs as for `pad_width`.
 
     Raises:
-        ArgumentError: for another mode, or negative widths.
+        ArgumentError: for another mode, negative widths, or a stat_length below 1.
         ShapeError: where `pad_width` does not fit the dimensions, or there is nothing to repeat.
 
     >>> fnp.pad(fnp.arange(2), 1).tolist(), fnp.pad(fnp.arange(3), (2, 0), mode="reflect").tolist()
@@ -188,14 +202,28 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         values = _pairs(constant_values, ndim(a), "constant_values")
         return _pad_constant(a, [[P.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))
     for d, (lo, hi) in enumerate(widths):
-        n = aval_of(a).shape[d]
-        if (lo or hi) and n == 0:
+        if (lo or hi) and aval_of(a).shape[d] == 0:
             raise P.error(
                 ShapeError, f"fnp.pad has nothing to repeat along axis {d} of {aval_of(a)!r}", "use mode='constant'"
             )
+    if mode == "linear_ramp":
+        ends = _pairs(end_values, ndim(a), "end_values")
+        return _margins().pad_ramps(a, [[P.numbers(a, v)[1] for v in pair] for pair in ends], widths=tuple(widths))
+    if mode in ("mean", "median", "maximum", "minimum"):
+        margins = _margins()
+        lengths = margins.lengths_of(_pairs(stat_length, ndim(a), "stat_length"))
+        return margins.pad_statistics(a, widths=tuple(widths), mode=mode, lengths=lengths)
+    for d, (lo, hi) in enumerate(widths):
+        n = aval_of(a).shape[d]
         if lo or hi:
             a = _take(a, np.pad(np.arange(n), (lo, hi), mode=mode), d)
     return a
+
+
+def _margins() -> Any:
+    from functorch_like.numpy import margins  # few programs need it
+
+    return margins
 
 
 def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:

@@ -1,0 +1,109 @@
+"""Margins for `pad` that are computed: statistics of the elements beside them, and ramps to an end value."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.kernels import kernel
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import quantiles, reductions, statistics
+from functorch_like.numpy.elementary import rint
+from functorch_like.primitives import elementwise as E
+from functorch_like.primitives import structure as S
+
+
+def lengths_of(pairs: Any) -> tuple[tuple[int | None, int | None], ...]:
+    """Return pairs of `stat_length` as ints; None stands for the whole axis.
+
+    Raises:
+        ArgumentError: for a length that is no int of at least 1.
+    """
+    checked = tuple(tuple(None if n is None else _length(n) for n in pair) for pair in pairs)
+    return checked  # pyright: ignore[reportReturnType]
+
+
+def _length(n: Any) -> int:
+    try:
+        length = operator.index(n)
+    except TypeError:
+        length = 0
+    if length < 1:
+        raise P.error(
+            ArgumentError,
+            f"fnp.pad was given stat_length={n!r}",
+            "give an int of at least 1, or None for the whole axis",
+        )
+    return length
+
+
+@kernel(static=("widths", "mode", "lengths"))
+def pad_statistics(a: Any, widths: Any, mode: str, lengths: Any) -> Any:
+    """Pad one axis after the other by a statistic of the `lengths` elements at each end of it."""
+    for d, ((low, high), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
+        n = aval_of(a).shape[d]
+        before = _repeated(_statistic(_part(a, d, 0, min(first or n, n)), mode, d), d, low) if low else None
+        after = _repeated(_statistic(_part(a, d, n - min(last or n, n), n), mode, d), d, high) if high else None
+        a = _joined(before, a, after, d)
+    return a
+
+
+def _statistic(x: Any, mode: str, d: int) -> Any:
+    """One slice: a statistic along axis d in the dtype of x, of integers rounded to even as NumPy does."""
+    if mode in ("maximum", "minimum"):
+        return (reductions.max if mode == "maximum" else reductions.min)(x, axis=d, keepdims=True)
+    dtype = aval_of(x).dtype
+    exact = dtypes.is_integer(dtype) or dtype == dtypes.bool_
+    out = (statistics.mean if mode == "mean" else quantiles.median)(
+        P.convert(x, dtypes.float64) if exact else x, axis=d, keepdims=True
+    )
+    return _as(rint(out) if dtypes.is_integer(dtype) else out, dtype)
+
+
+@kernel(static=("widths",), ints=True)
+def pad_ramps(a: Any, ends: Any, widths: Any) -> Any:
+    """Pad one axis after the other by numbers that run evenly from `ends` to the outermost elements."""
+    for d, ((low, high), (start, stop)) in enumerate(zip(widths, ends, strict=True)):
+        n = aval_of(a).shape[d]
+        before = _ramp(_part(a, d, 0, 1), start, d, low) if low else None
+        after = S.rev(_ramp(_part(a, d, n - 1, n), stop, d, high), dimensions=(d,)) if high else None
+        a = _joined(before, a, after, d)
+    return a
+
+
+def _ramp(edge: Any, end: Any, d: int, width: int) -> Any:
+    dtype = aval_of(edge).dtype
+    wide = dtype if dtypes.is_inexact(dtype) else dtypes.float64
+    edge, end = P.convert(edge, wide), P.convert(end, wide)
+    shape = tuple(width if k == d else n for k, n in enumerate(aval_of(edge).shape))
+    real = dtypes.real_part(wide)
+    part = E.div(S.iota(dtype=real, shape=shape, dimension=d), S.full(shape, width, real))
+    edge, end = _repeated(edge, d, width), P.broadcast(end, shape)
+    out = E.add(end, E.mul(E.sub(edge, end), P.convert(part, wide)))
+    return _as(E.floor(out) if dtypes.is_integer(dtype) else out, dtype)
+
+
+def _as(x: Any, dtype: np.dtype[Any]) -> Any:
+    return E.ne(x, P.like(x, 0)) if dtype == dtypes.bool_ else P.convert(x, dtype)
+
+
+def _part(a: Any, d: int, start: int, stop: int) -> Any:
+    shape = aval_of(a).shape
+    limits = tuple(stop if k == d else n for k, n in enumerate(shape))
+    starts = tuple(start if k == d else 0 for k in range(len(shape)))
+    return S.slice(a, start_indices=starts, limit_indices=limits, strides=None)
+
+
+def _repeated(x: Any, d: int, width: int) -> Any:
+    shape = tuple(width if k == d else n for k, n in enumerate(aval_of(x).shape))
+    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(len(shape))))
+
+
+def _joined(before: Any, a: Any, after: Any, d: int) -> Any:
+    parts = [x for x in (before, a, after) if x is not None]
+    return S.concatenate(*parts, dimension=d) if len(parts) > 1 else a
