@@ -1,6 +1,7 @@
 """Floor 6. sort: several operands, reordered together along one dimension by the first `num_keys` of them.
 
-The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part.
+The order is total: -0 equals +0, every NaN comes last, complex numbers compare by real and then by imaginary part; of
+those with NaN come first the ones whose imaginary part alone is NaN, then those whose real part is, then the others.
 A stable sort keeps equal elements in their order. (One exception: of a single floating operand nobody can tell equal
 elements apart but zeros, and -0 comes before +0: so it can be sorted as integers, four times faster on CPUs.)
 """
@@ -43,7 +44,8 @@ def _shape(
 def _parts(x: Any) -> list[Any]:
     """Arrays that NumPy compares as this one should be, the most important first."""
     if np.iscomplexobj(x):
-        return [*_parts(x.real), *_parts(x.imag)]
+        (nan_real, real), (nan_imag, imag) = _parts(x.real), _parts(x.imag)
+        return [nan_real, nan_imag, real, imag]
     if dtypes.is_inexact(x.dtype):
         x = x.astype(np.float32) if x.dtype.itemsize < 4 else x
         return [np.isnan(x), np.where(np.isnan(x), 0, x)]
@@ -90,7 +92,10 @@ def _keys(e: Any, x: Any, aval: ShapedArray) -> list[tuple[Any, ShapedArray]]:
     if dtypes.is_complex(aval.dtype):
         real = aval.update(dtype=dtypes.real_part(aval.dtype))
         parts = [e.op(f"stablehlo.{part}", [x], [real]) for part in ("real", "imag")]
-        return [key for part in parts for key in _keys(e, part, real)]
+        flag, zero = aval.update(dtype=dtypes.bool_), e.full(0, real)
+        missing = [e.compare("NE", part, part, flag, "FLOAT") for part in parts]
+        known = [e.op("stablehlo.select", [nan, zero, part], [real]) for nan, part in zip(missing, parts, strict=True)]
+        return [*((nan, flag) for nan in missing), *((one_zero(e, part, real), real) for part in known)]
     if dtypes.is_float(aval.dtype):
         return [(one_zero(e, one_nan(e, x, aval), aval), aval)]
     return [(x, aval)]

@@ -170,20 +170,28 @@ def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
 
 
 # -------------------------------------------------------------------------------------------------------- extremes
-def _ordered(row: Any, bools: Any, name: str) -> Any:
+def _complex_order() -> Any:
+    from functorch_like.numpy import complex_order  # few programs need it
+
+    return complex_order
+
+
+def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
     inner = _row(row, bools)
 
     def body(x: Any, y: Any) -> Any:
         if aval_of(x).dtype.kind == "c" or aval_of(y).dtype.kind == "c":
-            raise P.error(DtypeError, f"fnp.{name} takes real numbers", "compare fnp.abs or fnp.real of them")
+            return _complex_order().extreme(*P.align2(x, y), greatest)
         return inner(x, y)
 
     return body
 
 
-def _ignoring_nan(body: Any) -> Any:
+def _ignoring_nan(body: Any, greatest: bool) -> Any:
     def quiet(x: Any, y: Any) -> Any:
         x, y = P.align2(x, y)
+        if aval_of(x).dtype.kind == "c":
+            return _complex_order().extreme(x, y, greatest, skip=True)
         if not dtypes.is_float(aval_of(x).dtype):
             return body(x, y)
         return E.select_n(E.ne(x, x), E.select_n(E.ne(y, y), body(x, y), x), y)
@@ -191,11 +199,11 @@ def _ignoring_nan(body: Any) -> Any:
     return quiet
 
 
-_max_body, _min_body = _ordered(E.max, E.or_, "maximum"), _ordered(E.min, E.and_, "minimum")
+_max_body, _min_body = _ordered(E.max, E.or_, True), _ordered(E.min, E.and_, False)
 maximum = _binary("maximum", _max_body, "The greater of two; NaN if either is. Ties share the derivative evenly.")
 minimum = _binary("minimum", _min_body, "The lesser of two; NaN if either is. Ties share the derivative evenly.")
-fmax = _binary("fmax", _ignoring_nan(_max_body), "The greater of two; a number beats NaN.")
-fmin = _binary("fmin", _ignoring_nan(_min_body), "The lesser of two; a number beats NaN.")
+fmax = _binary("fmax", _ignoring_nan(_max_body, True), "The greater of two; a number beats NaN.")
+fmin = _binary("fmin", _ignoring_nan(_min_body, False), "The lesser of two; a number beats NaN.")
 
 
 # ---------------------------------------------------------------------------------------------- powers and their kin

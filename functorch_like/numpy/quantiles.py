@@ -136,12 +136,22 @@ def percentile(
 
 
 def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
-    """Median over axes; NaN if there is one.
+    """Median over axes; NaN if there is one. Complex numbers are ordered by their real parts, then the imaginary ones.
 
     >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
     2.0
     """
+    if aval_of(a).dtype.kind == "c":
+        P.no_out(out, "fnp.median")
+        return _complex_median(*P.numbers(a), axis=hashable(axis), keepdims=bool(keepdims))
     return _public(a, 0.5, axis, out, "linear", keepdims, False, None, "fnp.median")
+
+
+@kernel(static=("axis", "keepdims"))
+def _complex_median(a: Any, axis: Any, keepdims: bool) -> Any:
+    from functorch_like.numpy import complex_order  # few programs need it
+
+    return complex_order.median(P.convert(a, aval_of(a).dtype), axis, keepdims, "median")
 
 
 def nanquantile(

@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.errors import ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axes_of, axis_of, hashable
@@ -60,7 +60,7 @@ def _fold(
         if widen:
             x = _widened(x, dtype)
         elif aval_of(x).dtype.kind == "c":
-            raise P.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "reduce fnp.abs of it")
+            return _complex_extreme(x, axis, keepdims, initial, where, name)
         x = _masked(x, where, neutral(aval_of(x).dtype))
         aval = aval_of(x)
         axes = axes_of(axis, aval.ndim, f"fnp.{name}")
@@ -74,6 +74,22 @@ def _fold(
 
     body.__name__ = name
     return kernel(static=_STATIC, ints=True)(body)
+
+
+def _complex_extreme(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any, name: str) -> Any:
+    from functorch_like.numpy import complex_order  # few programs need it
+
+    greatest = name == "max"
+    aval = aval_of(x)
+    x = _masked(x, where, (complex_order.lowest if greatest else complex_order.highest)(aval.dtype))
+    axes = axes_of(axis, aval_of(x).ndim, f"fnp.{name}")
+    if initial is None and 0 in [aval_of(x).shape[a] for a in axes]:
+        raise P.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
+    out = complex_order.reduced(x, axes, greatest, name)
+    if initial is not None:
+        more = P.broadcast(P.convert(initial, aval.dtype), aval_of(out).shape)
+        out = complex_order.extreme(out, more, greatest)
+    return keep(out, aval_of(x).shape, axes) if keepdims else out
 
 
 _sum = _fold(S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype), True, "sum", (R.reduce_or, E.or_))
@@ -159,8 +175,10 @@ def max(
 ) -> Any:
     """Greatest element over axes; NaN if there is one. Elements that tie share the derivative evenly.
 
+    Complex numbers are ordered by their real parts, then by the imaginary ones; of those that tie the first counts.
+
     Args:
-        a: array of real numbers.
+        a: array.
         axis: int, tuple of ints, or None for all.
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
@@ -169,7 +187,6 @@ def max(
 
     Raises:
         ShapeError: where there is no such axis, or nothing to reduce.
-        DtypeError: for complex numbers.
 
     >>> fnp.max(fnp.asarray([[1, 5], [7, 3]]), axis=1).tolist()
     [5, 7]
@@ -251,7 +268,12 @@ def _arg(row: Any, name: str) -> Any:
         if axis is None:
             x = S.reshape(x, shape=(aval_of(x).size,))
         d = 0 if axis is None else axis_of(axis, len(shape), f"fnp.{name}")
-        out = row(x, axes=(d,), index_dtype=dtypes.default_int())
+        if aval_of(x).dtype.kind == "c":
+            from functorch_like.numpy import complex_order  # few programs need it
+
+            out = complex_order.index(x, d, name == "argmax")
+        else:
+            out = row(x, axes=(d,), index_dtype=dtypes.default_int())
         if not keepdims:
             return out
         return keep(out, shape, tuple(range(len(shape))) if axis is None else (d,))
@@ -267,7 +289,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     """The index of the first greatest element; NaN counts as greatest.
 
     Args:
-        a: array of real numbers.
+        a: array; complex numbers are ordered by their real parts, then by the imaginary ones.
         axis: along which; of the flattened array if None.
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.

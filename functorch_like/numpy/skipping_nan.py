@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.kernels import kernel
+from functorch_like.numpy import complex_order
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
 from functorch_like.numpy import statistics as T
@@ -72,13 +73,14 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
     @kernel(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = N.plain(x)
-        if not dtypes.is_float(aval_of(x).dtype):
+        if not dtypes.is_inexact(aval_of(x).dtype):
             return fold.inline(x, axis, None, keepdims, initial, where)
         seen = _seen(x, where)
         out = fold.inline(x, axis, None, keepdims, initial, seen)
         if initial is not None:
             return out
-        return E.select_n(N._any.inline(seen, axis, keepdims), S.full_like(out, np.nan), out)
+        nothing = complex(np.nan, np.nan) if aval_of(out).dtype.kind == "c" else np.nan
+        return E.select_n(N._any.inline(seen, axis, keepdims), S.full_like(out, nothing), out)
 
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
@@ -209,7 +211,7 @@ def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, valu
     @kernel(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = N.plain(x)
-        if not dtypes.is_float(aval_of(x).dtype):
+        if not dtypes.is_inexact(aval_of(x).dtype):
             return choose.inline(x, axis, keepdims)
         seen = _seen(x, None)
         out = choose.inline(N._masked(x, seen, extreme(aval_of(x).dtype)), axis, keepdims)
@@ -226,5 +228,5 @@ def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, valu
     return P.named(function, name, _ARG.format(which=which, name=name, value=value), __name__)
 
 
-nanargmax = _arg("nanargmax", N._argmax, N.R.lowest, "greatest", 1)
-nanargmin = _arg("nanargmin", N._argmin, N.R.highest, "least", 2)
+nanargmax = _arg("nanargmax", N._argmax, complex_order.lowest, "greatest", 1)
+nanargmin = _arg("nanargmin", N._argmin, complex_order.highest, "least", 2)
