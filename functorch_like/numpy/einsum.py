@@ -113,7 +113,7 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
 
 
 def _is_label(k: Any) -> bool:
-    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= k < 52)
+    return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= int(k) < 52)
 
 
 @functools.lru_cache(maxsize=2048)
