@@ -4,10 +4,9 @@ import os
 
 import pytest
 from hypothesis import HealthCheck, settings
-from support.quick import QUICK
 
 import functorch_like as ft
-from functorch_like import backends, primitives
+from functorch_like import primitives
 
 primitives.load()  # many tests are made from the table of rows, which fills as rows are needed
 
@@ -40,13 +39,6 @@ def pytest_collection_modifyitems(config, items):
         kept.update(same if whole else same[:: min(EVERY, -(-len(same) // LEAST))])
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
-
-
-@pytest.fixture
-def quickly():
-    """The test's programs are compiled for quick compiling: tests/support/quick.py says when that is right."""
-    with backends.xla.options(QUICK):
-        yield
 
 
 #: What tests count with: by these names of theirs, or of a helper beside them, they are known.

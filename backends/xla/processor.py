@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 import functools
+import os
 import platform
+import re
+from collections.abc import Iterable
+
+#: Levels of XLA's flag `xla_cpu_max_isa`, the newest first, each with the beginnings of the features that it forbids
+#: besides those of the levels before it.
+_FORBIDS = (
+    ("AMX_FP16", ()),
+    ("AMX", ("amx_fp16",)),
+    ("AVX512_BF16", ("amx_",)),
+    ("AVX512_VNNI", ("avx512_bf16",)),
+    ("AVX512", ("avx512_vnni", "avx512_fp16")),
+    ("AVX2", ("avx512", "avx10", "avx_vnni")),
+    ("AVX", ("avx2", "fma")),
+    ("SSE4_2", ("avx", "f16c", "vaes", "vpclmulqdq")),
+)
 
 
 @functools.cache
@@ -30,9 +46,19 @@ def name() -> str:
 
 @functools.cache
 def features() -> frozenset[str]:
-    """Instruction sets and the like, by the names the kernel gives them: "avx2", "fma", "asimd"."""
+    """Instruction sets and the like that XLA may use, by the names the kernel gives them: "avx2", "fma", "asimd"."""
     found = _described()
-    return frozenset((found.get("flags") or found.get("Features") or "").split())
+    return allowed((found.get("flags") or found.get("Features") or "").split(), os.environ.get("XLA_FLAGS", ""))
+
+
+def allowed(features: Iterable[str], flags: str) -> frozenset[str]:
+    """Return the features that remain under the text of XLA_FLAGS: its `xla_cpu_max_isa` forbids newer ones."""
+    told = re.findall(r"--xla_cpu_max_isa=(\w+)", flags)
+    levels = [level for level, _ in _FORBIDS]
+    if not told or told[-1].upper() not in levels:  # levels of other architectures: XLA judges them
+        return frozenset(features)
+    forbidden = tuple(start for _, starts in _FORBIDS[: levels.index(told[-1].upper()) + 1] for start in starts)
+    return frozenset(f for f in features if not f.startswith(forbidden))
 
 
 @functools.cache

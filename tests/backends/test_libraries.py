@@ -72,6 +72,23 @@ def test_the_processor(monkeypatch):
     assert backends.capability.Capability() == "DEFAULT"
 
 
+@pytest.mark.parametrize(
+    ("flags", "left"),
+    [
+        ("", "sse4_2 avx f16c avx2 fma avx512f avx512_vnni avx512_bf16 amx_bf16 amx_fp16"),
+        ("--xla_cpu_max_isa=AMX", "sse4_2 avx f16c avx2 fma avx512f avx512_vnni avx512_bf16 amx_bf16"),
+        ("--xla_cpu_max_isa=AVX512_BF16", "sse4_2 avx f16c avx2 fma avx512f avx512_vnni avx512_bf16"),
+        ("--xla_cpu_max_isa=AVX512", "sse4_2 avx f16c avx2 fma avx512f"),
+        ("--xla_dump_to=/tmp --xla_cpu_max_isa=avx2", "sse4_2 avx f16c avx2 fma"),
+        ("--xla_cpu_max_isa=AVX2 --xla_cpu_max_isa=SSE4_2", "sse4_2"),  # the last one counts
+    ],
+)
+def test_instructions_that_xla_is_forbidden_are_not_there(flags, left):
+    have = ["sse4_2", "avx", "f16c", "avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "amx_fp16"]
+    assert processor.allowed(have, flags) == set(left.split())
+    assert processor.allowed(["asimd", "bf16"], "--xla_cpu_max_isa=NEON") == {"asimd", "bf16"}
+
+
 THREADS = """
 import os
 import functorch_like as ft

@@ -1,5 +1,7 @@
 """Python functions called by programs: when, how often, in which order, with what, and what becomes of their errors."""
 
+# Other compile options: max-autotune tries several, and must run no callback twice.
+
 import gc
 import threading
 import weakref

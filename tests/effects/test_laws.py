@@ -1,6 +1,5 @@
 """Laws of effects, over random programs with nested transformations: looking on changes no result."""
 
-import pytest
 from hypothesis import given, settings
 from support.laws import point, same
 
@@ -8,8 +7,6 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import checkify as ck
 from functorch_like.testing.drawn_programs import programs
-
-pytestmark = pytest.mark.usefixtures("quickly")
 
 
 def shaped(x):

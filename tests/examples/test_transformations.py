@@ -21,8 +21,6 @@ from functorch_like.examples.training import (
     start,
 )
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 
 def assert_trees_close(got, wanted, **tolerance):
     assert tree.structure(got) == tree.structure(wanted)

@@ -12,9 +12,7 @@ import functorch_like as ft
 from functorch_like.testing.programs import total
 from functorch_like.testing.strategies import programs
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
-EXAMPLES = 100 if os.environ.get("HYPOTHESIS_PROFILE") == "nightly" else 6
+EXAMPLES = {"ci": 5, "thin": 3}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), 100)
 
 
 def with_jvp(f):

@@ -11,9 +11,7 @@ import functorch_like as ft
 from functorch_like.testing.programs import total
 from functorch_like.testing.strategies import programs
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
-EXAMPLES = settings.default.max_examples if os.environ.get("HYPOTHESIS_PROFILE", "ci") != "ci" else 10
+EXAMPLES = {"ci": 8, "thin": 4}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), settings.default.max_examples)
 
 
 def times(block, v, y):

@@ -1,5 +1,7 @@
 """Errors of settings: wrong names, wrong values, wrong places."""
 
+# Other compile options: set where they must not be, to read the refusal.
+
 import numpy as np
 from support.messages import line_of, refusal, says
 

@@ -14,8 +14,6 @@ import functorch_like as ft
 from functorch_like.interpreters import forward, reverse
 from functorch_like.interpreters.jaxpr import Jaxpr
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 ELEMENTWISE = {
     "rows", "analysis", "arithmetic", "bessel", "bits", "comparison", "complexes", "hurwitz", "incomplete_beta",
     "incomplete_gamma", "powers", "special",

@@ -3,12 +3,11 @@
 import functools
 
 import pytest
-from support.quick import LIGHT
 from support.row_checks import check_compiled, check_rules_compiled, check_shape
-from support.rows import all_cases, results
+from support.rows import all_cases, results, rule_cases
 
 import functorch_like as ft
-from functorch_like import backends, core
+from functorch_like import core
 from functorch_like.core import COLUMNS, No
 
 CASES = [pytest.param(c, id=c.label) for c in all_cases()]
@@ -57,16 +56,14 @@ def test_compiled_is_the_meaning(case):
 
 @pytest.mark.parametrize("case", CASES)
 def test_eager_is_the_meaning(case):
-    """Each is a program of its own, so they are compiled lightly; those of `compiled` are as users' are."""
+    """Each is a program of its own, as users' eager operations are."""
     xs = case.draw()
-    with backends.xla.options(LIGHT):
-        check_compiled(case, results(case.prim, case.prim(*xs, **case.sample.params)), xs)
+    check_compiled(case, results(case.prim, case.prim(*xs, **case.sample.params)), xs)
 
 
-FIRST = [c for c in all_cases() if c.index == 0]
+CHOSEN = [pytest.param(c, id=c.label) for c in rule_cases()]
 
 
-@pytest.mark.usefixtures("quickly")
-@pytest.mark.parametrize("case", [pytest.param(c, id=c.label) for c in FIRST])
+@pytest.mark.parametrize("case", CHOSEN)
 def test_rules_lower_to_what_they_mean(case):
     check_rules_compiled(case)

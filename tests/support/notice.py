@@ -3,6 +3,8 @@
 Each fault has a process of its own, because caches remember what was computed while it was there.
 """
 
+# Other compile options: they draw programs until a planted fault is noticed, and are not a test of values.
+
 from __future__ import annotations
 
 import os

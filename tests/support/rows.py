@@ -114,6 +114,27 @@ def cases() -> Iterator[Case]:
             yield Case(prim, index, sample)
 
 
+def kind_of(case: Case) -> str:
+    """The kind of number that a sample's derivatives are made of; empty if there is none, or no element."""
+    if isinstance(case.prim.jvp, No) or not case.floats or not all(o.size for o in case.sample.operands):
+        return ""
+    dtype = case.sample.operands[case.floats[0]].dtype
+    if not any(o.size and dtypes.is_inexact(o.dtype) for o in ref(case, case.draw())):
+        return ""
+    return "complex" if dtypes.is_complex(dtype) else "real" if dtype.itemsize > 2 else "half"
+
+
+def rule_cases() -> Iterator[Case]:
+    """The samples whose rules are compiled: of each row the first, and of each kind of number the largest."""
+    for _, group in itertools.groupby(all_cases(), lambda c: c.prim):
+        same = list(group)
+        chosen = {same[0].index}
+        for kind in {kind_of(c) for c in same} - {""}:
+            of_kind = [c for c in same if kind_of(c) == kind]
+            chosen.add(max(of_kind, key=lambda c: sum(o.size for o in c.sample.operands)).index)
+        yield from (c for c in same if c.index in chosen)
+
+
 def differentiable(smooth: bool = False) -> Iterator[Case]:
     """The samples whose derivatives exist, in double precision, each once."""
     seen: set[Any] = set()

@@ -12,8 +12,6 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, testing
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 Z, DZ, W = 0.6 + 0.3j, -0.4 + 0.9j, 0.7 - 1.1j
 X, DX = 0.6, -0.8
 wrapped = pytest.mark.parametrize("wrap", [lambda f: f, ft.jit], ids=["plain", "jit"])

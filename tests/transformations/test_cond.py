@@ -12,8 +12,6 @@ from functorch_like import lax
 from functorch_like.backends.xla import counters
 from functorch_like.interpreters.jaxpr import Jaxpr
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 X = np.array([0.7, -0.4, 1.3])
 W = np.array([0.5, -1.1, 0.8])
 

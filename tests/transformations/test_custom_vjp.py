@@ -13,8 +13,6 @@ import functorch_like.numpy as fnp
 from functorch_like.custom_derivatives import CustomVJPPrimal, SymbolicZero
 from functorch_like.testing import check_grads
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 X = ft.device_put(np.asarray(0.7))  # in double precision
 
 

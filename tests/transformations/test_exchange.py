@@ -8,8 +8,6 @@ import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 N = 3
 X = np.random.default_rng(0).normal(size=(N, 6, 3, 2))
 WRAPS = {

@@ -10,8 +10,6 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, nn
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 RNG = np.random.default_rng(7)
 XS, YS = RNG.normal(size=(6, 3)), RNG.normal(size=(6, 2))
 PARAMS = {

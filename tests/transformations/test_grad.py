@@ -7,8 +7,6 @@ from scipy import special
 import functorch_like as ft
 import functorch_like.numpy as fnp
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 X = np.linspace(-1.2, 1.3, 5)
 
 

@@ -8,8 +8,6 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, testing
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 A = np.array([[0.5, -1.0, 2.0, 0.3], [1.5, 0.2, -0.7, 0.9], [-0.4, 1.1, 0.6, -0.2]])
 X = np.linspace(-1.2, 1.3, 4)
 JACOBIANS = [ft.jacfwd, ft.jacrev]

@@ -11,8 +11,6 @@ import functorch_like.numpy as fnp
 from functorch_like import errors, lax, linearity, taylor, testing
 from functorch_like.jets import lifted
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 ORDER = 5
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.4, 0.8, 3)

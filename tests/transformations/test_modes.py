@@ -1,5 +1,7 @@
 """jit(mode=): which compile options a program gets, and the choice by measurement."""
 
+# Other compile options: a mode of jit is a set of them.
+
 import numpy as np
 import pytest
 

@@ -8,8 +8,6 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 X = np.linspace(-1.0, 1.2, 4)
 
 

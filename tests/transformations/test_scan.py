@@ -13,8 +13,6 @@ import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.backends.xla import counters
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 RNG = np.random.default_rng(0)
 W, XS, H = RNG.normal(size=(3, 3)) * 0.5, RNG.normal(size=(4, 3)), RNG.normal(size=3)
 

@@ -8,8 +8,6 @@ import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.backends.xla import counters
 
-pytestmark = pytest.mark.usefixtures("quickly")
-
 RNG = np.random.default_rng(3)
 A = RNG.normal(size=(3, 3)) + 4 * np.eye(3)
 B = RNG.normal(size=3)

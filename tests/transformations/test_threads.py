@@ -14,7 +14,7 @@ from functorch_like.core import EVALUATE, state
 
 THREADS = 16
 X = np.linspace(0.1, 0.9, 3)
-ROUNDED = {"mkldnn.matmul.fp32_precision": "bf16"}
+ROUNDED = {"default_matmul_precision": "BF16_BF16_F32"}  # rounds on every processor, with units for bfloat16 or not
 ONES = np.full((8, 8), 1 + 2**-12, np.float32)  # bfloat16 has eight bits: it becomes 1
 
 

@@ -1,0 +1,38 @@
+"""Tests compile as users do: under the default options, but where options are what is tested."""
+
+import re
+from pathlib import Path
+
+from support.rows import all_cases, kind_of, rule_cases
+
+from functorch_like.backends import settings
+
+TESTS = Path(__file__).parent
+#: Tests of settings and of the layer that compiles.
+FOLDERS = ("backends", "xla")
+#: How options are set, or which they are.
+SETS = re.compile(
+    r"xla\.(options|flags|compiler_options|fast_math)\b|compiler_options=|option_sets|support\.quick"
+    r"|mode=\"(fast-compile|max-autotune|reduce-overhead)|xla_(backend|cpu|llvm)_|XLA_FLAGS"
+)
+#: Other files say why.
+REASON = re.compile(r"^# Other compile options: \w.{10,}", re.MULTILINE)
+
+
+def test_values_are_computed_under_the_options_of_users():
+    files = [p for p in TESTS.rglob("*.py") if p.relative_to(TESTS).parts[0] not in FOLDERS and p != Path(__file__)]
+    texts = {str(path.relative_to(TESTS)): path.read_text() for path in files}
+    silent = [name for name, text in texts.items() if SETS.search(text) and not REASON.search(text)]
+    assert silent == [], "test values under the default options, or write '# Other compile options: why' in the file"
+    assert [name for name, text in texts.items() if REASON.search(text) and not SETS.search(text)] == []
+
+
+def test_no_option_is_in_force_here():
+    assert dict(settings.compile_options("cpu")) == {}
+
+
+def test_rules_of_every_row_are_compiled():
+    """Values, tangents, cotangents and batches: tests/rows/test_table.py compiles those of these samples."""
+    chosen = list(rule_cases())
+    assert {c.prim for c in chosen} == {c.prim for c in all_cases()}
+    assert {(c.prim, kind_of(c)) for c in chosen} >= {(c.prim, kind_of(c)) for c in all_cases() if kind_of(c)}
