@@ -1,8 +1,11 @@
 """Tests compile as users do: under the default options, but where options are what is tested."""
 
+import functools
+import importlib
 import re
 from pathlib import Path
 
+import pytest
 from support.rows import all_cases, kind_of, rule_cases
 
 from functorch_like.backends import settings
@@ -36,3 +39,40 @@ def test_rules_of_every_row_are_compiled():
     chosen = list(rule_cases())
     assert {c.prim for c in chosen} == {c.prim for c in all_cases()}
     assert {(c.prim, kind_of(c)) for c in chosen} >= {(c.prim, kind_of(c)) for c in all_cases() if kind_of(c)}
+
+
+#: What users call, by namespace.
+NAMESPACES = (
+    "", "numpy", "numpy.linalg", "numpy.fft", "lax", "nn", "random", "image", "ops", "scipy.cluster.vq", "scipy.fft",
+    "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize", "scipy.signal",
+    "scipy.sparse.linalg", "scipy.spatial.transform", "scipy.special", "scipy.stats",
+)  # fmt: skip
+#: In scipy.special's folder, but for its files alone.
+HELPERS = {"any_order", "in_double"}
+
+
+@functools.cache
+def named():
+    """Every word of the tests that look at values."""
+    silent = ("messages", "support", "suite_notices")
+    files = [p for p in TESTS.rglob("test_*.py") if p.relative_to(TESTS).parts[0] not in silent]
+    return {word for path in files if path != Path(__file__) for word in re.findall(r"\w+", path.read_text())}
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_every_function_is_called_where_values_are_tested(name):
+    module = importlib.import_module(f"functorch_like.{name}".rstrip("."))
+    folder = hasattr(module, "__path__")
+    functions = {
+        key
+        for key in dir(module)
+        if not key.startswith("_")
+        and callable(value := getattr(module, key))
+        and not isinstance(value, type)
+        and (
+            getattr(value, "__module__", "").startswith("functorch_like")
+            if folder
+            else value.__module__ == module.__name__
+        )
+    }
+    assert sorted(functions - named() - HELPERS) == []

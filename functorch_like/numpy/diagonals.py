@@ -103,7 +103,7 @@ def fill_diagonal(a: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
         )
     a = arr(a, "fnp.fill_diagonal")
     n = min(aval_of(a).shape)
-    return a.at[(np.arange(n),) * aval_of(a).ndim].set(val)
+    return asarray(a).at[(np.arange(n),) * aval_of(a).ndim].set(val)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
