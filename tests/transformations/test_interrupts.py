@@ -130,7 +130,7 @@ failed = [point for point in points(total, 21)[:-1] if forked(lambda write: atte
 print("failed at", failed, "of", total if failed else "all")
 '''
 
-WARM = '''
+WARM = """
 def program(k):
     def program(x):
         return ft.lax.fori_loop(0, 3, lambda i, c: fnp.sin(c) + k, ft.grad(lambda x: (x * x).sum())(x))
@@ -152,7 +152,7 @@ for k, point in enumerate(points(int(total * 0.95), 40), 2):
     check_state()
     check_works(f, wanted(k))
 print("all right")
-'''
+"""
 
 
 def run(text):
