@@ -15,9 +15,9 @@ from functorch_like import core, sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import groups, settings, xla
 from functorch_like.backends.xla.failures import PARTS
+from functorch_like.backends.xla.nesting import unsorted
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.callbacks import from_callback
-from functorch_like.tree import unsorted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -90,8 +90,9 @@ def _out_of_memory(error: BaseException, fun: Callable[..., Any] | None) -> FtEr
     if not isinstance(error, MemoryError) or isinstance(error, FtError):
         return None
     told, operation = f"memory ran out: {error}", getattr(fun, "__name__", "")
-    if hasattr(error, "shape") and hasattr(error, "dtype"):
-        aval = ShapedArray(error.shape, error.dtype)
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:
+        aval = ShapedArray(shape, dtype)
         told = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
     return OutOfMemoryError(told, operation=operation, fix=f"check the sizes; {PARTS}")
 

@@ -94,6 +94,10 @@ class TreeError(FtError, ValueError, TypeError):
     """Two pytrees that should have the same structure do not."""
 
 
+class TreeDepthError(TreeError, RecursionError):
+    """A pytree contains itself, or is nested deeper than recursion allows."""
+
+
 class DifferentiationError(FtError, TypeError):
     """A function cannot be differentiated as asked."""
 

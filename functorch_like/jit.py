@@ -172,7 +172,7 @@ class _Jit:
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
         made_by = (jit, (fun,), options)
         careful = static.nums or static.names or donate.nums or donate.names
-        self.public = Transformed(self.checked(), *made_by) if careful else self.fast
+        self.public: Any = Transformed(self.checked(), *made_by) if careful else self.fast
         functools.update_wrapper(self.public, fun, updated=())
         self.public._made_by = made_by
         self.public.trace, self.public.lower = self.trace, self.lower
@@ -205,7 +205,7 @@ class _Jit:
                 raise
             donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
             if donated:
-                xla.release(xla.flatten(donated)[0])
+                xla.release(xla.registry.flatten(donated)[0])
             return out
 
         return checked

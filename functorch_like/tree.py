@@ -33,16 +33,6 @@ class _Leaf:
         return "*"
 
 
-def unsorted(error: BaseException) -> TreeError | None:
-    """Our error for that of C++ where the keys of a dict cannot be sorted; None for another one."""
-    if type(error) is ValueError and "sorting pytree dictionary keys" in str(error):
-        return TreeError(
-            "a dict has keys that cannot be sorted, so that its leaves have no order",
-            fix="use keys of one type, such as str; or an OrderedDict, whose keys have an order",
-        )
-    return None
-
-
 # ------------------------------------------------------------------------------------------------ apart and together
 def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     """The leaves of a tree, and its structure.
@@ -55,16 +45,13 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
         A list of leaves and a `PyTreeDef`.
 
     Raises:
-        TreeError: where the keys of a dict cannot be sorted.
+        TreeError: where the keys of a dict cannot be sorted, where the tree contains itself, or is nested too deep.
 
     >>> leaves, structure = flatten([1, (2, 3)])
     >>> leaves
     [1, 2, 3]
     """
-    try:
-        return _registry.flatten(tree, is_leaf)
-    except ValueError as e:
-        raise unsorted(e) or e from None
+    return pytree.flatten(tree, is_leaf)
 
 
 def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
@@ -116,7 +103,7 @@ def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Any
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
     predicate = None if is_leaf is None else lambda *node: is_leaf(node[-1])
-    pairs, treedef = _registry.flatten_with_path(tree, predicate)
+    pairs, treedef = pytree.flatten_with_path(tree, predicate)
     return [(tuple(path), leaf) for path, leaf in pairs], treedef
 
 
@@ -294,7 +281,7 @@ def _spread(prefix: Any, whole: Any, what: str, is_leaf: IsLeaf) -> list[Any]:
     parts = flatten_up_to(treedef, whole, what, "the tree it is spread over", prefix, is_leaf)
     found: list[Any] = []
     for entry, part in zip(entries, parts, strict=True):
-        found += [entry] * len(_registry.flatten(part)[0])
+        found += [entry] * len(flatten(part)[0])
     return found
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import client, counters, pytree
+from functorch_like.backends.xla import client, counters, nesting, pytree
 from functorch_like.backends.xla.jaxlib_api import VERSION, _jax
 
 PjitFunction = _jax.PjitFunction
@@ -91,8 +91,14 @@ def function(
         except BaseException as error:
             # TRAP: an exception leaves an entry behind that goes to Python for ever after, even once calls succeed.
             forget()
-            told = _polish(error)
-            if told is not None:
+            # TRAP: for a tree that is too deep, C++ comes here with the error set, and the first call in C fails.
+            deep = isinstance(error, (SystemError, RecursionError))
+            refused = error
+            if deep:
+                one_level = pytree.flatten_one_level_with_keys
+                refused = nesting.refused(error, one_level, (args, kwargs), names=("args", "kwargs"))
+            told = _polish(refused) or refused
+            if told is not error:
                 raise told from None
             raise
 

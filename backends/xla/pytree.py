@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from functorch_like.backends.xla import nesting
 from functorch_like.backends.xla.jaxlib_api import _jax
 
 PyTreeDef = _jax.pytree.PyTreeDef
@@ -35,13 +36,41 @@ registry = _jax.pytree.PyTreeRegistry(
 # By these, pickle and copy find it, and with it structures.
 registry.__module__, registry.__name__ = __name__, "registry"
 
-# The C++ methods themselves: 0.6 us for three leaves, and no Python frame on top.
-flatten: Callable[..., tuple[list[Any], Any]] = registry.flatten  # (tree, is_leaf=None) -> (leaves, treedef)
-flatten_with_path = registry.flatten_with_path  # (tree, is_leaf=None) -> ([(path, leaf)], treedef)
+_call, _those, _flatten = nesting.call, nesting.those, registry.flatten
+# The C++ method itself.
 flatten_one_level = registry.flatten_one_level  # (tree) -> (children, aux data), None for a leaf
+flatten_one_level_with_keys = registry.flatten_one_level_with_keys  # likewise, with pairs of key and child
 register_node = registry.register_node  # (type, to_iterable, from_iterable[, to_iterable_with_keys])
 register_dataclass_node = registry.register_dataclass_node  # (type, data_fields, meta_fields)
 is_node = registry.is_node
+
+
+def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:
+    """The leaves of a tree and its structure; 0.6 us for three leaves.
+
+    Raises:
+        TreeDepthError: for a tree that contains itself, or is nested too deep.
+        TreeError: where the keys of a dict cannot be sorted.
+    """
+    try:
+        return _call(*(*_those, _flatten, tree, is_leaf))
+    except Exception as e:
+        error = nesting.refused(e, flatten_one_level_with_keys, tree, is_leaf)
+        if error is e:
+            raise
+        raise error from None
+
+
+def flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None) -> tuple[list[tuple[Any, Any]], Any]:
+    """Pairs of path and leaf, and the structure. `is_leaf` takes the path, too. Raises as `flatten` does."""
+    try:
+        return _call(*(*_those, registry.flatten_with_path, tree, is_leaf))
+    except Exception as e:
+        whole = None if is_leaf is None else lambda node: is_leaf((), node)
+        error = nesting.refused(e, flatten_one_level_with_keys, tree, whole)
+        if error is e:
+            raise
+        raise error from None
 
 
 def unflatten(treedef: Any, leaves: Any) -> Any:
@@ -51,7 +80,7 @@ def unflatten(treedef: Any, leaves: Any) -> Any:
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
     """The structure of `tree`, without its leaves."""
-    return registry.flatten(tree, is_leaf)[1]
+    return flatten(tree, is_leaf)[1]
 
 
 leaf_structure = structure(0)

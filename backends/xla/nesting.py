@@ -1,0 +1,150 @@
+"""Errors for trees that C++ cannot flatten: they contain themselves, are nested too deep, or have keys without order.
+
+TRAP: C++ counts a level of recursion at each node, and where an exception passes through it, does not take them off
+again: after some hundred errors the thread can call nothing any more, after one about a tree that contains itself at
+once. `refused` takes them off.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import operator
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.errors import TreeDepthError, TreeError
+
+# Prototypes of our own: those of `ctypes.pythonapi` belong to everybody in the process.
+_enter = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_char_p)(("Py_EnterRecursiveCall", ctypes.pythonapi))
+_leave = ctypes.PYFUNCTYPE(None)(("Py_LeaveRecursiveCall", ctypes.pythonapi))
+#: Levels that may be in use by C below the Python functions that are running.
+_SLACK = 100
+_ROOM = range(_SLACK)  # taken off at first, to work in
+#: More levels than any supported Python allows.
+_MOST_LEVELS = 50_000
+#: Nodes that are looked at for a message.
+_MOST_NODES = 1_000_000
+#: Calls its second argument with the others. Each takes a level of recursion and frees it, so that there is room for a
+#: few calls where C++ has used up all others. (Only called as `call(*those, ...)`; a plain call takes no level.)
+call = operator.call
+those = (call, call, call)
+
+
+def refused(
+    error: BaseException, one_level: Callable[..., Any], tree: Any, is_leaf: Any = None, names: tuple[str, ...] = ()
+) -> BaseException:
+    """The error to raise in place of one that C++ raised: itself, where it is not about nesting or keys.
+
+    Args:
+        error: as C++ raised it.
+        one_level: gives pairs of key and child for a node, and None for a leaf.
+        tree: what was flattened.
+        is_leaf: as for `flatten`.
+        names: what users call the items of the tree, such as "args" and "kwargs".
+    """
+    for _ in _ROOM:
+        _leave()
+    _give_back()
+    if any(isinstance(e, RecursionError) for e in (error, error.__cause__, error.__context__)):
+        try:
+            return _nested(one_level, tree, is_leaf, names) or error
+        except Exception:  # of the user's functions, which may count on their order
+            return error
+    return unsorted(error) or error
+
+
+def unsorted(error: BaseException) -> TreeError | None:
+    """The error for keys of a dict that C++ cannot sort; None for another one."""
+    if type(error) is ValueError and "sorting pytree dictionary keys" in str(error):
+        return TreeError(
+            "a dict has keys that cannot be sorted, so that its leaves have no order",
+            fix="use keys of one type, such as str; or an OrderedDict, whose keys have an order",
+        )
+    return None
+
+
+def _nested(one_level: Callable[..., Any], tree: Any, is_leaf: Any, names: tuple[str, ...]) -> TreeDepthError | None:
+    """Walk down a tree, without recursion, to where it contains itself or ends."""
+
+    def children(node: Any) -> Any:
+        if is_leaf is not None and is_leaf(node):
+            return iter(())
+        found = one_level(node)
+        return iter(() if found is None else found[0])
+
+    # For each node from the root down: its id, the key that led to it, and the children that are left.
+    above: list[tuple[int, Any, Any]] = [(id(tree), None, children(tree))]
+    open_at = {id(tree): 0}
+    deepest = seen = 0
+    while above and seen < _MOST_NODES:
+        seen += 1
+        deepest = max(deepest, len(above))
+        item = next(above[-1][2], None)
+        if item is None:
+            del open_at[above.pop()[0]]
+            continue
+        key, child = item
+        if id(child) in open_at:
+            path = [*(k for _, k, _ in above[1:]), key]
+            first = _text(path[: open_at[id(child)]], names) or "the root"
+            return TreeDepthError(
+                f"the tree contains itself: {_text(path, names)} is what is at {first}",
+                fix="leave the reference out of the tree, or make it a static field of a registered dataclass",
+            )
+        open_at[id(child)] = len(above)
+        above.append((id(child), key, children(child)))
+    if deepest < 100:
+        return None
+    return TreeDepthError(
+        f"the tree is nested {deepest - 1} levels deep, which is more than recursion allows",
+        fix="keep a flat list in place of nested containers, or stack the arrays",
+    )
+
+
+def _text(path: list[Any], names: tuple[str, ...]) -> str:
+    head = "" if not names or not path else names[path[0].idx]
+    keys = [str(key) for key in (path[1:] if head else path)]
+    return head + "".join(keys if len(keys) < 12 else [*keys[:6], "...", *keys[-6:]])
+
+
+# ---------------------------------------------------------------------------------------------------------- recursion
+def _give_back() -> None:
+    """Take off the levels of recursion that C++ has left counted in this thread, if they are many; and the room."""
+    left = _levels()
+    frames, frame = 0, sys._getframe()
+    while frame is not None and sys.version_info < (3, 12):  # which counts Python's functions along
+        frames, frame = frames + 1, frame.f_back
+    lost = _levels_of_a_thread() - frames - left
+    for _ in range(max(lost, 0)):
+        _leave()
+    for _ in _ROOM:
+        _enter(b"")
+
+
+def _levels() -> int:
+    """How many levels of recursion are left."""
+    count = 0
+    try:
+        while count < _MOST_LEVELS:
+            _enter(b"")
+            count += 1
+    except (RecursionError, ctypes.ArgumentError):  # the second where the argument's conversion finds no room
+        pass
+    for _ in range(count):
+        _leave()
+    return count
+
+
+_fresh: dict[int, int] = {}  # by the limit that Python has
+
+
+def _levels_of_a_thread() -> int:
+    """How many levels a new thread has."""
+    limit = sys.getrecursionlimit()
+    if limit not in _fresh:
+        thread = threading.Thread(target=lambda: _fresh.__setitem__(limit, _levels()))
+        thread.start()
+        thread.join()
+    return _fresh[limit]
