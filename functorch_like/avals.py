@@ -8,6 +8,10 @@ reads `.shape`, `.dtype` and `.weak_type` from it and calls the class with those
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Sequence
+from itertools import compress, repeat
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype knows their names)
@@ -79,6 +83,16 @@ class ShapedArray:
                 fix="check the sizes: a shape given as a number of elements, or an outer product by accident?",
             )
 
+    @classmethod
+    def forget_unused(cls) -> None:
+        """Drop the interned objects that nothing else refers to."""
+        table = {None: object()}
+        alone = next(_references(list(table.items())))
+        known = list(cls._interned.items())
+        # One call into C from counting to dropping: no other thread can look one up in between.
+        unused = compress(map(itemgetter(0), known), map(alone.__eq__, _references(known)))
+        list(map(cls._interned.pop, unused, repeat(None)))
+
     def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
         """The same with some fields changed."""
         return ShapedArray(
@@ -102,6 +116,11 @@ class ShapedArray:
 
     def __copy__(self) -> ShapedArray:
         return self
+
+
+def _references(items: Sequence[tuple[Any, Any]]) -> map[int]:
+    """Return how many references there are to the value of each item."""
+    return map(sys.getrefcount, map(itemgetter(1), items))
 
 
 def too_many_dimensions(what: str) -> ShapeError:

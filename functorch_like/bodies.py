@@ -19,7 +19,7 @@ from functorch_like.signatures import Call, Static
 
 #: Bodies by function; they die with it.
 _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = weakref.WeakKeyDictionary()
-_MOST_BODIES = 4096
+_MOST_BODIES = 1024
 _ALL_TRACED = Static((), ())
 
 
@@ -63,7 +63,7 @@ def staged(
     fun: Callable[..., Any],
     call: Call,
     what: str,
-    kept: dict[Any, Body] | None = None,
+    kept: Cache[Any, Body] | None = None,
     through: Callable[[Any], Callable[..., Any]] | None = None,
 ) -> Body:
     """A function staged for arguments like these.
@@ -81,7 +81,7 @@ def staged(
         try:
             kept = _BODIES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
-            kept = {}
+            kept = Cache()
     key = (what, call.key)
     found = kept.get(key)
     if found is None:
@@ -93,9 +93,7 @@ def staged(
         )
         found = Body(jaxpr, consts, trees[0])
         if not any(isinstance(c, Tracer) for c in consts):
-            if len(kept) >= _MOST_BODIES:
-                kept.clear()
-            kept[key] = found
+            kept.keep(key, found, _MOST_BODIES)
     return found
 
 

@@ -7,9 +7,12 @@ and goes with it.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any, TypeVar
 
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla import memory
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -19,14 +22,25 @@ Kept = TypeVar("Kept")
 _kept: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
+#: Functions that clear memos.
+_memos: list[Callable[[], object]] = []
+
+
 class Cache(dict[K, V]):
-    """A dictionary that `clear_caches` empties."""
+    """A dictionary that `clear_caches` empties. Where users decide how many keys there are, `keep` bounds it."""
 
     __slots__ = ("__weakref__",)
 
     def __init__(self) -> None:
         super().__init__()
         known(self)
+
+    def keep(self, key: K, value: V, most: int) -> None:
+        """Store a value; where there are `most` already, without the quarter of them that was stored first."""
+        if len(self) >= most:
+            for oldest in list(self)[: most // 4 + 1]:  # a list at once: other threads may store meanwhile
+                self.pop(oldest, None)
+        self[key] = value
 
 
 def known(kept: Kept) -> Kept:
@@ -35,8 +49,16 @@ def known(kept: Kept) -> Kept:
     return kept
 
 
+def cleared(memo: Kept) -> Kept:
+    """Let `clear_caches` clear a function with `functools.lru_cache` whose arguments users choose; returns it."""
+    _memos.append(memo.cache_clear)  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    return memo
+
+
 def clear_caches() -> None:
     """Forget everything traced and compiled in this process: traces, derivatives of them, programs, eager kernels.
+
+    The memory goes back to the system, as far as the C library can return it.
 
     Functions keep working, and are traced and compiled anew when they are called. What you hold yourself stays as it
     is: the `Lowered` and `Compiled` that `jit(f).lower(...)` gave, jaxprs, maps of `linearize`. So does the cache on
@@ -55,4 +77,9 @@ def clear_caches() -> None:
         kept = reference()
         if kept is not None:
             kept.clear()
+    for clear in _memos:
+        clear()
     xla.clear_functions()
+    memory.clear()
+    memory.give_back()
+    ShapedArray.forget_unused()

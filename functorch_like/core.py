@@ -413,6 +413,7 @@ def _quote(x: Any) -> str:
 
 # ---------------------------------------------------------------------------------------------------- shape rules
 _SHAPES: Cache[Any, Any] = Cache()
+_MOST_SHAPES = 65536
 
 
 def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
@@ -424,12 +425,10 @@ def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any])
         return shape_rule(prim, avals, params)
     if found is None:
         found = shape_rule(prim, avals, params)
-        if len(_SHAPES) > 100_000:
-            _SHAPES.clear()
         # Keys of higher-order rows would keep whole jaxprs alive, or users' functions; collectives depend on the names
         # in scope, too.
         if prim.split is None and prim.evaluate is None and "axis_name" not in params:
-            _SHAPES[key] = found
+            _SHAPES.keep(key, found, _MOST_SHAPES)
     return found
 
 

@@ -14,6 +14,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.process import External
 from functorch_like.backends.xla import compile_options, events
+from functorch_like.backends.xla.dispatch import MOST_SIGNATURES
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.bodies import operands
 from functorch_like.caches import Cache
@@ -40,7 +41,7 @@ External(
 
 #: Traces by function, so that `jit(f)` made anew does not trace `f` again. They die with the function.
 _TRACES: weakref.WeakKeyDictionary[Any, Cache[Any, Traced]] = weakref.WeakKeyDictionary()
-_MOST_TRACES = 4096
+_MOST_TRACES = MOST_SIGNATURES
 
 
 @contextmanager
@@ -245,9 +246,7 @@ class _Jit:
                 events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
             retraced.remember(self.fun)
             if not any(isinstance(c, Tracer) for c in found.consts):
-                if len(self.traces) >= _MOST_TRACES:
-                    self.traces.clear()
-                self.traces[key] = found
+                self.traces.keep(key, found, _MOST_TRACES)
         return found
 
     def donated(self, call: Call) -> tuple[bool, ...]:

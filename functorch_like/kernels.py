@@ -63,9 +63,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         if found is None:
             found = _compile(fun, call, name)
             if key:
-                if len(programs) >= _MOST_PROGRAMS:
-                    programs.clear()
-                programs[key] = found
+                programs.keep(key, found, _MOST_PROGRAMS)
         program, out_tree = found
         results = program.run(call.leaves)
         origins.follow(call.leaves, results)

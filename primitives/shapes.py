@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
+from functorch_like.caches import cleared
 from functorch_like.core import Axis, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.accumulating import accumulated
@@ -284,6 +285,7 @@ def widen(x: Any, size: int, dim: int = 0) -> Any:
     return broadcast_in_dim(x, shape=insert(shape, dim, size), broadcast_dimensions=kept)
 
 
+@cleared
 @functools.lru_cache(maxsize=1024)
 def _scalar(number: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray:
     # `signs` tells 0.0 from -0.0, which are equal.

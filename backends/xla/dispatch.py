@@ -18,7 +18,10 @@ Miss = Callable[..., tuple[Any, Any, bool]]
 
 # Shared by all functions, so that memory is bounded for the process: the least recently used entry goes first, and
 # only costs its function one more miss.
-_cache = _jax.PjitFunctionCache(capacity=16384)
+# A small program takes 0.3 MB.
+_cache = _jax.PjitFunctionCache(capacity=4096)
+#: Of one function. Beyond, C++ forgets all of them; those still in use come back at the price of a miss.
+MOST_SIGNATURES = 1024
 _serial = itertools.count()
 _MOST_REPEATED = 8
 _polish: Callable[[BaseException], BaseException | None] = lambda error: None
@@ -85,7 +88,8 @@ def function(
                 return result[0], None, result[2]
             # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
             handed += result[1] is not None and not result[2]
-            if handed > _MOST_REPEATED and handed > 2 * kept():
+            size = kept()
+            if size >= MOST_SIGNATURES or handed > max(_MOST_REPEATED, 2 * size):
                 forget()
             return result
         except BaseException as error:

@@ -22,6 +22,7 @@ from jaxlib.mlir.dialects import builtin as _builtin  # noqa: F401  # pyright: i
 from jaxlib.mlir.dialects import stablehlo as _operations  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import memory
 from functorch_like.backends.xla.jaxlib_api import _jax
 from functorch_like.errors import CompileError, DtypeError
 
@@ -75,10 +76,15 @@ def element_type(dtype: np.dtype[Any]) -> ir.Type:
     return ir.Type.parse(text, context)
 
 
+_MOST_TYPES = 65536
+
+
 class _Types(dict[Any, Any]):
     """Tensor types by aval: one dictionary look-up each, since avals are interned."""
 
     def __missing__(self, aval: Any) -> Any:
+        if len(self) >= _MOST_TYPES:
+            self.clear()
         made = ir.RankedTensorType.get(aval.shape, element_type(aval.dtype), loc=unknown)
         self[aval] = made
         return made
@@ -236,6 +242,16 @@ def verify(module: ir.Module) -> None:
 
 def _invalid(error: Exception) -> CompileError:
     return CompileError(f"the lowered module is not valid StableHLO: {error}")
+
+
+def _forget() -> None:
+    """Drop the Python objects of types and attributes. MLIR's context keeps its own, some hundred bytes each."""
+    types.clear()
+    for memo in (parsed, i64_array, bool_array, integer, string, location, splat):
+        memo.cache_clear()
+
+
+memory.on_clear(_forget)
 
 
 def _after_fork() -> None:

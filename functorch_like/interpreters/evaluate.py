@@ -38,9 +38,8 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
     key = (prim, *params.items())
     kernel = _KERNELS.get(key)
     if kernel is None:
-        if len(_KERNELS) >= _MOST_KERNELS:
-            _KERNELS.clear()
-        kernel = _KERNELS[key] = _row_kernel(prim, params)
+        kernel = _row_kernel(prim, params)
+        _KERNELS.keep(key, kernel, _MOST_KERNELS)
     return kernel(*args)
 
 
@@ -79,7 +78,7 @@ def physical_dtype(x: Any) -> np.dtype[Any] | None:
     return np.asarray(x).dtype
 
 
-def program_for(args: Sequence[Any], programs: dict[Any, Program], make: Callable[..., Program]) -> Program:
+def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callable[..., Program]) -> Program:
     """The program for these arguments: `make(*args)`, or one from before, if calls keep coming back to Python."""
     kinds = [(aval_of(a), physical_dtype(a), type(a) is ArrayImpl and a._committed) for a in args]
     key = (device_for(args), xla.settings(), *kinds)
@@ -88,9 +87,7 @@ def program_for(args: Sequence[Any], programs: dict[Any, Program], make: Callabl
         found = make(*args)
         # Large NumPy arrays come back to Python each time on some versions (`dispatch._reads_late`).
         if not found.leaves_python() or any(type(a) is np.ndarray for a in args):
-            if len(programs) >= _MOST_PROGRAMS:
-                programs.clear()
-            programs[key] = found
+            programs.keep(key, found, _MOST_PROGRAMS)
     return found
 
 

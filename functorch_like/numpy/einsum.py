@@ -10,6 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends.forms import canonical
+from functorch_like.caches import cleared
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
@@ -116,6 +117,7 @@ def _is_label(k: Any) -> bool:
     return k is Ellipsis or (isinstance(k, (int, np.integer)) and 0 <= int(k) < 52)
 
 
+@cleared
 @functools.lru_cache(maxsize=2048)
 def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, ...], str]:
     """Letters of each operand and of the result, with "..." spelled out."""

@@ -22,6 +22,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.boundary import polish
+from functorch_like.caches import cleared
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.kernels import kernel
@@ -108,6 +109,7 @@ def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 # ------------------------------------------------------------------------------------------------------- broadcasting
+@cleared
 @functools.lru_cache(maxsize=8192)
 def _broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
     ndim = max(map(len, shapes), default=0)
@@ -198,6 +200,7 @@ def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
     return convert(x, dtype, weak)
 
 
+@cleared
 @functools.lru_cache(maxsize=8192)
 def _plan(
     a: ShapedArray, b: ShapedArray, default: str, _set: Values
@@ -206,6 +209,7 @@ def _plan(
     return *dtypes.promotion_of((a, b)), common_shape(a.shape, b.shape)
 
 
+@cleared
 @functools.lru_cache(maxsize=4096)
 def _number_in(x: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray[Any, Any]:
     # `signs` tells 0.0 from -0.0, which are equal.

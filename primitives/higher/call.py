@@ -148,9 +148,7 @@ def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
     found = _KERNELS.get(key)
     if found is None:
         found = _kernel(jaxpr, spec)
-        while len(_KERNELS) >= _MOST_KERNELS:
-            _KERNELS.pop(next(iter(_KERNELS)), None)
-        _KERNELS[key] = found
+        _KERNELS.keep(key, found, _MOST_KERNELS)
     return found
 
 

@@ -190,7 +190,7 @@ def test_an_interrupt_is_held_until_the_outermost_block_ends():
 
 
 def test_what_is_raised_in_a_block_is_not_lost_to_an_interrupt():
-    with pytest.raises(KeyboardInterrupt) as caught, held:
+    with pytest.raises(KeyboardInterrupt) as caught, held:  # noqa: PT012
         signal.raise_signal(signal.SIGINT)
         raise ValueError("first")
     assert isinstance(caught.value.__context__, ValueError)
