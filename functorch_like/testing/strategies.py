@@ -24,9 +24,39 @@ except ImportError as e:
         "  what to do: pip install 'hypothesis>=6.100'"
     ) from e
 
+from functorch_like.testing.choices import Choices
 from functorch_like.testing.drawn_programs import programs as programs
 
 Strategy = st.SearchStrategy[Any]
+
+
+# --------------------------------------------------------------------------------------------------------- programs
+class _Drawn(Choices):
+    """Choices that Hypothesis makes, and makes smaller."""
+
+    def __init__(self, draw: Any) -> None:
+        super().__init__()
+        self._draw = draw
+
+    def below(self, n: int) -> int:
+        self.made.append(self._draw(st.integers(0, n - 1)))
+        return self.made[-1]
+
+
+@st.composite
+def long_programs(draw: Any) -> Any:
+    """Functions of 5 to 40 operations with loops, branches, custom rules and nested transformations, as source.
+
+    `python -m functorch_like.testing.nightly` draws them in great number.
+
+    >>> from hypothesis import given
+    >>> @given(long_programs())
+    ... def test_they_can_be_compiled(program):
+    ...     ft.jit(program.function())(*program.values())
+    """
+    from functorch_like.testing import long_programs
+
+    return long_programs.draw(_Drawn(draw))
 
 
 # ----------------------------------------------------------------------------------------------------------- dtypes

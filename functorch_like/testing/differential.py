@@ -1,0 +1,192 @@
+"""The same program compiled in different ways, each held against its meaning in NumPy in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import backends, core, dtypes, tree
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.backends.xla import option_sets
+from functorch_like.backends.xla.jaxlib_api import VERSION
+from functorch_like.errors import FtError
+from functorch_like.interpreters import tuning
+from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.interpreters.lower import lower
+from functorch_like.interpreters.stage import stage
+from functorch_like.testing.error_bars import limits, with_bars
+from functorch_like.testing.source_programs import Program
+
+Array = np.ndarray[Any, Any]
+#: How many error bars a result may be off.
+_FACTOR = 100.0
+
+
+#: Compile options under which LLVM does little. Libraries are handed the same.
+QUICK = {**option_sets.UNOPTIMIZED, "xla_cpu_parallel_codegen_split_count": 1}
+if VERSION < (0, 11):
+    QUICK["xla_cpu_use_fusion_emitters"] = False
+
+
+class Refused(Exception):
+    """A drawn program is none: what it computes in float64 is refused in the dtype that was drawn."""
+
+
+class Candidate(NamedTuple):
+    """A way to compile.
+
+    Args:
+        name: that reports tell.
+        fitting: compile options; None for those that the rule on a program's content chooses.
+        mode: of `jit`.
+        settings: of `backends.flags`.
+    """
+
+    name: str
+    fitting: dict[str, Any] | None = None
+    mode: str = "default"
+    settings: dict[str, Any] | None = None
+
+
+DEFAULT = Candidate("default")
+STANDARD = Candidate("standard lowerings", settings={"cpu.fast_lowerings": False})
+
+
+def candidates() -> list[Candidate]:
+    """Return all ways that the package may choose for a CPU program, and those that users may set.
+
+    >>> [c.name for c in candidates()][:2]
+    ['default', 'fast-compile']
+    """
+    found = [DEFAULT, Candidate("fast-compile", mode="fast-compile")]
+    for way in tuning.WAYS["cpu"][1:]:
+        found.append(Candidate(way.name, way.fitting, settings=None if way.fast else STANDARD.settings))
+    for name, options in vars(option_sets).items():
+        if isinstance(options, dict) and name.isupper() and not any("_gpu_" in key for key in options):
+            found.append(Candidate(name, options))
+    for kind in ("reduce", "dot", "individual_dot", "individual_convolution", "eltwise"):
+        found.append(Candidate(f"ynn.fusions = {kind}", settings={"ynn.fusions": kind}))
+    found.append(Candidate("mkldnn", settings={"mkldnn.enabled": True}))
+    found.append(Candidate("xnnpack", settings={"xnnpack.enabled": True}))
+    return found
+
+
+class Staged(NamedTuple):
+    """A function as a jaxpr, with its operands.
+
+    Args:
+        jaxpr: of the function.
+        args: of the jaxpr: constants, then arguments.
+    """
+
+    jaxpr: Jaxpr
+    args: list[Array]
+
+
+def staged(fun: Callable[..., Any], args: Sequence[Array]) -> Staged:
+    """Trace a function of arrays."""
+    avals = [ShapedArray(a.shape, a.dtype) for a in args]
+    jaxpr, consts = stage(lambda *xs: tree.leaves(fun(*xs)), avals, name="f", parent=core.EVALUATE)
+    return Staged(jaxpr, [*map(np.asarray, consts), *args])
+
+
+def widened(args: Sequence[Array]) -> list[Array]:
+    """Return arrays with all floats as float64 and all complex numbers as complex128."""
+
+    def wide(x: Array) -> Any:
+        if not dtypes.is_inexact(x.dtype):
+            return x.dtype
+        return np.complex128 if dtypes.is_complex(x.dtype) else np.float64
+
+    return [x.astype(wide(x)) for x in args]
+
+
+def meaning_of(program: Program, args: Sequence[Array], wrap: Callable[..., Any] = lambda f: f) -> list[Any]:
+    """Return the exact results of a program, each with an error bar: see `error_bars.with_bars`."""
+    wide = staged(wrap(program.function(wide=True)), widened(args))
+    try:
+        narrow = staged(wrap(program.function()), args)
+    except FtError as error:
+        raise Refused(str(error)) from error
+    eps, most = limits(narrow.jaxpr)
+    peaks: list[float] = []
+    found = with_bars(wide.jaxpr, wide.args, eps, peaks)
+    if max(peaks, default=0.0) > most / 4:
+        raise Refused(f"{max(peaks):.1g} is too large for its dtypes")
+    return found
+
+
+def disagreement(got: Any, exact: Array, bars: Array) -> str | None:
+    """Return how a result differs from the exact one by more than rounding explains; None if it does not."""
+    got = np.asarray(got)
+    if got.shape != exact.shape:
+        return f"shape {got.shape}, not {exact.shape}"
+    if not got.size:
+        return None
+    if not dtypes.is_inexact(got.dtype):
+        wrong = (got != exact) & (bars == 0)
+    else:
+        info = dtypes.finfo(dtypes.real_part(got.dtype))
+        with np.errstate(all="ignore"):
+            # Where numbers are about to overflow, or rounding decides all, nothing is known.
+            known = np.isfinite(exact) & np.isfinite(bars) & (np.abs(exact) + _FACTOR * bars < float(info.max) / 100)
+            error = np.abs(got.astype(exact.dtype) - exact)
+            wrong = known & ~(error <= _FACTOR * bars + 100 * float(info.tiny))
+    if not wrong.any():
+        return None
+    at = tuple(int(k) for k in np.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {got.size} elements wrong; at {at} {got[at]!s}, not {exact[at]!s} (± {bars[at]:.2g})"
+
+
+def compiled_ways(
+    fun: Callable[..., Any], args: Sequence[Array], ways: Sequence[Candidate], options: dict[str, Any] | None = None
+) -> Iterator[tuple[Candidate, list[Any]]]:
+    """Compile a function each way, run it, and yield the results. Ways that come to the same are compiled once."""
+    device = xla.default_device()
+    narrow = staged(fun, args)
+    seen: list[Any] = []
+    for way in ways:
+        with backends.flags(way.settings) if way.settings else nullcontext():
+            lowered = lower(narrow.jaxpr, name="f")
+            try:
+                all_options = lowered.options(device, options, mode=way.mode, fitting=way.fitting)
+                identity = (all_options, "cpu.fast_lowerings" in (way.settings or {}))
+                if identity in seen:
+                    continue
+                seen.append(identity)
+                executable = lowered.compile(device, options, mode=way.mode, fitting=way.fitting)
+            except FtError as error:
+                if way is DEFAULT:
+                    raise
+                if "option" not in str(error):  # one that this version does not know
+                    raise
+                continue
+            given = [x for x, kept in zip(narrow.args, lowered.kept, strict=True) if kept]
+            yield way, executable.execute(given)
+
+
+def check(program: Program, ways: Sequence[Candidate], options: dict[str, Any] | None = None) -> list[str]:
+    """Return what is wrong with the results of a program.
+
+    Args:
+        program: a function of arrays.
+        ways: in which it is compiled.
+        options: compile options besides.
+
+    Raises:
+        Refused: if it is none in its own dtype.
+    """
+    args = program.values()
+    exact = meaning_of(program, args)
+    found: list[str] = []
+    for way, outs in compiled_ways(program.function(), args, ways, options):
+        for k, (out, (value, bars)) in enumerate(zip(outs, exact, strict=True)):
+            message = disagreement(out, value, bars)
+            if message:
+                found.append(f"{way.name}: result {k}: {message}")
+                break
+    return found

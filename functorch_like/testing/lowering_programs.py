@@ -1,0 +1,192 @@
+"""Random programs of the primitives that have fast lowerings, at sizes on both sides of the limits of these."""
+
+from __future__ import annotations
+
+from functorch_like.testing.choices import Choices
+from functorch_like.testing.product_programs import Drawer
+from functorch_like.testing.source_programs import Program, Value
+
+_LENGTHS = (3, 1, 2, 7, 12, 13, 31, 32, 33, 64, 65, 100, 255, 256, 257, 1025, 2047, 2048, 2049)
+_FLAT = (3, 8192, 1, 8191, 8193)
+_ELEMENTWISE = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "cbrt")
+_CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
+
+
+class LoweringDrawer(Drawer):
+    """Draws a program around one primitive with a fast lowering."""
+
+    def central(self) -> Value | None:
+        """The primitive."""
+        kinds = [
+            self._cumulative, self._sorted, self._sorted_together, self._elementwise, self._quotient, self._integers,
+            self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
+            self._factorized, self._pointwise_convolution, self._patches, self._depthwise, self._grouped,
+            self._pooled_gradient, self._halves, self._elementwise,
+        ]  # fmt: skip
+        return self.c.pick(kinds)()
+
+    def rows(self, length: int, most: int = 1 << 16) -> tuple[tuple[int, ...], int]:
+        """A shape with an axis of a length, and the axis."""
+        others = [self.c.pick((2, 1, 3)) for _ in range(self.c.below(3))] if length <= most // 9 else []
+        axis = self.c.below(len(others) + 1)
+        return (*others[:axis], length, *others[axis:]), axis
+
+    def _cumulative(self) -> Value | None:
+        shape, axis = self.rows(self.c.pick(_LENGTHS[:-3]))
+        x, name = self.operand(shape, 1), self.c.pick(_CUMULATIVE)
+        if name == "cumprod":
+            x = f"1.0 + 0.01 * fnp.tanh({x})"
+        return self.w.write(f"lax.{name}({x}, axis={axis}, reverse={self.c.below(2) == 1})")
+
+    def _sorted(self) -> Value | None:
+        shape, axis = self.rows(self.c.pick(_LENGTHS))
+        return self.w.write(f"fnp.{self.c.pick(('sort', 'argsort'))}({self.operand(shape, 1)}, axis={axis}).astype(F)")
+
+    def _sorted_together(self) -> Value | None:
+        shape, axis = self.rows(self.c.pick(_LENGTHS[:-3]))
+        key = self.operand(shape, 1)
+        if self.c.below(2):
+            key = f"(10 * {key}).astype({self.c.pick(('int8', 'int32', 'int16', 'bool'))!r})"
+        which = self.c.pick((1, 2))
+        others = ", ".join(self.operand(shape, 1) for _ in range(which))
+        return self.w.write(
+            f"lax.sort(({key}, {others}), dimension={axis}, num_keys={self.c.pick((1, 1, 2))})[{which}]"
+        )
+
+    def _elementwise(self) -> Value | None:
+        x = self.operand((self.c.pick(_FLAT),), 1)
+        name, by = self.c.pick(_ELEMENTWISE), self.c.pick(("", "30.0 * ", "1e6 * "))
+        form = {"arcsin": "0.9 * fnp.tanh({})", "arccos": "0.9 * fnp.tanh({})"}.get(name, by + "{}")
+        return self.w.write(f"fnp.{name}({form.format(x)})")
+
+    def _quotient(self) -> Value | None:
+        n = self.c.pick(_FLAT)
+        x, y = self.operand((n,), 1), self.operand((n,), 1)
+        forms = (
+            "lax.rsqrt(fnp.abs({0}) + 0.1)",
+            "fnp.arctan2({0}, {1})",
+            "lax.rem(10 * {0}, {1} + 2.5)",
+            "fnp.mod({0}, 0.3)",
+        )
+        return self.w.write(self.c.pick(forms).format(x, y))
+
+    def _integers(self) -> Value | None:
+        n = self.c.pick((5, 1, 8191, 8193))
+        x, y = self.w.argument((n,), "int32").name, self.w.argument((n,), "int32").name
+        forms = ("lax.div({0} * 123457, {1})", "lax.rem({0} * 123457, {1})", "{0} // {1}", "{0} % {1}")
+        return self.w.write(f"({self.c.pick(forms).format(x, y)}).astype(F)")
+
+    def _small_products(self) -> Value | None:
+        c = self.c
+        stack, depth = c.pick((16, 1, 15, 17, 64)), c.pick((2, 1, 3, 4, 6, 7))
+        left, right = c.pick((8, 3, 64, 65, 16)), c.pick((8, 1, 3, 65, 33))
+        return self.w.write(f"{self.operand((stack, left, depth), 1)} @ {self.operand((stack, depth, right), 1)}")
+
+    def _many_rows(self) -> Value | None:
+        c = self.c
+        depth = c.pick((2, 3, 6, 7))
+        left, right = c.pick((1024, 1023, 1025, 2048)), c.pick((8, 1, 31, 32, 33))
+        return self.w.write(f"{self.operand((left, depth), 1)} @ {self.operand((depth, right), 1)}")
+
+    def _halves(self) -> Value | None:
+        c = self.c
+        depth = c.pick((8, 3, 32, 65))
+        x, y = self.operand((c.pick((4, 1, 33)), depth), 1), self.operand((depth, c.pick((5, 1, 32))), 1)
+        return self.w.write(f"({x}.astype(H) @ {y}.astype(H)).astype(F)")
+
+    def _windows(self) -> Value | None:
+        c = self.c
+        wide, step = c.pick((2, 1, 3, 4, 5)), c.pick((0, 0, 1))
+        stride = wide - step if wide > step else wide
+        space = c.pick((8, 5, 4, 12, 33))
+        x = self.operand((c.pick((2, 1)), space, c.pick((space, 7)), c.pick((3, 1))), 1)
+        name = c.pick(("max", "min", "add"))
+        start = {"max": "-np.inf", "min": "np.inf", "add": "0.0"}[name]
+        padding = c.pick(("VALID", "SAME"))
+        sizes = f"(1, {wide}, {wide}, 1), (1, {stride}, {stride}, 1)"
+        return self.w.write(f"lax.reduce_window({x}, {start}, lax.{name}, {sizes}, '{padding}')")
+
+    def _pooled_gradient(self) -> Value | None:
+        c = self.c
+        wide, space = c.pick((2, 1, 3, 4)), c.pick((4, 8, 12))
+        x = self.operand((2, space, space, c.pick((1, 3))), 1)
+        pool = f"lax.reduce_window(y, -np.inf, lax.max, (1, {wide}, 1, 1), (1, {wide}, 1, 1), 'VALID')"
+        return self.w.write(f"ft.grad(lambda y: fnp.sum(fnp.square({pool})))({x})")
+
+    def _reduced_rows(self) -> Value | None:
+        c = self.c
+        shape = (c.pick((5, 1, 100, 33)), c.pick((12, 11, 13, 2, 1, 64, 1000)))
+        return self.w.write(f"fnp.{c.pick(('sum', 'mean', 'max', 'var'))}({self.operand(shape, 1)}, axis=-1)")
+
+    def _reduced_columns(self) -> Value | None:
+        c = self.c
+        columns = c.pick((32, 31, 33, 1, 8, 32767, 32768, 32769))
+        shape = (c.pick((5, 13, 12, 100)) if columns < 1000 else c.pick((2, 3)), columns)
+        return self.w.write(f"fnp.{c.pick(('sum', 'mean', 'max'))}({self.operand(shape, 1)}, axis=0)")
+
+    def _factorized(self) -> Value | None:
+        if self.w.main not in ("float32", "float64"):
+            return None
+        n, many = self.c.pick((2, 1, 3, 4)), self.c.pick((1024, 1023, 5))
+        x = self.w.argument((many, n, n)).name
+        return self.w.write(f"lax.linalg.cholesky({x} @ fnp.swapaxes({x}, -1, -2) + 2.0 * fnp.eye({n}, dtype=F))")
+
+    def _convolved(self, x: tuple[int, ...], kernel: tuple[int, ...], more: str) -> Value | None:
+        layout = ("NCHW", "OIHW", "NCHW") if self.c.below(2) else ("NHWC", "HWIO", "NHWC")
+        if layout[0] == "NHWC":
+            x, kernel = (x[0], *x[2:], x[1]), (*kernel[2:], kernel[1], kernel[0])
+        operands = f"{self.operand(x, 1)}, {self.operand(kernel, 1)}"
+        return self.w.write(f"lax.conv_general_dilated({operands}, {more}, dimension_numbers={layout})")
+
+    def _pointwise_convolution(self) -> Value | None:
+        c = self.c
+        features = c.pick((3, 1, 16))
+        stride = c.pick((1, 1, 2))
+        return self._convolved(
+            (c.pick((2, 1)), features, c.pick((5, 1)), 4),
+            (c.pick((4, 1, 17)), features, 1, 1),
+            f"({stride}, {stride}), 'VALID'",
+        )
+
+    def _patches(self) -> Value | None:
+        c = self.c
+        wide, space = c.pick((3, 2, 5, 6)), c.pick((24, 12, 40))
+        return self._convolved((c.pick((8, 7, 1)), 1, space, space), (c.pick((4, 1)), 1, wide, wide), "(1, 1), 'SAME'")
+
+    def _depthwise(self) -> Value | None:
+        c = self.c
+        features, space, wide = c.pick((4, 2, 33)), c.pick((6, 3, 5, 9)), c.pick((3, 1, 2, 5, 6))
+        stride = c.pick((1, 2))
+        return self._convolved(
+            (2, features, space, space), (features * c.pick((1, 2)), 1, wide, wide),
+            f"({stride}, {stride}), 'SAME', feature_group_count={features}",
+        )  # fmt: skip
+
+    def _grouped(self) -> Value | None:
+        c = self.c
+        groups, per, space = c.pick((2, 3, 16, 17, 32)), c.pick((2, 1, 4)), c.pick((4, 1, 2, 6, 7))
+        wide = c.pick((3, 1, 2))
+        return self._convolved(
+            (2, groups * per, space, space), (groups * c.pick((2, 1)), per, wide, wide),
+            f"(1, 1), 'SAME', feature_group_count={groups}",
+        )  # fmt: skip
+
+
+def draw(choices: Choices) -> Program:
+    """Draw a program.
+
+    >>> from functorch_like.testing.choices import Choices
+    >>> print(draw(Choices(replay=[])))
+    # F = float32, H = bfloat16; ...
+    """
+    main = choices.pick(("float32",) * 7 + ("float64", "bfloat16", "float16"))
+    narrow = main if main in ("bfloat16", "float16") else choices.pick(("bfloat16", "float16"))
+    d = LoweringDrawer(choices, main, narrow)
+    v = d.central()
+    while v is None:
+        v = d.central()
+    for _ in range(choices.below(3)):
+        new = d.around(v) if choices.below(2) else d.reduction(v)
+        v = new if new is not None and new.inexact and new.size < 1 << 18 else v
+    total = choices.pick((None, "fnp.sum({})", "fnp.sum(fnp.square({}))"))
+    return d.w.program(v.name, total=total)

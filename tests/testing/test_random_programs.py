@@ -1,0 +1,174 @@
+"""Random programs against their meaning in NumPy in float64; `python -m functorch_like.testing.nightly` runs many."""
+
+import json
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+from functorch_like import core
+from functorch_like.backends.xla import library_check, option_sets
+from functorch_like.interpreters.lower import lower
+from functorch_like.primitives.alternatives import Lowering, alternatives_of
+from functorch_like.testing import differential, long_programs, lowering_programs, nightly, product_programs
+from functorch_like.testing.choices import Choices, shrink
+from functorch_like.testing.error_bars import with_bars
+from functorch_like.testing.source_programs import Argument, Program
+
+BLOCK = 10
+#: Programs of each kind that every build checks, and ways to compile them besides the default.
+SAMPLES = {"options": (200, 1), "lowerings": (80, None), "steps": (60, None)}
+#: What programs were once compiled under: nothing keeps broadcasts from YNNPACK.
+UNGUARDED = differential.Candidate(
+    "fusions of products", option_sets.ynn("REDUCE", "DOT"), settings={"cpu.fast_lowerings": "-repeated_operands"}
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "start"), [(kind, k) for kind, (count, _) in SAMPLES.items() for k in range(0, count, BLOCK)]
+)
+def test_programs_mean_the_same_compiled(kind, start):
+    found = []
+    for number in range(start, start + BLOCK):
+        try:
+            found.append(nightly.examine(kind, 0, number, nightly.Effort(ways=SAMPLES[kind][1]), attempts=40))
+        except differential.Refused:
+            continue
+    wrong = [f"{f.number}: {'; '.join(f.messages)}\n{f.script}" for f in found if f is not None]
+    assert not wrong, "\n\n".join(wrong)
+
+
+# -------------------------------------------------------------------------------------------------- finding power
+MISREAD = {
+    "ones": Program([Argument("a", (16, 8), "F")], ["return a @ fnp.ones((8, 5), F)"], "float32", "bfloat16", []),
+    "scalar": Program(
+        [Argument("a", (16, 8), "F"), Argument("s", (), "F")],
+        ["return a @ fnp.full((8, 5), s)"],
+        "float32", "bfloat16", [],
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def unguarded(monkeypatch):
+    monkeypatch.setattr(library_check, "misread_product", lambda inner: "")
+    with ft.backends.cache.flags(enabled=False):
+        yield
+
+
+@pytest.mark.parametrize("name", MISREAD)
+def test_broadcasts_that_a_library_misreads_are_found(unguarded, name):
+    assert differential.check(MISREAD[name], [UNGUARDED])
+
+
+def test_drawn_programs_find_what_a_library_misreads(unguarded):
+    programs = (product_programs.draw(Choices(f"power {k}")) for k in range(35, 45))
+    assert any(differential.check(program, [UNGUARDED], differential.QUICK) for program in programs)
+
+
+def test_a_wrong_derivative_rule_is_found():
+    lines = [
+        "g = ft.custom_jvp(lambda x: fnp.sin(x))",
+        "g.defjvp(lambda p, t: (fnp.sin(p[0]), 1.01 * fnp.cos(p[0]) * t[0]))",
+        "return g(a)",
+    ]
+    program = Program([Argument("a", (3,), "F")], lines, "float32", "bfloat16", [])
+    assert any("differences" in m for m in nightly.KINDS["steps"].check(program, 1, nightly.Effort()))
+
+
+def test_a_wrong_batch_rule_is_found(monkeypatch):
+    row = core.TABLE["cumsum"]
+
+    def along_the_mapped_axis(axis, args, dims, /, **params):
+        return row(*args, **{**params, "axis": dims[0]}), dims[0]
+
+    monkeypatch.setitem(vars(row), "batch", along_the_mapped_axis)
+    program = Program([Argument("a", (3,), "F")], ["return fnp.cumsum(a)"], "float64", "bfloat16", [])
+    assert any(m.startswith("vmap") for m in nightly.KINDS["steps"].check(program, 1, nightly.Effort()))
+
+
+def test_all_fast_lowerings_are_taken_by_what_is_drawn(monkeypatch):
+    taken = set()
+    pick = Lowering.pick
+
+    def watched(self, *args):
+        found = pick(self, *args)
+        taken.add((id(self), found.name if found else None))
+        return found
+
+    monkeypatch.setattr(Lowering, "pick", watched)
+    for k in range(500):
+        program = lowering_programs.draw(Choices(f"lowerings 0 {k}"))
+        assert lower(differential.staged(program.function(), program.values()).jaxpr, name="f").module is not None
+    missed = [
+        (row.name, name)
+        for row in core.TABLE.values()
+        if alternatives_of(row.lower)
+        for name in (None, *(a.name for a in alternatives_of(row.lower)))
+        if (id(row.lower), name) not in taken
+    ]
+    # Float32 operands of any size are taken, so the standard form of these is that of other dtypes.
+    assert not [m for m in missed if m[1] is not None], missed
+
+
+def test_long_programs_hold_what_they_should():
+    sources = [long_programs.draw(Choices(k)).source for k in range(80)]
+    words = ("lax.scan", "while_loop", "fori_loop", "lax.cond", "lax.switch", "custom_jvp", "custom_vjp", "ft.vmap",
+             "ft.grad", "ft.jit", "ft.checkpoint", "conv_general_dilated", "dynamic_slice", ".at[", "ft.jvp", "ft.vjp",
+             "linearize", "hessian", "@ ", "'int32'", "1j", "lax.map", "argsort")  # fmt: skip
+    assert [w for w in words if not any(w in source for source in sources)] == []
+    deep = max(line.index("def ") // 4 for source in sources for line in source.splitlines() if "def f" in line)
+    assert deep == long_programs.DEPTH
+    assert max(source.count(" = ") for source in sources) > 40
+
+
+# ------------------------------------------------------------------------------------------------------- the parts
+def test_programs_are_the_same_in_each_process():
+    for kind in nightly.KINDS.values():
+        assert kind.draw(Choices("x 1")).source == kind.draw(Choices("x 1")).source
+        drawn = kind.draw(Choices("x 2"))
+        assert kind.draw(Choices(replay=drawn.made)).source == drawn.source
+
+
+def test_shrinking_ends_at_what_matters():
+    assert shrink(list(range(40)), lambda made: 17 in made) == [17]
+    assert shrink([9, 9, 9], lambda made: len(made) == 3 and made[1] >= 4) == [0, 4, 0]
+
+
+def test_error_bars_know_cancellation():
+    def f(x):
+        return (x + 1e6) - 1e6, x * 2
+
+    x = np.array([0.25, 0.5])
+    (_, cancelled), (_, plain) = with_bars(*_staged(f, x), eps=1e-7)
+    assert (cancelled > 1e-3).all() and (plain < 1e-5).all()
+
+
+def _staged(f, x):
+    made = differential.staged(f, [x])
+    return made.jaxpr, made.args
+
+
+def test_results_are_held_against_the_bars():
+    exact, bars = np.array([1.0, np.inf, 2.0]), np.array([1e-7, 1e-7, np.inf])
+    assert differential.disagreement(np.float32([1.0, 5.0, 7.0]), exact, bars) is None
+    assert "1 of 3" in differential.disagreement(np.float32([1.1, 5.0, 7.0]), exact, bars)
+    assert "shape" in differential.disagreement(np.ones(2), exact, bars)
+    assert "1 of 2" in differential.disagreement(np.array([1, 2]), np.array([1, 3]), np.zeros(2))
+
+
+def test_a_script_runs_what_was_checked(capsys):
+    program = product_programs.draw(Choices("script 0"))
+    exec(compile(program.script, "<script>", "exec"), {})
+    assert "rray" in capsys.readouterr().out
+
+
+def test_an_interrupted_run_goes_on(tmp_path, capsys):
+    record = tmp_path / "record"
+    command = ["options", "--count", "2", "--ways", "0", "--quick", "--record", str(record)]
+    assert nightly.main(command) == 0
+    assert "2 programs" in capsys.readouterr().out and len(record.read_text().splitlines()) == 1
+    block = json.loads(record.read_text())
+    assert block["checked"] == 2 and not block["wrong"]
+    assert nightly.main(command) == 0
+    assert len(record.read_text().splitlines()) == 1
