@@ -63,9 +63,24 @@ def reached(jaxpr: Jaxpr, first: int, carries: int, some: Sequence[bool]) -> lis
         while len(found) != before:
             before = len(found)
             for e in jaxpr.equations:
-                if any(type(a) is Var and a in found for a in e.inputs):
-                    found.update(e.outputs)
+                found.update(_dependent(e, found))
             found.update(v for v, o in zip(own, jaxpr.outputs, strict=False) if type(o) is Var and o in found)
         return [v in found for v in own]
 
     return jaxpr.memo(("reached", first, carries, tuple(some)), make)
+
+
+def _dependent(e: Equation, found: set[Var]) -> list[Var]:
+    """Return the results of an equation that depend on some variables.
+
+    Of a higher-order primitive that was differentiated, results that are primals depend on no tangent.
+    """
+    some = [type(a) is Var and a in found for a in e.inputs]
+    if not any(some) or e.prim.prune is None:
+        return list(e.outputs) if any(some) else []
+    dependent: list[Var] = []
+    for k, v in enumerate(e.outputs):
+        needed = e.prim.prune(tuple(i == k for i in range(len(e.outputs))), **e.params)[0]
+        if any(s and n for s, n in zip(some, needed, strict=True)):
+            dependent.append(v)
+    return dependent

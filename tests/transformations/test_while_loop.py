@@ -238,3 +238,31 @@ def test_while_in_scan_and_scan_in_while():
     same(f(fnp.asarray(1.0, "float64")), python_while(lambda v: v < 40, lambda v: step(v), fnp.asarray(1.0, "float64")))
     got = ft.jvp(f, (fnp.asarray(1.0, "float64"),), (fnp.asarray(1.0, "float64"),))[1]
     np.testing.assert_allclose(got, (f(1.0 + 1e-6 * np.ones(())) - f(1.0 - 1e-6 * np.ones(()))) / 2e-6, rtol=1e-6)
+
+
+BODIES = {
+    "jit": ft.jit(fnp.sin),
+    "checkpoint": ft.checkpoint(fnp.sin),
+    "scan": lambda x: lax.scan(lambda c, _: (fnp.sin(c), None), x, None, length=1)[0],
+    "cond": lambda x: lax.cond(x[0] > -9, fnp.sin, fnp.cos, x),
+    "loop": lambda x: lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, fnp.sin(s[1])), (0, x))[1],
+}
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_values_that_a_loop_gives_are_known_when_it_is_linearized(body):
+    """Indices and branches depend on no tangent, whatever is called in the body."""
+
+    def f(x):
+        y = lax.while_loop(lambda s: s[0] < 2, lambda s: (s[0] + 1, BODIES[body](s[1])), (0, x))[1]
+        branch = lax.cond(fnp.sum(y) > 0.1, fnp.sum, lambda v: fnp.sum(fnp.cos(v)), y)
+        return fnp.sum(y[fnp.argmax(y)] * y) + branch
+
+    x, along = np.array([0.5, 0.2, 0.3]), np.array([1.0, -0.5, 0.25])
+    h = 1e-5
+    difference = (f(x + h * along) - f(x - h * along)) / (2 * h)
+    np.testing.assert_allclose(ft.jvp(f, (x,), (along,))[1], difference, rtol=1e-8)
+    np.testing.assert_allclose(ft.linearize(f, x)[1](along), difference, rtol=1e-8)
+    for slope in (ft.grad(f), ft.jit(ft.grad(f))):
+        with pytest.raises(ft.errors.UnsupportedError, match="reverse mode"):
+            slope(x)
