@@ -255,4 +255,10 @@ def check_rules_compiled(case: Case) -> None:
         want = everything(xs, stacked)
     got = ft.jit(lambda ys, batch: everything(ys, batch)[:2])(xs, stacked)
     for g, w in zip([*got[0], *got[1]], [*want[0], *want[1]], strict=True):
-        close(np.asarray(g), w, 1e-4, 1e-4, what="compiled rule")
+        close(np.asarray(g), w, *_rounded(w), what="compiled rule")
+
+
+def _rounded(x: Any) -> tuple[float, float]:
+    # NumPy rounds after each row of a rule, XLA may round once.
+    within = 5e-2 if np.asarray(x).dtype.itemsize == 2 else 1e-4
+    return within, within
