@@ -7,11 +7,14 @@ attention, convolutions and recurrent products, in either direction.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
-from functorch_like.interpreters.jaxpr import Equation, Jaxpr, held
+from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Var, held
+from functorch_like.interpreters.parting import ELEMENTWISE
 
 #: What `jit(mode=)` takes.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
@@ -19,6 +22,7 @@ MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
 _LARGE = 1 << 16  # elements; below, it does not matter
 _LOOPS = frozenset(("while", "scan"))
 _REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin"))
+_MOVES = frozenset(("transpose", "reshape", "broadcast_in_dim"))
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 
 
@@ -29,6 +33,7 @@ class Content:
     batched: float = 0  # of products of many matrices, none of them tiny
     narrow: bool = False  # products in bfloat16 or int8
     looped: bool = False  # products inside of a loop
+    chained: bool = False  # a product whose left operand is made of another product that nothing else reads
     spread: bool = False  # a short reduction of something much larger than all arguments
     rows: bool = False  # a long reduction of something large, as in softmax
     random: bool = False  # random bits, many
@@ -39,6 +44,7 @@ def content(jaxpr: Jaxpr) -> Content:
     found = Content()
     largest = max((v.aval.size for v in jaxpr.inputs), default=0)
     _read(jaxpr, found, largest, looped=False)
+    found.chained = _chain(jaxpr, [False] * len(jaxpr.inputs))[0]
     return found
 
 
@@ -74,6 +80,37 @@ def _read_product(e: Equation, found: Content, looped: bool) -> None:
         found.batched += work
 
 
+def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
+    """Whether a product's left operand is made of another product, and which outputs are made of one.
+
+    YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
+
+    Args:
+        jaxpr: the program, or what a call in it runs.
+        of_product: for each input, whether it is made of a product that nothing else reads.
+    """
+    reads = Counter(a for e in jaxpr.equations for a in e.inputs if type(a) is Var)
+    reads.update(a for a in jaxpr.outputs if type(a) is Var)
+    made = {v for v, m in zip(jaxpr.inputs, of_product, strict=True) if m}
+    for e in jaxpr.equations:
+        marks = [type(a) is Var and a in made and reads[a] == 1 for a in e.inputs]
+        if e.prim.name == "dot_general":
+            if marks[0]:
+                return True, []
+            made.add(e.outputs[0])
+        elif e.prim.name == "call":
+            found, outs = _chain(e.params["jaxpr"], marks)
+            if found:
+                return True, []
+            made.update(v for v, m in zip(e.outputs, outs, strict=True) if m)
+        elif e.prim.split is not None:
+            if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in held(e.params)):
+                return True, []
+        elif any(marks) and (e.prim.name in ELEMENTWISE or e.prim.name in _MOVES):
+            made.add(e.outputs[0])
+    return False, [a in made for a in jaxpr.outputs]
+
+
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     """The options that a program is compiled under where nobody says otherwise.
 
@@ -87,7 +124,7 @@ def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
     if platform != "cpu":
         return sets.GRAPHS if mode == "reduce-overhead" else {}
     found = content(jaxpr)
-    if found.narrow:
+    if found.narrow or found.chained:
         return sets.ALL_DOTS
     if found.looped:
         return sets.PLAIN

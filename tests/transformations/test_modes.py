@@ -163,3 +163,23 @@ def test_a_trial_lives_or_dies_in_a_process_of_its_own(monkeypatch, tmp_path):
     deadly.chmod(0o700)
     monkeypatch.setattr(trial.sys, "executable", str(deadly))
     assert not trial.survives(module, device, {})
+
+
+@pytest.mark.parametrize(
+    ("chained", "fun"),
+    [
+        (True, lambda x, w: fnp.tanh(x @ w) @ w),
+        (True, lambda x, w: (x @ w) @ w),
+        (True, lambda x, w: ft.jit(lambda y: fnp.maximum(y + 1, 0))(x @ w).T @ w),
+        (True, lambda x, w: ft.jit(lambda x: x @ w)(x) @ w),
+        (True, lambda x, w: ft.lax.fori_loop(0, 3, lambda i, x: fnp.tanh(x @ w) @ w, x)),
+        (False, lambda x, w: x @ (x @ w)),
+        (False, lambda x, w: (lambda y: (y @ w, y))(fnp.tanh(x @ w))),  # read twice, so kept in memory
+        (False, lambda x, w: ft.nn.softmax(x @ w) @ w),
+        (False, lambda x, w: ft.lax.fori_loop(0, 3, lambda i, x: fnp.tanh(x @ w), x)),
+    ],
+)
+def test_products_of_products_are_not_fused(chained, fun):
+    """YNNPACK would compute the inner product again for each block of the outer one: 30 times the work was seen."""
+    x = ft.ShapeDtypeStruct((8, 8), "float32")
+    assert (chosen(fun, x, x) is sets.ALL_DOTS) is chained
