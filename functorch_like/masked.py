@@ -6,7 +6,6 @@ node as soon as NumPy loads `numpy.ma`: flattening the arguments of a call then 
 
 from __future__ import annotations
 
-import importlib.abc
 import importlib.machinery
 import sys
 import types
@@ -62,8 +61,11 @@ def _register(ma: Any) -> None:
         xla.register_node(kind, _flatten, _unflatten)
 
 
-class _Loader(importlib.abc.Loader):
-    """NumPy's own loader of `numpy.ma`, and the registration after it."""
+class _Loader:
+    """NumPy's own loader of `numpy.ma`, and the registration after it.
+
+    Neither this class nor the next derives from those of `importlib.abc`: importing that takes milliseconds.
+    """
 
     def __init__(self, loader: Any) -> None:
         self.loader = loader
@@ -79,7 +81,7 @@ class _Loader(importlib.abc.Loader):
         _register(module)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
+class _Finder:
     """Wraps the loader of `numpy.ma` once; importing that here would double the time that NumPy takes."""
 
     def find_spec(
@@ -87,14 +89,14 @@ class _Finder(importlib.abc.MetaPathFinder):
     ) -> importlib.machinery.ModuleSpec | None:
         if fullname != _MODULE:
             return None
-        sys.meta_path.remove(self)
+        sys.meta_path.remove(self)  # pyright: ignore[reportArgumentType]
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader)
+            spec.loader = _Loader(spec.loader)  # pyright: ignore[reportAttributeAccessIssue]
         return spec
 
 
 if _MODULE in sys.modules:
     _register(sys.modules[_MODULE])
 else:
-    sys.meta_path.insert(0, _Finder())
+    sys.meta_path.insert(0, _Finder())  # pyright: ignore[reportArgumentType]
