@@ -1,5 +1,7 @@
 """Random programs against their meaning in NumPy in float64; `python -m functorch_like.testing.nightly` runs many."""
 
+# Other compile options: all those that the package may choose are compared.
+
 import json
 
 import numpy as np

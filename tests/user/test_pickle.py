@@ -1,5 +1,7 @@
 """Functions, structures, dtypes and arrays through pickle, copy, new processes and cloudpickle."""
 
+# Other compile options: a jitted function keeps those it was given through pickle.
+
 from __future__ import annotations
 
 import copy
