@@ -35,7 +35,8 @@ class Choices:
         self.made: list[int] = []
 
     def below(self, n: int) -> int:
-        """Return an integer of [0, n)."""
+        """Return an integer of [0, n), or 0 where there is none."""
+        n = max(1, n)
         if self._replay is None:
             chosen = self._random.randrange(n)
         else:

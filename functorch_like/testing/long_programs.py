@@ -32,7 +32,7 @@ class StepDrawer:
     def newest(self) -> Value:
         """One of the last floating values, or an argument."""
         values = [v for v in reversed(self.w.values) if v.inexact and v.size < 200]
-        return self.c.pick(values[:5]) if values and not self.c.chance(6) else self.w.argument(self.c.pick(_SHAPES))
+        return self.c.pick(values[:3]) if values and not self.c.chance(6) else self.w.argument(self.c.pick(_SHAPES))
 
     def of_shape(self, shape: Sequence[int]) -> str:
         """A floating value of a shape: an earlier one that fits, or an argument."""
@@ -57,7 +57,8 @@ class StepDrawer:
         nests = [self._mapped, self._slope, self._pushed, self._pulled, self._compiled, self._scan, self._counted,
                  self._while, self._branch, self._saved, self._custom_jvp, self._custom_vjp, self._matrix]  # fmt: skip
         for _ in range(count):
-            if self.depth and self.c.below(4) == 3:
+            # Functions inside of others hold more of them, so that all depths are met.
+            if self.depth and self.c.chance(4 if self.w.outer is None else 2):
                 self.c.pick(nests)()
             else:
                 self.c.pick(kinds)()
@@ -240,7 +241,7 @@ class StepDrawer:
     def function(self, *shapes: Sequence[int], like: Sequence[int] | None = None) -> str:
         """Define a function of arrays of these shapes; `like`: of the shape of its result, else whatever comes."""
         inner = StepDrawer(self.c, self.w.inner(*shapes), self.depth - 1)
-        inner.steps(self.c.between(1, 4))
+        inner.steps(self.c.between(1, 3))
         result = inner.newest() if like is None else inner.shaped(like)
         # Every parameter is live, and no value grows in loops.
         names = " + ".join(f"fnp.sum({a.name})" for a in inner.w.arguments)
@@ -378,8 +379,8 @@ def draw(choices: Choices) -> Program:
     """
     main = choices.pick(("float32",) * 5 + ("float64", "float64", "bfloat16", "float16"))
     narrow = main if main in ("bfloat16", "float16") else choices.pick(("bfloat16", "float16"))
-    drawer = StepDrawer(choices, Writer(choices, main, narrow), choices.pick((2, 1, 3, DEPTH)))
+    drawer = StepDrawer(choices, Writer(choices, main, narrow), choices.pick((2, 1, 3, DEPTH, DEPTH)))
     drawer.w.values.append(drawer.w.argument(choices.pick(_SHAPES[:8])))
     drawer.steps(choices.between(5, 40))
     values = [v.name for v in drawer.w.values[:0:-1] if v.inexact]
-    return drawer.w.program(*(values[: choices.between(1, 4)] or [drawer.newest().name]))
+    return drawer.w.program(*(values[: choices.between(1, 8)] or [drawer.newest().name]))

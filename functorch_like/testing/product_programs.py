@@ -115,8 +115,8 @@ class Drawer:
     def _padded(self, shape: tuple[int, ...], depth: int) -> str:
         before, smaller, after = [], [], []
         for n in shape:
-            low = self.c.below(max(1, min(3, n)))
-            high = self.c.below(max(1, min(3, n - low)))
+            low = self.c.below(min(3, n))
+            high = self.c.below(min(3, n - low))
             before.append(low), smaller.append(n - low - high), after.append(high)  # type: ignore[func-returns-value]
         widths = tuple(zip(before, after, strict=True))
         value = self.c.pick(("0.0", "1.5"))

@@ -39,7 +39,7 @@ class _Drawn(Choices):
         self._draw = draw
 
     def below(self, n: int) -> int:
-        self.made.append(self._draw(st.integers(0, n - 1)))
+        self.made.append(self._draw(st.integers(0, max(0, n - 1))))
         return self.made[-1]
 
 
