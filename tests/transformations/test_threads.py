@@ -124,7 +124,7 @@ def test_settings_of_one_thread_are_not_seen_by_others():
 
 def test_errors_in_some_threads_leave_others_alone():
     def wrong(x):
-        return fnp.sum(x) + fnp.zeros(2) + fnp.zeros(3)
+        return fnp.sum(x) + fnp.zeros(2, x.dtype) + fnp.zeros(3, x.dtype)
 
     def work(k):
         for _ in range(5):
