@@ -28,8 +28,8 @@ _MOST_LEVELS = 50_000
 _MOST_NODES = 1_000_000
 #: Calls its second argument with the others. Each takes a level of recursion and frees it, so that there is room for a
 #: few calls where C++ has used up all others. (Only called as `call(*those, ...)`; a plain call takes no level.)
-call = operator.call
-those = (call, call, call)
+call: Any = operator.call
+those: tuple[Any, ...] = (call, call, call)
 
 
 def refused(
