@@ -6,7 +6,7 @@ import functools
 import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from functorch_like import boundary, retraced
@@ -24,6 +24,7 @@ from functorch_like.interpreters import origins
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interpreters.jaxpr import Jaxpr
 from functorch_like.interpreters.options import MODES
+from functorch_like.interrupts import held
 from functorch_like.primitives.higher.call import CallSpec, apply
 from functorch_like.signatures import CHECKED, Call, Static, check_hashable, donated_twice, for_dispatch, resolve, said
 from functorch_like.stages import Lowered, Traced
@@ -272,17 +273,19 @@ class _Jit:
             if events.heard() and traced.programs:
                 why = retraced.of_program(key, traced.programs, traced.in_tree)
                 events.tell("program", self.spec.name, why=why)
-            found = traced.programs[key] = Program(
-                traced.jaxpr,
-                traced.consts,
-                call.leaves,
-                name=self.spec.name,
-                donated=traced.donated or None,
-                keep_unused=self.spec.keep_unused,
-                options=dict(self.spec.options) or None,
-                mode=self.spec.mode,
-                device=device,
-            )
+            # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
+            with nullcontext() if self.spec.mode == "max-autotune" else held:
+                found = traced.programs[key] = Program(
+                    traced.jaxpr,
+                    traced.consts,
+                    call.leaves,
+                    name=self.spec.name,
+                    donated=traced.donated or None,
+                    keep_unused=self.spec.keep_unused,
+                    options=dict(self.spec.options) or None,
+                    mode=self.spec.mode,
+                    device=device,
+                )
         return found
 
     # ------------------------------------------------------------------------------------------------------ looking

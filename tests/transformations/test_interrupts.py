@@ -7,8 +7,13 @@ import sys
 import textwrap
 import threading
 
+import numpy as np
 import pytest
 
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like.backends import xla
+from functorch_like.backends.xla import executable
 from functorch_like.interrupts import held
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the points are tried in forked processes")
@@ -175,6 +180,24 @@ def test_interrupts_of_the_first_compile_of_a_process():
 
 def test_interrupts_of_later_compiles():
     assert run(WARM)[0] == "all right"
+
+
+def test_a_program_that_was_compiled_meanwhile_is_kept(monkeypatch):
+    compile = executable._built
+
+    def built(*args):
+        signal.raise_signal(signal.SIGINT)
+        return compile(*args)
+
+    f = ft.jit(lambda x: fnp.sin(x) * 1.25 - 3)
+    x = np.arange(7, dtype=np.float32)
+    with ft.backends.cache.flags(enabled=False):
+        monkeypatch.setattr(executable, "_built", built)
+        with pytest.raises(KeyboardInterrupt):
+            f(x)
+        before = xla.counters.compiles
+        np.testing.assert_allclose(f(x), np.sin(x.astype(float)) * 1.25 - 3, rtol=1e-5)
+        assert xla.counters.compiles == before
 
 
 def test_an_interrupt_is_held_until_the_outermost_block_ends():
