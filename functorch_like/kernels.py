@@ -29,7 +29,7 @@ from functorch_like.signatures import Call, Static
 _MOST_PROGRAMS = 256
 
 
-def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False) -> Any:
+def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, whole: bool = False) -> Any:
     """Compile a user-level function when it is called outside of all transformations.
 
     Args:
@@ -37,25 +37,29 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         static: names of parameters that are compiled in; their values must be hashable.
         ints: let Python ints take the C++ path. Only for callers that have checked them to fit int32: C++ passes
             64 bits, and the program narrows them without a look.
+        whole: compile it as one program under transformations outside of jit, too, rather than each operation by
+            itself: a product and a sum that are compiled together are rounded once.
 
     Returns:
         A C++-dispatched function. Under a trace it calls `fun` itself.
     """
     if fun is None:
-        return functools.partial(kernel, static=static, ints=ints)
+        return functools.partial(kernel, static=static, ints=ints, whole=whole)
     name = fun.__name__
     which = _static(fun, static)
     programs: Cache[Any, tuple[Program, Any]] = Cache()
+
+    inner = _jitted(fun, static) if whole else fun  # for tracers of transformations
 
     def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         if state.trace.staging:
             return fun(*args, **kwargs), None, True
         for a in args:
             if isinstance(a, Tracer):
-                return fun(*args, **kwargs), None, True
+                return inner(*args, **kwargs), None, True
         call = Call(which, args, kwargs)
         if call.traced():
-            return fun(*args, **kwargs), None, True
+            return inner(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
         stays = narrow or INSPECTED.value is not None or any(type(a) is np.ndarray for a in call.leaves)
         key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
@@ -75,6 +79,16 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False)
         setattr(made, attribute, getattr(fun, attribute))
     made.__wrapped__ = made.inline = fun
     return made
+
+
+def _jitted(fun: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., Any]:
+    @functools.cache
+    def made() -> Any:
+        from functorch_like.jit import jit  # only programs that transform it need this
+
+        return jit(fun, static_argnames=static)
+
+    return lambda *args, **kwargs: made()(*args, **kwargs)
 
 
 def _static(fun: Any, names: tuple[str, ...]) -> Static:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
 
 from functorch_like import numpy as fnp
-from functorch_like.core import aval_of
+from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
+from functorch_like.sources import user_line
 
 
 def polyfit(
@@ -35,6 +37,9 @@ def polyfit(
     Raises:
         ArgumentError: for negative deg, and too few points for a scaled covariance.
         ShapeError: where shapes do not fit.
+
+    Warns:
+        numpy.exceptions.RankWarning: where the points do not determine the coefficients and `full` is False.
 
     >>> fnp.polyfit(fnp.arange(4.0), 2 * fnp.arange(4.0) + 1, 1).round(3).tolist()
     [2.0, 1.0]
@@ -61,6 +66,15 @@ def polyfit(
     c, squares, rank, s, base = _polyfit(x, y, w, deg=deg, rcond=float(rcond), unscaled=cov == "unscaled")
     if full:
         return c, squares, rank, s, rcond
+    if points <= deg or (not isinstance(rank, Tracer) and int(rank) <= deg):
+        line = user_line()
+        warnings.warn_explicit(
+            f"fnp.polyfit: these {points} points do not determine a polynomial of degree {deg} in {left!r}; of those "
+            "that fit best the one with the least scaled coefficients is taken. Give a lower degree or more points "
+            "that differ, or full=True for the rank instead of this warning",
+            np.exceptions.RankWarning,
+            *(("functorch_like", 0) if line is None else (line.file, line.line)),
+        )
     return (c, base) if cov else c
 
 

@@ -136,7 +136,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
 _unit = kernel(static=("shape", "dtype"))(unit)
 
 
-@kernel(static=("shape", "dtype"))
+@kernel(static=("shape", "dtype"), whole=True)
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
     x = E.add(E.mul(unit(key, shape, dtype), E.sub(high, low)), low)
@@ -218,7 +218,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"))
+@kernel(static=("shape", "dtype"), whole=True)
 def _complex_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     both = normals(key, (2, *shape), dtypes.real_part(dtype))
     both = E.mul(both, S.full_like(both, math.sqrt(0.5)))

@@ -37,10 +37,12 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
     return shape_of(shape, what)
 
 
-@kernel(static=("body", "shape", "dtype"))
+@kernel(static=("body", "shape", "dtype"), whole=True)
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     wide = F64 if dtype == F64 else F32
-    return P.convert(body(key, *(spread(p, wide, shape) for p in parameters), shape, wide), dtype)
+    # Compiled apart from what is around it: numbers must not depend on constants, or on who reads them.
+    key, *given = lax.optimization_barrier((draw(key), *(P.convert(p, wide) for p in parameters)))
+    return lax.optimization_barrier(P.convert(body(key, *(spread(p, wide, shape) for p in given), shape, wide), dtype))
 
 
 #: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from here up.
@@ -72,7 +74,7 @@ _LANES = 64
 
 
 def accepted(
-    key: Any, pending: Any, value: Any, propose: Callable[..., tuple[Any, Any]], *parameters: Any
+    key: Any, pending: Any, value: Any, propose: Callable[..., tuple[Any, Any]], *parameters: Any, digits: Any = None
 ) -> Any:  # fmt: skip
     """Rejection sampling: rounds over whole arrays until every pending element has accepted a proposal.
 
@@ -86,6 +88,7 @@ def accepted(
         propose: of two uniform numbers and the parameters, for some of the elements, gives whether they are accepted,
             and their values.
         parameters: arrays of floats in the shape of `pending`.
+        digits: the dtype of the uniform numbers, float32 or float64; by default that of `value`.
     """
     key, shape, dtype = draw(key), aval_of(pending).shape, aval_of(value).dtype
     wanted = math.prod(shape)
@@ -98,7 +101,7 @@ def accepted(
 
         def step(carry: Any) -> Any:
             number, waits, found = carry
-            uniform = _fractions(key, number, aval_of(waits).shape[0], dtype)
+            uniform = _fractions(key, number, aval_of(waits).shape[0], digits or dtype)
             taken, new = propose(*uniform, *given)
             return number + 1, waits & ~taken, fnp.where(waits & taken, new, found)
 

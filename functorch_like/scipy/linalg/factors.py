@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.kernels import kernel
@@ -164,9 +166,10 @@ def lu(a: Any, permute_l: bool = False) -> Any:
     left = M.tril(M.block(factors, (0, m), (0, k)), -1)
     left = E.add(left, M.eye_like(left))
     upper = M.triu(M.block(factors, (0, k), (0, n)))
-    square = S.zeros(aval_of(factors).update(shape=(*aval_of(factors).shape[:-2], m, m)))
+    dtype = aval_of(factors).dtype
+    square = S.zeros(ShapedArray((*aval_of(factors).shape[:-2], m, m), dtypes.real_part(dtype)))
     swap = M.transposed(M.permuted(M.eye_like(square), order))
-    return (M.mm(swap, left), upper) if permute_l else (swap, left, upper)
+    return (M.mm(P.convert(swap, dtype), left), upper) if permute_l else (swap, left, upper)
 
 
 # ------------------------------------------------------------------------------------------------------------ triangles
