@@ -63,7 +63,8 @@ class Drawer:
             self._reshaped, self._transposed, self._reduced, self._concatenated, self._gathered, self._cast,
             self._unary, self._reversed, self._of_integers,
         ]  # fmt: skip
-        return c.pick(kinds)(shape, inner)
+        repeated = [self._ones, self._filled, self._spread_scalar, self._spread_row, self._spread_columns]
+        return c.pick(repeated if c.chance(4) else kinds)(shape, inner)
 
     def _argument(self, shape: tuple[int, ...], depth: int) -> str:
         return self.w.argument(shape).name
@@ -196,16 +197,23 @@ class Drawer:
     # -------------------------------------------------------------------------------------------------- steps
     def step(self, v: Value) -> Value | None:
         """One more operation on a value."""
-        kinds = [self.product, self.reduction, self.around, self.matmul, self.convolution, self.normalised]
-        return self.c.pick(kinds)(v)
+        kinds = [
+            self.matmul, self.product, self.reduction, self.around, self.convolution, self.normalised, self.product,
+        ]  # fmt: skip
+        kind = self.c.pick(kinds)
+        made = kind(v)
+        # XLA moves a reduction into the product that it follows.
+        if made is not None and kind in (self.product, self.matmul, self.convolution) and self.c.chance(3):
+            return self.reduction(made) or made
+        return made
 
     def product(self, v: Value) -> Value | None:
         """A product of any layout."""
         c = self.c
-        batch, contracted = [], []
-        for k in range(v.ndim):
-            role = c.below(3)
-            (contracted if role == 0 else batch if role == 2 else []).append(k)
+        roles = [c.pick(("contracted", "free", "contracted", "free", "batch")) for _ in v.shape]
+        if v.ndim and "contracted" not in roles and not c.chance(4):
+            roles[-1] = "contracted"
+        batch, contracted = [[k for k, r in enumerate(roles) if r == role] for role in ("batch", "contracted")]
         free_left = math.prod(v.shape[k] for k in range(v.ndim) if k not in batch and k not in contracted)
         many = math.prod(v.shape[k] for k in batch)
         depth = math.prod(v.shape[k] for k in contracted)
@@ -216,7 +224,7 @@ class Drawer:
             )
         axes = [("b", k) for k in range(len(batch))] + [("c", k) for k in range(len(contracted))]
         axes += [("f", k) for k in range(len(free))]
-        order = c.order(len(axes))
+        order = c.order(len(axes)) if c.below(2) else list(range(len(axes)))
         sizes = {"b": [v.shape[k] for k in batch], "c": [v.shape[k] for k in contracted], "f": free}
         placed = [axes[k] for k in order]
         shape = [sizes[role][k] for role, k in placed]
@@ -224,7 +232,7 @@ class Drawer:
         right_contracted = [placed.index(("c", k)) for k in range(len(contracted))]
         x, y = v.name, self.operand(shape)
         dims = (tuple(contracted), tuple(right_contracted)), (tuple(batch), tuple(right_batch))
-        if c.below(2):
+        if c.chance(3):
             x, y, dims = y, x, (dims[0][::-1], dims[1][::-1])
         kind = c.below(6)
         if kind == 5:
@@ -348,7 +356,7 @@ def draw(choices: Choices) -> Program:
     >>> print(draw(Choices(replay=[])))
     # F = float32, H = bfloat16; a0: float32[1], a1: float32[1, 1]
     def f(a0, a1):
-        v0 = lax.dot_general(a0, a1, (((0,), (0,)), ((), ())))
+        v0 = a0 @ a1
         return v0
     """
     main = choices.pick(("float32",) * 7 + ("float64", "bfloat16", "float16"))
