@@ -252,7 +252,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(json.dumps(line), flush=True)
         return 0
     if given.number is not None:
-        finding = examine(given.kind, given.seed, given.number, effort)
+        try:
+            finding = examine(given.kind, given.seed, given.number, effort)
+        except differential.Refused as error:
+            print(f"refused: {error}")
+            return 0
         print("right" if finding is None else f"{'; '.join(finding.messages)}\n{finding.script}")
         return finding is not None
     done = run(given.kind, given.count, seed=given.seed, workers=given.workers, effort=effort, record=given.record)

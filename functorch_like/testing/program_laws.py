@@ -11,6 +11,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import dtypes, tree
 from functorch_like.errors import FtError
+from functorch_like.interpreters.jaxpr import Jaxpr, held
 from functorch_like.testing import differential
 from functorch_like.testing.error_bars import meaning, with_bars
 from functorch_like.testing.source_programs import MAIN, NARROW, Program
@@ -38,6 +39,10 @@ def check(
         options: compile options.
     """
     args = program.values()
+    if _has_one_way_rule(differential.staged(program.function(wide=True), differential.widened(args)).jaxpr):
+        raise differential.Refused(
+            "forward mode meets a custom_vjp function, whose derivative is known in reverse only"
+        )
     found = [f"vmap: {m}" for m in _mapping(program, args)] + [f"grad: {m}" for m in _slopes(program, args)]
     found += [f"compiled: {m}" for m in _compiled(program, args, mapped, options)]
     if eager:
@@ -45,6 +50,11 @@ def check(
         outs = tree.leaves(program.function()(*map(ft.device_put, args)))
         found += [f"eager: {m}" for m in _differences(outs, exact)]
     return found
+
+
+def _has_one_way_rule(jaxpr: Jaxpr) -> bool:
+    """Whether forward mode met a custom_vjp function, which is refused when the program is compiled."""
+    return any(e.prim.name == "custom_lin" or any(map(_has_one_way_rule, held(e.params))) for e in jaxpr.equations)
 
 
 def _differences(outs: Sequence[Any], exact: Sequence[Any]) -> Iterator[str]:
