@@ -14,8 +14,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.core import EVALUATE, Tracer, state
@@ -61,7 +59,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False,
         if call.traced():
             return inner(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
-        stays = narrow or INSPECTED.value is not None or any(type(a) is np.ndarray for a in call.leaves)
+        stays = narrow or INSPECTED.value is not None
         key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
         found = programs.get(key) if key else None
         if found is None:

@@ -60,6 +60,13 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
         ) from error
 
 
+def copied(x: np.ndarray[Any, Any], where: Any) -> Any:
+    """A NumPy array of native byte order, copied to the device of a sharding."""
+    counters.host_to_device += 1
+    aval = ShapedArray(x.shape, x.dtype)
+    return _put(aval, where, [np.asarray(x)], [where._device], False, host_buffer_semantics=_COPY_NOW)
+
+
 def _move(x: Any, device: Any, weak_type: bool) -> Any:
     check_alive(x)
     aval = x.aval

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import client, counters, nesting, pytree
-from functorch_like.backends.xla.jaxlib_api import VERSION, _jax
+from functorch_like.backends.xla import arrays, client, counters, nesting, pytree
+from functorch_like.backends.xla.jaxlib_api import _jax
+from functorch_like.errors import DtypeError
 
 PjitFunction = _jax.PjitFunction
 Miss = Callable[..., tuple[Any, Any, bool]]
@@ -38,8 +38,36 @@ def clear_functions() -> None:
     _cache.clear()
 
 
-def _no_fallback(*args: Any) -> Any:
-    raise RuntimeError("an argument with no way to the device reached a compiled function")  # many devices only
+class _Host:
+    """Mark of a NumPy argument, where C++ looks for a layout; it hands such arguments to `_bring`."""
+
+
+# TRAP: C++ ignores the byte order of NumPy arrays; an asynchronous client takes aligned NumPy memory as it is and
+# returns before it was read; and 0.10 copies large unaligned arrays in the background whatever the client.
+_HOST = _Host()
+
+
+def _bring(x: Any, where: Any, layout: Any) -> Any:
+    """An argument that C++ does not bring to the device by itself, as an array there."""
+    if layout is not _HOST:
+        raise RuntimeError("an argument with no way to the device reached a compiled function")  # many devices only
+    if x.dtype.isnative:
+        return arrays.copied(x, where)
+    error = DtypeError(
+        f"a NumPy array of shape {x.shape} and dtype {x.dtype.str!r} has its bytes in the other order",
+        fix='convert it with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x)',
+    )
+    raise _polish(error) or error
+
+
+def _host_arguments_marked(fastpath: Any, leaves: Sequence[Any]) -> Any:
+    """The fast path with a mark for each NumPy array among the arguments of its signature."""
+    host = [isinstance(leaf, np.ndarray) for leaf in leaves]
+    if not any(host):
+        return fastpath
+    host = [False] * len(fastpath.const_args) + host
+    marks = [_HOST if h else None for h, kept in zip(host, fastpath.kept_var_bitvec, strict=True) if kept]
+    return fastpath._replace(in_device_local_layouts=marks)
 
 
 def function(
@@ -84,8 +112,11 @@ def function(
             # TRAP: anything but a tuple crashes 0.10 and becomes a wrong object on later versions.
             if type(result) is not tuple or len(result) != 3:
                 raise TypeError(f"the miss of {name!r} must return (out, fastpath, remove), got {result!r:.100}")
-            if result[1] is not None and _reads_late(args, kwargs):
-                return result[0], None, result[2]
+            if result[1] is not None:
+                dynamic = [a for i, a in enumerate(args) if i not in static_argnums]
+                named = {k: v for k, v in kwargs.items() if k not in static_argnames}
+                leaves = pytree.flatten((dynamic, named))[0]
+                result = (result[0], _host_arguments_marked(result[1], leaves), result[2])
             # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
             handed += result[1] is not None and not result[2]
             size = kept()
@@ -115,25 +146,8 @@ def function(
         list(static_argnames),
         ("functorch_like", next(_serial)),
         pytree.registry,
-        _no_fallback,
+        _bring,
         _cache,
     )
     itself = weakref.ref(made)  # not `made` itself, which would be a cycle
     return made
-
-
-# TRAP: an asynchronous client takes aligned NumPy memory as it is and returns before it was read; and 0.10 copies large
-# unaligned arrays in the background whatever the client. What the caller writes after the call would be computed with.
-# Below these sizes in bytes C++ may have NumPy arrays; above, Python copies them first, in every call.
-_NUMPY_LIMIT: float = 0 if client.CPU_ASYNC else 2**15 if VERSION < (0, 11) else math.inf
-
-
-def _reads_late(args: Any, kwargs: Any) -> bool:
-    """Whether C++ might still read the caller's NumPy memory after the call."""
-    if math.inf == _NUMPY_LIMIT:
-        return False
-    try:
-        leaves = pytree.flatten((args, kwargs))[0]
-    except ValueError:  # static arguments may be anything
-        return True
-    return any(isinstance(leaf, np.ndarray) and leaf.nbytes > _NUMPY_LIMIT for leaf in leaves)

@@ -36,7 +36,8 @@ registry = _jax.pytree.PyTreeRegistry(
 # By these, pickle and copy find it, and with it structures.
 registry.__module__, registry.__name__ = __name__, "registry"
 
-_call, _those, _flatten = nesting.call, nesting.those, registry.flatten
+_call: Any = nesting.call  # its type says that it takes a function first, not another `call`
+_those, _flatten = nesting.those, registry.flatten
 # The C++ method itself.
 flatten_one_level = registry.flatten_one_level  # (tree) -> (children, aux data), None for a leaf
 flatten_one_level_with_keys = registry.flatten_one_level_with_keys  # likewise, with pairs of key and child

@@ -85,8 +85,7 @@ def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callab
     found = programs.get(key)
     if found is None:
         found = make(*args)
-        # Large NumPy arrays come back to Python each time on some versions (`dispatch._reads_late`).
-        if not found.leaves_python() or any(type(a) is np.ndarray for a in args):
+        if not found.leaves_python():
             programs.keep(key, found, _MOST_PROGRAMS)
     return found
 

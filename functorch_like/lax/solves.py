@@ -9,6 +9,7 @@ from typing import Any
 from functorch_like import bodies, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.bodies import Body, beside, name_of
+from functorch_like.caches import Cache
 from functorch_like.core import aval_of
 from functorch_like.custom_jvp import custom_jvp
 from functorch_like.differentials import jvp
@@ -183,10 +184,10 @@ class _System:
 
         solve.__name__ = name_of(how)
         # Held weakly: what solves may close over the function that it solves for.
-        solvers: weakref.WeakKeyDictionary[Any, dict[Any, Body]] = self.body.jaxpr.memo(
+        solvers: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = self.body.jaxpr.memo(
             "solvers", weakref.WeakKeyDictionary
         )
-        kept = solvers.setdefault(how, {})
+        kept = solvers.setdefault(how, Cache())
         body = bodies.staged(solve, self.call, "custom_linear_solve", kept)
         self.check(body, f"solver {name_of(how)}", has_aux)
         return body

@@ -183,7 +183,9 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     if state.trace.staging:
         return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
     ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
-    return xla.device_put(np.eye(*shape, k, dtype=wanted), None if device is None else xla.find_device(device))
+    return xla.device_put(
+        np.eye(shape[0], shape[1], k, dtype=wanted), None if device is None else xla.find_device(device)
+    )
 
 
 def identity(n: int, dtype: Any = None) -> Any:

@@ -164,3 +164,14 @@ def test_einsum_with_its_arguments_exchanged():
 @pytest.mark.parametrize("args", [(X, 5), (3,), (X, [0.5]), (X, [99]), (X, [0], X, [0], 0)])
 def test_einsum_with_labels_that_are_none(args):
     says(refusal(lambda: fnp.einsum(*args), errors.ArgumentError).remedy, "ij,jk->ik", "list of ints")
+
+
+def test_jitted_functions_refuse_the_other_byte_order_after_they_have_run():
+    native = FOREIGN.astype(FOREIGN.dtype.newbyteorder("="))
+    double, total = ft.jit(lambda x: x * 2), ft.jit(lambda tree: tree["a"].sum())
+    for _ in range(2):
+        assert double(native).tolist() == [0, 2, 4] and total({"a": native}) == 3
+        with pytest.raises(ft.errors.DtypeError, match="newbyteorder"):
+            double(FOREIGN)
+        with pytest.raises(ft.errors.DtypeError, match="newbyteorder"):
+            total({"a": FOREIGN})

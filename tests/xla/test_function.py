@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from functorch_like.backends import xla
-from functorch_like.backends.xla import dispatch
-from functorch_like.errors import FtError
+from functorch_like.errors import DtypeError, FtError
 
 SETTING = xla.config("test_xla_function", "a")
 
@@ -168,14 +167,19 @@ def test_writing_to_numpy_after_a_call_changes_nothing(counted, aligned):
             assert xla.to_numpy(result).tolist() == [2] * 8
 
 
-def test_asynchronous_client_keeps_numpy_out_of_cpp(monkeypatch, counted, x):
-    monkeypatch.setattr(dispatch, "_NUMPY_LIMIT", 0)  # what an asynchronous client sets
+def test_numpy_is_copied_by_python(counted, x):
+    """C++ would ignore its byte order, and on some versions read it after the call."""
+    native = np.ones(8, np.float32)
     for _ in range(3):
-        counted.call(np.ones(8, np.float32))
-    assert counted.calls == 3
+        before = xla.counters.host_to_device
+        assert xla.to_numpy(counted.call(native)).tolist() == [2] * 8
+        assert xla.counters.host_to_device > before
+    calls = counted.calls
+    with pytest.raises(DtypeError, match="bytes in the other order"):
+        counted.call(native.astype(native.dtype.newbyteorder()))
     for _ in range(3):
-        counted.call(x)
-    assert counted.calls == 4
+        assert xla.to_numpy(counted.call(native)).tolist() == [2] * 8
+    assert counted.calls == calls
 
 
 def test_asynchronous_client(run):
