@@ -33,8 +33,13 @@ def on_error(polish: Callable[[BaseException], BaseException | None]) -> None:
     _polish = polish
 
 
+_clearings = 0
+
+
 def clear_functions() -> None:
     """Make C++ forget every program that it runs without Python: the next call of each function comes to its `miss`."""
+    global _clearings
+    _clearings += 1
     _cache.clear()
 
 
@@ -90,7 +95,8 @@ def function(
         static_argnames: likewise by name.
     """
 
-    handed = 0  # fast paths given to C++ since it last forgot those of this function
+    handed = 0  # fast paths given to C++ since it last forgot those of this function,
+    clearings = _clearings  # or those of all functions
 
     def kept() -> int:
         made = itself()
@@ -104,7 +110,7 @@ def function(
             made._clear_cache()
 
     def guarded(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        nonlocal handed
+        nonlocal handed, clearings
         counters.misses += 1
         try:
             client.check_not_forked()
@@ -117,6 +123,8 @@ def function(
                 named = {k: v for k, v in kwargs.items() if k not in static_argnames}
                 leaves = pytree.flatten((dynamic, named))[0]
                 result = (result[0], _host_arguments_marked(result[1], leaves), result[2])
+            if clearings != _clearings:
+                handed, clearings = 0, _clearings
             # So does an interrupt ahead of this `try`. Then fast paths are handed over again and again, in vain.
             handed += result[1] is not None and not result[2]
             size = kept()

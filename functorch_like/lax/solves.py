@@ -172,7 +172,7 @@ class _System:
         def transposed(ct: Any) -> Any:
             return linear_transpose(self, like)(ct)[0]
 
-        kept = self.body.jaxpr.memo("transposed map", dict)
+        kept = self.body.jaxpr.memo("transposed map", Cache)
         body = bodies.staged(transposed, self.call, "custom_linear_solve", kept)
         return _System(body, self.call, self.structure, f"the transpose of {self.name}")
 
