@@ -222,7 +222,7 @@ def test_the_same_value_by_assignment_and_by_block_is_one_program():
 
 def test_a_setting_outside_of_the_key_compiles_nothing():
     f = ft.jit(lambda x: x * 5)
-    x = np.ones(3, np.float32)
+    x = ft.numpy.ones(3)
     f(x)
     counts = ft.testing.Counted()
     with trial.flags(other=4):
