@@ -56,7 +56,7 @@ def test_in_a_pipe_a_leap_over_milestones_is_one_line():
 @pytest.fixture(params=[1, 4, 12, 24, 40, 80, 300])
 def columns(request, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda: os.terminal_size((request.param, 24)))
+    monkeypatch.setattr(progress.shutil, "get_terminal_size", lambda **_: os.terminal_size((request.param, 24)))
     monkeypatch.setattr(progress, "REDRAW", 0.0)
     return request.param
 
