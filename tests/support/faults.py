@@ -126,12 +126,12 @@ FAULTS: dict[str, Fault] = {
     "out_axes is ignored": Fault("vmap:_place", "move(out, dim, wanted % ndim)", "move(out, dim, 0)", MAPPED),
     # ------------------------------------------------------------------------------------------------------ reverse
     "cotangents overwrite each other": Fault(
-        REVERSE + "backward", "add(pending[var], ct) if var in pending else ct", "ct", DERIVED
+        REVERSE + "backward", "pending[var] = add(total, ct)", "pending[var] = ct", DERIVED
     ),
     "the first cotangent stays, others are dropped": Fault(
         REVERSE + "backward",
-        "pending[var] = add(pending[var], ct) if var in pending else ct",
-        "pending.setdefault(var, ct)",
+        "pending[var] = add(total, ct)",
+        "pending[var] = total",
         DERIVED,
     ),
     "the tape is walked forwards": Fault(
