@@ -17,10 +17,13 @@ VARIABLE = "FT_PLANTED_FAULT"
 
 
 def pytest_sessionstart() -> None:
-    """As a plugin of pytest: plant the fault that the environment names."""
+    """As a plugin of pytest: plant the fault that the environment names, and compile quickly until the process ends."""
+    from functorch_like import backends
     from support.faults import FAULTS, plant
+    from support.quick import QUICK
 
     plant(FAULTS[os.environ[VARIABLE]])
+    backends.xla.options(QUICK).__enter__()
 
 
 def noticed(name: str, examples: int) -> str:
