@@ -48,9 +48,15 @@ def through_float32(dot: Callable[..., Any]) -> Alternative:
         lambda ins, outs, **_: outs[0].dtype in (dtypes.bfloat16, dtypes.float16),
         lambda e, lhs, rhs, **params: dot(e, lhs, rhs, e.outs[0].update(dtype=dtypes.float32), **params),
         lambda: [
-            (dot_sample((3, 4), (4, 2), ((1,), (0,)), dtype=dtype, preferred_element_type=wide), wide is None)
+            (dot_sample(left, right, contract, batch, dtype=dtype, preferred_element_type=wide), wide is None)
             for dtype in ("bfloat16", "float16")
             for wide in (None, dtypes.float32)
+            # Contracted first on the left, several free dimensions on the right, before and after the contracted one.
+            for left, right, contract, batch in (
+                ((3, 4), (4, 2), ((1,), (0,)), ((), ())),
+                ((6, 5), (6, 7, 2), ((0,), (0,)), ((), ())),
+                ((2, 6, 5), (7, 2, 6, 3), ((1,), (2,)), ((0,), (1,))),
+            )
         ],
     )
 

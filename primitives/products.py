@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -102,6 +103,9 @@ def emit_dot(
 ) -> Any:  # fmt: skip
     """A dot_general as exact as `given`, with a result of aval `out`."""
     (lc, rc), (lb, rb) = contract, batch
+    free = [d for d in range(right.ndim) if d not in rc and d not in rb]
+    if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
+        return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
     show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
     attrs = {
         "dot_dimension_numbers": e.attr(
@@ -125,6 +129,29 @@ def emit_dot(
         made = out.update(dtype=_DTYPES[algorithm.sums])
     y = e.op("stablehlo.dot_general", [lhs, rhs], [made], attrs=attrs)
     return y if made is out else e.convert(y, out)
+
+
+def _with_one_free_dim(
+    e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
+    given: Any, free: list[int],
+) -> Any:  # fmt: skip
+    """A product with the free dimensions of the right operand merged.
+
+    XLA:CPU compiles bfloat16 products with float32 results that it then cannot run: the left operand is contracted over
+    a dimension before its free one, and the right operand has several free dimensions.
+    """
+    (lc, rc), (lb, rb) = contract, batch
+    order, many = [*rb, *rc, *free], math.prod(right.shape[d] for d in free)
+    if order != sorted(order):
+        right = right.update(shape=tuple(right.shape[d] for d in order))
+        rhs = e.op("stablehlo.transpose", [rhs], [right], attrs={"permutation": e.i64s(order)})
+    kept = len(rb) + len(rc)
+    right = right.update(shape=(*right.shape[:kept], many))
+    rhs = e.op("stablehlo.reshape", [rhs], [right])
+    places = tuple(range(len(rb), kept)), tuple(range(len(rb)))
+    merged = out.update(shape=(*out.shape[: out.ndim - len(free)], many))
+    y = emit_dot(e, lhs, rhs, left, right, merged, (lc, places[0]), (lb, places[1]), given)
+    return e.op("stablehlo.reshape", [y], [out])
 
 
 def _round(e: Any, x: Any, aval: ShapedArray, to: str) -> Any:

@@ -6,6 +6,7 @@ a rounding error, as in Monte Carlo arithmetic. They hold for any primitive, can
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from functorch_like.interpreters.jaxpr import Jaxpr, Literal, held
 Array = np.ndarray[Any, Any]
 #: Evaluations with noise.
 _RUNS = 2
+#: Noise that float64 still shows.
+_LEAST = 2.0**-50
 
 
 def meaning(
@@ -33,11 +36,13 @@ def meaning(
     """
     rng = np.random.default_rng(seed)
 
-    def moved(x: Any) -> Any:
+    def moved(x: Any, size: float = noise) -> Any:
         x = np.asarray(x)
         if not noise or x.dtype.kind not in "fc":
             return x
-        return np.asarray(x * (1 + noise * rng.standard_normal(x.shape)), x.dtype)
+        moves = rng.standard_normal(x.shape)
+        # Errors of approximations are alike where arguments are, so one evaluation in two moves all one way.
+        return np.asarray(x * (1 + size * (moves if seed % 2 else np.abs(moves))), x.dtype)
 
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     read = lambda a: a.value if type(a) is Literal else values[a]
@@ -47,7 +52,10 @@ def meaning(
             outs = out if e.prim.multiple else (out,)
             if peaks is not None:
                 peaks.extend(_peak(x) for x in outs)
-            values.update(zip(e.outputs, map(moved, outs), strict=True))
+            # Sums may be computed one term after the other; then errors grow at least with the root of their number.
+            terms = max((a.aval.size for a in e.inputs), default=1) / max(1, *(v.aval.size for v in e.outputs))
+            size = noise * math.sqrt(max(1.0, terms))
+            values.update(zip(e.outputs, (moved(x, size) for x in outs), strict=True))
     return [np.asarray(moved(read(a))) for a in jaxpr.outputs]
 
 
@@ -61,6 +69,7 @@ def with_bars(
 ) -> list[tuple[Array, Array]]:
     """Return each result with the size of the error that rounding to `eps` may cause, per element."""
     exact = meaning(jaxpr, args, peaks=peaks)
+    eps = max(eps, _LEAST)
     others = [meaning(jaxpr, args, eps, seed) for seed in range(1, _RUNS + 1)]
     found: list[tuple[Array, Array]] = []
     for k, x in enumerate(exact):
