@@ -161,7 +161,7 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
     if spmd_axis_name is not None:
         warnings.warn(
             f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) has no effect: programs run on one device",
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
