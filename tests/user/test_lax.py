@@ -408,7 +408,7 @@ def test_every_row_has_its_function():
     renamed["reduce_scatter"] = "psum_scatter"
     renamed["regularized_incomplete_beta"] = "betainc"
     inner = {
-        "incomplete_beta_grad", "solve", "pinv",
+        "incomplete_beta_grad", "zeta_derivative", "solve", "pinv",
         "copy", "share", "threefry2x32", "philox4x32", "call", "ffi_call",
         "reduce_window_sum", "reduce_window_max", "reduce_window_min",
         "select_and_gather_add", "select_and_scatter_add", "one_minus_square", "tanh_slope",
