@@ -4,7 +4,6 @@ import itertools
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import functorch_like as ft
@@ -14,7 +13,7 @@ from functorch_like import tree
 OTHERS = [
     None, "any text", "f4, text", "a, b", "(", "", "\0", b"a", 0, 1.5, [1, 2], (1, 2), ("f4", "zz"), {1: 2}, {1}, ...,
     object(), slice(1), np.zeros(3), np.zeros(3, object), np.array(["a"]), np.zeros(2, "f4,f4"), fnp.zeros(3),
-    fnp.zeros(()), np.ma.zeros(3), pd.Series([1.0]), np.str_("x"), np.datetime64("2020"), np.floating, type, len,
+    fnp.zeros(()), np.ma.zeros(3), np.str_("x"), np.datetime64("2020"), np.floating, type, len,
 ]  # fmt: skip
 THINGS = {
     "scalar type": fnp.float32,
