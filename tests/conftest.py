@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, settings
 
 import functorch_like as ft
 from functorch_like import errors, primitives
+from functorch_like.backends.settings import SETTINGS
 from functorch_like.backends.xla import processor
 
 primitives.load()  # many tests are made from the table of rows, which fills as rows are needed
@@ -71,3 +72,14 @@ def pytest_runtest_call(item):
         if platform.machine() == "x86_64" and "f16c" not in processor.features() and "materialize symbols" in str(e):
             pytest.skip("XLA cannot compile float16 without F16C")
         raise
+
+
+@pytest.fixture(autouse=True)
+def _settings_as_before():
+    """What a test, or an example in a docstring, assigns is gone after it."""
+    before = {name: (s.value, s.source) for name, s in SETTINGS.items()}
+    yield
+    for name, (value, source) in before.items():
+        setting = SETTINGS[name]
+        if (setting.value, setting.source) != (value, source):
+            setting.reset() if source == "default" else setting.set(value)

@@ -5,18 +5,6 @@ import textwrap
 
 import pytest
 
-from functorch_like.backends.settings import SETTINGS
-
-
-@pytest.fixture(autouse=True)
-def as_before():
-    """What a test assigns is gone after it."""
-    before = {name: (s.value, s.source) for name, s in SETTINGS.items()}
-    yield
-    for name, s in SETTINGS.items():
-        if name in before and s.value != before[name][0]:
-            s.set(before[name][0]) if before[name][1] != "default" else s.reset()
-
 
 @pytest.fixture
 def run(tmp_path):
