@@ -20,10 +20,10 @@ from functorch_like.backends import cache as cache
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
 from functorch_like.backends import cudnn as cudnn
+from functorch_like.backends import external_settings as _process  # noqa: F401  (shown by `describe`)
 from functorch_like.backends import mha as mha
 from functorch_like.backends import mkldnn as mkldnn
 from functorch_like.backends import opt_einsum as opt_einsum
-from functorch_like.backends import process as _process  # noqa: F401  (shown by `describe`)
 from functorch_like.backends import promotion as promotion
 from functorch_like.backends import xla as xla
 from functorch_like.backends import xla_settings as _xla_settings  # noqa: F401  (attributes of `xla`)
@@ -37,8 +37,8 @@ from functorch_like.backends.determinism import (
     is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
 )
 from functorch_like.backends.determinism import use_deterministic_algorithms as use_deterministic_algorithms
-from functorch_like.backends.groups import adopt as _adopt
-from functorch_like.backends.groups import flags as flags
+from functorch_like.backends.flag_blocks import adopt as _adopt
+from functorch_like.backends.flag_blocks import flags as flags
 from functorch_like.backends.precision import Precision as _Precision
 
 if TYPE_CHECKING:

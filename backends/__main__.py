@@ -9,8 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from functorch_like.backends.page import markdown
 from functorch_like.backends.report import bug_report
+from functorch_like.backends.settings_page import markdown
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -15,9 +15,9 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from functorch_like.backends.groups import Module, adopt
-from functorch_like.backends.kinds import Kind, boolean, integer
+from functorch_like.backends.flag_blocks import Module, adopt
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import Kind, boolean, integer
 from functorch_like.backends.xla import cache as _disk
 from functorch_like.backends.xla import counters as _counters
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like.backends.capability import Capability
-from functorch_like.backends.groups import Module, adopt
-from functorch_like.backends.kinds import Kind, integer, parse_boolean
+from functorch_like.backends.flag_blocks import Module, adopt
 from functorch_like.backends.settings import AtStart, Setting, in_force
+from functorch_like.backends.validators import Kind, integer, parse_boolean
 from functorch_like.backends.xla import client
 from functorch_like.backends.xla.processor import features
 from functorch_like.errors import ArgumentError, nearest

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from functorch_like.backends import xla
-from functorch_like.backends.forms import FP32
-from functorch_like.backends.groups import Group, Module, adopt
-from functorch_like.backends.kinds import Kind, boolean, one_of
+from functorch_like.backends.flag_blocks import Group, Module, adopt
 
 # PyTorch has the settings of attention here.
 from functorch_like.backends.mha import SDPAParams as SDPAParams
@@ -22,7 +20,9 @@ from functorch_like.backends.mha import enable_mem_efficient_sdp as enable_mem_e
 from functorch_like.backends.mha import flash_sdp_enabled as flash_sdp_enabled
 from functorch_like.backends.mha import math_sdp_enabled as math_sdp_enabled
 from functorch_like.backends.mha import mem_efficient_sdp_enabled as mem_efficient_sdp_enabled
+from functorch_like.backends.precision_names import FP32
 from functorch_like.backends.settings import Alias, AtStart, Setting
+from functorch_like.backends.validators import Kind, boolean, one_of
 from functorch_like.backends.xla import cuda as _client
 from functorch_like.errors import DeviceError, UnsupportedError
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functorch_like.backends import cuda
-from functorch_like.backends.groups import Group, Module, adopt
-from functorch_like.backends.kinds import boolean, one_of
+from functorch_like.backends.flag_blocks import Group, Module, adopt
 from functorch_like.backends.settings import Alias, Setting
+from functorch_like.backends.validators import boolean, one_of
 
 _ELSEWHERE = {"cpu": "it is about GPUs"}
 

@@ -13,9 +13,9 @@ import warnings
 from typing import Any
 
 from functorch_like.backends import cudnn
-from functorch_like.backends.groups import Module
-from functorch_like.backends.kinds import Kind, one_of, parse_boolean
+from functorch_like.backends.flag_blocks import Module
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import Kind, one_of, parse_boolean
 from functorch_like.errors import ArgumentError, UnsupportedError
 
 _MODES = ("off", "warn", "on")

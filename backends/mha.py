@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from functorch_like.backends.groups import Module, adopt
-from functorch_like.backends.kinds import boolean, integer
+from functorch_like.backends.flag_blocks import Module, adopt
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import boolean, integer
 
 _CHANGES = "which form nn.dot_product_attention takes"
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.backends.cpu import has_bfloat16
-from functorch_like.backends.groups import Group, Module, adopt
-from functorch_like.backends.kinds import Kind, one_of, parse_boolean
+from functorch_like.backends.flag_blocks import Group, Module, adopt
 from functorch_like.backends.libraries import Library
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import Kind, one_of, parse_boolean
 from functorch_like.backends.xla import option_sets, probe
 
 

@@ -11,9 +11,9 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like.backends.groups import Group, Module, adopt
-from functorch_like.backends.kinds import Kind, boolean, integer, one_of
+from functorch_like.backends.flag_blocks import Group, Module, adopt
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import Kind, boolean, integer, one_of
 from functorch_like.errors import UnsupportedError
 
 #: From opt_einsum's documentation; their time grows from the last to the first with the number of operands.

@@ -16,10 +16,18 @@ from typing import Any
 
 from functorch_like.backends import cuda, cudnn, mkldnn
 from functorch_like.backends.cpu import has_bfloat16
-from functorch_like.backends.forms import ALGORITHMS, FP32, PRECISIONS, SYNONYMS, Fp32, canonical, in_convolutions
-from functorch_like.backends.groups import Flags, Module
-from functorch_like.backends.kinds import Kind, one_of
+from functorch_like.backends.flag_blocks import Flags, Module
+from functorch_like.backends.precision_names import (
+    ALGORITHMS,
+    FP32,
+    PRECISIONS,
+    SYNONYMS,
+    Fp32,
+    canonical,
+    in_convolutions,
+)
 from functorch_like.backends.settings import NOTHING_SET, Setting, in_force
+from functorch_like.backends.validators import Kind, one_of
 from functorch_like.errors import ArgumentError
 
 _NAMES = (*PRECISIONS, *SYNONYMS, *(name for name in ALGORITHMS if name != "F64_F64_F64"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.backends.groups import Flags, Module, adopt
-from functorch_like.backends.groups import flags as _flags
-from functorch_like.backends.kinds import one_of
+from functorch_like.backends.flag_blocks import Flags, Module, adopt
+from functorch_like.backends.flag_blocks import flags as _flags
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import one_of
 
 
 class _Settings(Module, name="promotion"):

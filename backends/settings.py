@@ -20,10 +20,12 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-from functorch_like.backends import kinds, values, xla
-from functorch_like.backends.values import NOTHING_SET as NOTHING_SET
-from functorch_like.backends.values import Values as Values
-from functorch_like.backends.values import in_force as in_force
+from functorch_like.backends import thread_local_values as values
+from functorch_like.backends import validators as kinds
+from functorch_like.backends import xla
+from functorch_like.backends.thread_local_values import NOTHING_SET as NOTHING_SET
+from functorch_like.backends.thread_local_values import Values as Values
+from functorch_like.backends.thread_local_values import in_force as in_force
 from functorch_like.errors import ArgumentError, SettingError, nearest
 
 T = TypeVar("T")

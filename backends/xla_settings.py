@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from functorch_like.backends import xla
-from functorch_like.backends.groups import Flags, Module, adopt, flags
-from functorch_like.backends.kinds import Kind, subset_of
+from functorch_like.backends.flag_blocks import Flags, Module, adopt, flags
 from functorch_like.backends.settings import Setting
+from functorch_like.backends.validators import Kind, subset_of
 from functorch_like.backends.xla import compile_options
 from functorch_like.backends.xla.reporting import verbose
 

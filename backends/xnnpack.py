@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from functorch_like.backends.groups import Module, adopt
-from functorch_like.backends.kinds import boolean
+from functorch_like.backends.flag_blocks import Module, adopt
 from functorch_like.backends.libraries import Library
+from functorch_like.backends.validators import boolean
 from functorch_like.backends.xla import probe
 
 _ON = {"xla_cpu_use_xnnpack": True}

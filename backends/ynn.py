@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.backends.groups import Module, adopt
-from functorch_like.backends.kinds import Kind
+from functorch_like.backends.flag_blocks import Module, adopt
 from functorch_like.backends.libraries import Library
+from functorch_like.backends.validators import Kind
 from functorch_like.backends.xla import option_sets, probe
 
 _KINDS = ("reduce", "dot", "individual_dot", "individual_convolution", "eltwise")

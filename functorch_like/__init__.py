@@ -19,45 +19,45 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 # isort: split
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as backends
-from functorch_like import boundary as _boundary
 from functorch_like import debug as debug
 from functorch_like import errors as errors
-from functorch_like import late as _late
 from functorch_like import numpy as numpy
 from functorch_like import tree as tree
+from functorch_like.arrays.devices import Device as Device
+from functorch_like.arrays.devices import block_until_ready as block_until_ready
+from functorch_like.arrays.devices import default_backend as default_backend
+from functorch_like.arrays.devices import default_device as default_device
+from functorch_like.arrays.devices import device_count as device_count
+from functorch_like.arrays.devices import device_get as device_get
+from functorch_like.arrays.devices import device_put as device_put
+from functorch_like.arrays.devices import devices as devices
+from functorch_like.arrays.devices import live_arrays as live_arrays
+from functorch_like.arrays.devices import local_device_count as local_device_count
+from functorch_like.arrays.devices import local_devices as local_devices
+from functorch_like.arrays.devices import process_count as process_count
+from functorch_like.arrays.devices import process_index as process_index
+from functorch_like.arrays.devices import set_default_device as set_default_device
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.caches import clear_caches as clear_caches
+from functorch_like.calling import api_boundary as _boundary
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.core import Array as Array
-from functorch_like.devices import Device as Device
-from functorch_like.devices import block_until_ready as block_until_ready
-from functorch_like.devices import default_backend as default_backend
-from functorch_like.devices import default_device as default_device
-from functorch_like.devices import device_count as device_count
-from functorch_like.devices import device_get as device_get
-from functorch_like.devices import device_put as device_put
-from functorch_like.devices import devices as devices
-from functorch_like.devices import live_arrays as live_arrays
-from functorch_like.devices import local_device_count as local_device_count
-from functorch_like.devices import local_devices as local_devices
-from functorch_like.devices import process_count as process_count
-from functorch_like.devices import process_index as process_index
-from functorch_like.devices import set_default_device as set_default_device
-from functorch_like.differentials import fwd_and_bwd as fwd_and_bwd
-from functorch_like.differentials import jvp as jvp
-from functorch_like.differentials import linearize as linearize
-from functorch_like.differentials import vjp as vjp
 from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
 from functorch_like.errors import FtError as FtError
-from functorch_like.grad import grad as grad
-from functorch_like.grad import grad_and_value as grad_and_value
-from functorch_like.grad import value_and_grad as value_and_grad
-from functorch_like.jit import disable_jit as disable_jit
-from functorch_like.jit import eval_shape as eval_shape
-from functorch_like.jit import jit as jit
-from functorch_like.jit import make_jaxpr as make_jaxpr
-from functorch_like.jit import typeof as typeof
-from functorch_like.vmap import vmap as vmap
+from functorch_like.transforms.grad import grad as grad
+from functorch_like.transforms.grad import grad_and_value as grad_and_value
+from functorch_like.transforms.grad import value_and_grad as value_and_grad
+from functorch_like.transforms.jit import disable_jit as disable_jit
+from functorch_like.transforms.jit import eval_shape as eval_shape
+from functorch_like.transforms.jit import jit as jit
+from functorch_like.transforms.jit import make_jaxpr as make_jaxpr
+from functorch_like.transforms.jit import typeof as typeof
+from functorch_like.transforms.jvp_vjp import fwd_and_bwd as fwd_and_bwd
+from functorch_like.transforms.jvp_vjp import jvp as jvp
+from functorch_like.transforms.jvp_vjp import linearize as linearize
+from functorch_like.transforms.jvp_vjp import vjp as vjp
+from functorch_like.transforms.vmap import vmap as vmap
 
 if _TYPE_CHECKING:
     from functorch_like import checkify as checkify
@@ -81,40 +81,40 @@ if _TYPE_CHECKING:
     from functorch_like import testing as testing
     from functorch_like import tree_util as tree_util
     from functorch_like import typing as typing
-    from functorch_like.callbacks import effects_barrier as effects_barrier
-    from functorch_like.callbacks import io_callback as io_callback
-    from functorch_like.callbacks import pure_callback as pure_callback
-    from functorch_like.checkpoint import checkpoint as checkpoint
-    from functorch_like.checkpoint import checkpoint_name as checkpoint_name
-    from functorch_like.checkpoint import remat as remat
-    from functorch_like.closure_convert import closure_convert as closure_convert
-    from functorch_like.compile_time import ensure_compile_time_eval as ensure_compile_time_eval
-    from functorch_like.custom_gradient import custom_gradient as custom_gradient
-    from functorch_like.custom_jvp import custom_jvp as custom_jvp
-    from functorch_like.custom_vjp import custom_vjp as custom_vjp
-    from functorch_like.explain import explain as explain
-    from functorch_like.functional import functional_call as functional_call
-    from functorch_like.functional import functionalize as functionalize
-    from functorch_like.functional import named_parameters as named_parameters
-    from functorch_like.functional import stack_state as stack_state
-    from functorch_like.functional import unstack_state as unstack_state
-    from functorch_like.jacobians import hessian as hessian
-    from functorch_like.jacobians import jacfwd as jacfwd
-    from functorch_like.jacobians import jacobian as jacobian
-    from functorch_like.jacobians import jacrev as jacrev
-    from functorch_like.jets import jet as jet
+    from functorch_like.calling.host_callbacks import effects_barrier as effects_barrier
+    from functorch_like.calling.host_callbacks import io_callback as io_callback
+    from functorch_like.calling.host_callbacks import pure_callback as pure_callback
+    from functorch_like.debug.explain import explain as explain
+    from functorch_like.debug.log_compiles import log_compiles as log_compiles
+    from functorch_like.debug.log_compiles import print_environment_info as print_environment_info
+    from functorch_like.debug.named_scope import named_call as named_call
+    from functorch_like.debug.named_scope import named_scope as named_scope
+    from functorch_like.debug.saved_residuals import print_saved_residuals as print_saved_residuals
+    from functorch_like.debug.tracer_leaks import check_tracer_leaks as check_tracer_leaks
+    from functorch_like.debug.tracer_leaks import checking_leaks as checking_leaks
     from functorch_like.lax import stop_gradient as stop_gradient
-    from functorch_like.leaks import check_tracer_leaks as check_tracer_leaks
-    from functorch_like.leaks import checking_leaks as checking_leaks
-    from functorch_like.linear_transpose import linear_transpose as linear_transpose
-    from functorch_like.products import gnvp as gnvp
-    from functorch_like.products import hvp as hvp
-    from functorch_like.reports import log_compiles as log_compiles
-    from functorch_like.reports import print_environment_info as print_environment_info
-    from functorch_like.residuals import print_saved_residuals as print_saved_residuals
-    from functorch_like.scopes import named_call as named_call
-    from functorch_like.scopes import named_scope as named_scope
-    from functorch_like.sparse_jacobians import sparse_jacobian as sparse_jacobian
+    from functorch_like.transforms.checkpoint import checkpoint as checkpoint
+    from functorch_like.transforms.checkpoint import checkpoint_name as checkpoint_name
+    from functorch_like.transforms.checkpoint import remat as remat
+    from functorch_like.transforms.closure_convert import closure_convert as closure_convert
+    from functorch_like.transforms.compile_time_eval import ensure_compile_time_eval as ensure_compile_time_eval
+    from functorch_like.transforms.custom.custom_gradient import custom_gradient as custom_gradient
+    from functorch_like.transforms.custom.custom_jvp import custom_jvp as custom_jvp
+    from functorch_like.transforms.custom.custom_vjp import custom_vjp as custom_vjp
+    from functorch_like.transforms.functional_call import functional_call as functional_call
+    from functorch_like.transforms.functional_call import functionalize as functionalize
+    from functorch_like.transforms.functional_call import named_parameters as named_parameters
+    from functorch_like.transforms.functional_call import stack_state as stack_state
+    from functorch_like.transforms.functional_call import unstack_state as unstack_state
+    from functorch_like.transforms.hessian_products import gnvp as gnvp
+    from functorch_like.transforms.hessian_products import hvp as hvp
+    from functorch_like.transforms.jacobians import hessian as hessian
+    from functorch_like.transforms.jacobians import jacfwd as jacfwd
+    from functorch_like.transforms.jacobians import jacobian as jacobian
+    from functorch_like.transforms.jacobians import jacrev as jacrev
+    from functorch_like.transforms.linear_transpose import linear_transpose as linear_transpose
+    from functorch_like.transforms.sparse_jacobian import sparse_jacobian as sparse_jacobian
+    from functorch_like.transforms.taylor.jet import jet as jet
 
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
@@ -138,25 +138,27 @@ debug_nans, debug_infs = debug.nans, debug.infs  # as JAX calls them
 __getattr__, __dir__ = _late.attach(
     __name__,
     {
-        "callbacks": ("effects_barrier", "io_callback", "pure_callback"),
-        "checkpoint": ("checkpoint", "checkpoint_name", "remat"),
-        "closure_convert": ("closure_convert",),
-        "compile_time": ("ensure_compile_time_eval",),
-        "custom_gradient": ("custom_gradient",),
-        "custom_jvp": ("custom_jvp",),
-        "custom_vjp": ("custom_vjp",),
-        "explain": ("explain",),
-        "functional": ("functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state"),
-        "jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
-        "jets": ("jet",),
+        "calling.host_callbacks": ("effects_barrier", "io_callback", "pure_callback"),
+        "transforms.checkpoint": ("checkpoint", "checkpoint_name", "remat"),
+        "transforms.closure_convert": ("closure_convert",),
+        "transforms.compile_time_eval": ("ensure_compile_time_eval",),
+        "transforms.custom.custom_gradient": ("custom_gradient",),
+        "transforms.custom.custom_jvp": ("custom_jvp",),
+        "transforms.custom.custom_vjp": ("custom_vjp",),
+        "debug.explain": ("explain",),
+        "transforms.functional_call": (
+            "functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state",
+        ),
+        "transforms.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
+        "transforms.taylor.jet": ("jet",),
         "lax": ("stop_gradient",),
-        "leaks": ("check_tracer_leaks", "checking_leaks"),
-        "linear_transpose": ("linear_transpose",),
-        "products": ("gnvp", "hvp"),
-        "reports": ("log_compiles", "print_environment_info"),
-        "residuals": ("print_saved_residuals",),
-        "scopes": ("named_call", "named_scope"),
-        "sparse_jacobians": ("sparse_jacobian",),
+        "debug.tracer_leaks": ("check_tracer_leaks", "checking_leaks"),
+        "transforms.linear_transpose": ("linear_transpose",),
+        "transforms.hessian_products": ("gnvp", "hvp"),
+        "debug.log_compiles": ("log_compiles", "print_environment_info"),
+        "debug.saved_residuals": ("print_saved_residuals",),
+        "debug.named_scope": ("named_call", "named_scope"),
+        "transforms.sparse_jacobian": ("sparse_jacobian",),
     },
     modules=(
         "checkify", "checkpoint_policies", "experimental", "export", "flatten_util", "image", "lax", "nn", "ops",

@@ -9,20 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import conversions as V
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
+from functorch_like.arrays import conversions as V
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
-from functorch_like.boundary import sealed
+from functorch_like.calling.api_boundary import sealed
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.numpy import arithmetic, contract, elementary, logic
+from functorch_like.numpy import binary as arithmetic
+from functorch_like.numpy import logic
+from functorch_like.numpy import matrix_products as contract
+from functorch_like.numpy import unary as elementary
+from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.promotion import blame
-from functorch_like.numpy.updates import IndexUpdate
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
 
 _F32, _I32 = dtypes.float32, dtypes.int32
 _LOW, _HIGH = INT32
@@ -216,7 +219,7 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
     if type is not None:
         raise ArgumentError(f"x.view was given type={type!r}", fix="give a dtype alone; there is one type of arrays")
-    from functorch_like.numpy import views  # few programs need it
+    from functorch_like.numpy import byte_views as views
 
     return views.view(self, dtype)
 
@@ -225,7 +228,7 @@ def _byteswap(self: Any, inplace: bool = False) -> Any:
     """The bytes of each element in reverse order."""
     if inplace:
         raise ArgumentError("x.byteswap cannot change an array in place", fix="leave inplace out and use the result")
-    from functorch_like.numpy import views
+    from functorch_like.numpy import byte_views as views
 
     return views.byteswap(self)
 

@@ -1,4 +1,4 @@
-"""Floor 0. Abstract values: what is known of an array without its data.
+"""Abstract values: what is known of an array without its data.
 
 A `ShapedArray` is interned: two with equal fields are one object. Comparing and hashing are therefore by
 identity, which is what makes the memo of shape rules (`core.py`) and the caches of `jit` cheap. jaxlib's C++

@@ -1,4 +1,4 @@
-"""Floor 7. Policies of `checkpoint`: which intermediate values are kept for the derivative, and which computed again.
+"""Policies of `checkpoint`: which intermediate values are kept for the derivative, and which computed again.
 
 A policy is a function `(primitive, *avals, **params) -> bool`, asked for each equation of the checkpointed function
 whether its results are kept. It must be hashable; those here are equal if made with equal arguments.
@@ -17,13 +17,13 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import boundary
+from functorch_like.calling import api_boundary as boundary
 from functorch_like.core import Primitive
 from functorch_like.errors import ArgumentError, UnsupportedError
-from functorch_like.primitives.contract import dot_general
-from functorch_like.primitives.convolution import conv_general_dilated
-from functorch_like.primitives.higher.budget import Within
-from functorch_like.primitives.naming import name as named
+from functorch_like.primitives.contractions.convolution import conv_general_dilated
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.effects.checkpoint_name import name as named
+from functorch_like.primitives.higher_order.checkpoint.memory_budget import Within
 
 Policy = Callable[..., bool]
 

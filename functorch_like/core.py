@@ -1,4 +1,4 @@
-"""Floor 3. The heart: primitive rows, the current trace, and `bind`, the one way a primitive is applied.
+"""The heart: primitive rows, the current trace, and `bind`, the one way a primitive is applied.
 
 A *primitive* is one row of a table: what it means, what shapes it gives, how it lowers, differentiates,
 transposes and batches. A *trace* is one transformation at work: it decides what applying a primitive does. A
@@ -19,7 +19,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from functorch_like import dtypes, sources
+from functorch_like import dtypes
+from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache

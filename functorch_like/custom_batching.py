@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from functorch_like import boundary, lax, tree
-from functorch_like.custom_vmap import custom_vmap as custom_vmap
-from functorch_like.tangents import Fun, check_callable
+from functorch_like import lax, tree
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.transforms.custom.custom_vmap import custom_vmap as custom_vmap
+from functorch_like.transforms.tangents import Fun, check_callable
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

@@ -1,4 +1,4 @@
-"""Floor 2. Dtypes: names, defaults and the promotion lattice.
+"""Dtypes: names, defaults and the promotion lattice.
 
 Promotion follows the lattice of JAX's type promotion semantics (https://docs.jax.dev/en/latest/type_promotion.html):
 a weakly typed value (from a Python scalar) yields to any strong one of its kind or higher. All 64-bit types are
@@ -16,7 +16,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion, xla
-from functorch_like.backends.process import External
+from functorch_like.backends.external_settings import External
 from functorch_like.backends.settings import Values, in_force
 from functorch_like.errors import ArgumentError, DtypeError
 

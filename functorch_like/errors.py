@@ -1,4 +1,4 @@
-"""Floor 0. Every exception of the package, and the one composer of their text.
+"""Every exception of the package, and the one composer of their text.
 
 An error tells five things: the operation with the shapes and dtypes it was given, the chain of transformations
 it happened under, the user's line, the line of the rule that refused, and what to do. Whoever raises knows the

@@ -1,4 +1,4 @@
-"""Floor 7. Compiled functions for other processes, machines and versions: exported as StableHLO, stored, called later.
+"""Compiled functions for other processes, machines and versions: exported as StableHLO, stored, called later.
 
 >>> import functorch_like as ft, functorch_like.numpy as fnp
 >>> from functorch_like import export
@@ -18,14 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import boundary, dtypes
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
-from functorch_like.interpreters import lower as lowering
-from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var
-from functorch_like.primitives.exported import Artifact, call_exported
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.primitives.effects.call_exported import Artifact, call_exported
 
 _MAGIC = b"functorch_like program\n"
 #: Of the envelope; what is in it has StableHLO's own versions.

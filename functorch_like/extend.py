@@ -1,4 +1,4 @@
-"""Floor 7. For those who build on the package: primitives and interpreters of one's own.
+"""For those who build on the package: primitives and interpreters of one's own.
 
 A *primitive* is a row: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each column a
 function or `No("why; what to do instead")`. Once made it is applied by calling it, and every transformation knows it.
@@ -45,8 +45,8 @@ from functorch_like.core import bind as bind
 from functorch_like.core import running as running
 from functorch_like.core import tracing as tracing
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters.jaxpr import Jaxpr as Jaxpr
-from functorch_like.interpreters.jaxpr import evaluate as evaluate_jaxpr
+from functorch_like.ir.jaxpr import Jaxpr as Jaxpr
+from functorch_like.ir.jaxpr import evaluate as evaluate_jaxpr
 from functorch_like.primitives import load as _load
 
 _load()  # names of rows are taken whether or not anything has needed these yet

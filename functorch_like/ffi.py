@@ -1,4 +1,4 @@
-"""Floor 7. Calling compiled kernels of one's own: C++, or anything that can export a handler of XLA's typed FFI.
+"""Calling compiled kernels of one's own: C++, or anything that can export a handler of XLA's typed FFI.
 
 A kernel is compiled against the headers in `include_dir()`, loaded with ctypes, registered under a name, and called
 under that name from eager code, `jit` and `vmap`. The file tests/extend/test_ffi.py goes all the way.
@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import boundary
 from functorch_like.backends.xla import foreign
-from functorch_like.callbacks import promised
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.host_callbacks import promised
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, UnsupportedError
-from functorch_like.primitives.foreign import METHODS
-from functorch_like.primitives.foreign import ffi_call as _row
+from functorch_like.primitives.effects.ffi_call import METHODS
+from functorch_like.primitives.effects.ffi_call import ffi_call as _row
 
 
 @boundary.public

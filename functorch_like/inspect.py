@@ -1,4 +1,4 @@
-"""Floor 12. Looking inside: every stage a function goes through, and what transformations do to one value."""
+"""Looking inside: every stage a function goes through, and what transformations do to one value."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import boundary
 from functorch_like.backends import xla
 from functorch_like.backends.xla import events
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.compiler.lower import lower
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters import passes
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.lower import lower
-from functorch_like.jit import make_jaxpr
-from functorch_like.primitives.probing import probe as _probe
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives.effects.probe import probe as _probe
+from functorch_like.transforms.jit import make_jaxpr
 
 
 class Stage(NamedTuple):

@@ -1,4 +1,4 @@
-"""Floor 3. NumPy's masked arrays: one with masked elements is refused, because arrays here have no mask.
+"""NumPy's masked arrays: one with masked elements is refused, because arrays here have no mask.
 
 C++ reads a masked array as the plain array it derives from, without its mask. So the class is registered as a pytree
 node as soon as NumPy loads `numpy.ma`: flattening the arguments of a call then comes here. Plain arrays pay nothing.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import sources
+from functorch_like import source_info as sources
 from functorch_like.backends import xla
 from functorch_like.errors import DtypeError
 

@@ -11,11 +11,11 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
+from functorch_like.transforms.eager_jit import kernel
 
 _DOC = """{summary}
 

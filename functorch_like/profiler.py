@@ -1,4 +1,4 @@
-"""Floor 7. Profiling: traces for Perfetto and TensorBoard, time by operation, memory."""
+"""Profiling: traces for Perfetto and TensorBoard, time by operation, memory."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like import boundary
+from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
-from functorch_like.bodies import name_of
-from functorch_like.devices import live_arrays as arrays_of_platform
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.traced_function import name_of
 from functorch_like.errors import ArgumentError
 
 

@@ -1,4 +1,4 @@
-"""Floor 2. Pytrees: nested containers of arrays, and functions over their leaves.
+"""Pytrees: nested containers of arrays, and functions over their leaves.
 
 Nodes are tuples, lists, dicts (in the order of sorted keys), None (no leaves), named tuples, OrderedDict,
 defaultdict, and types that were registered. Anything else is a leaf. Flattening is done in C++.

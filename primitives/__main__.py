@@ -17,13 +17,13 @@ from pathlib import Path
 
 from functorch_like import core
 from functorch_like.backends import xla
+from functorch_like.compiler.lower import lower
 from functorch_like.core import COLUMNS, TABLE, No, Primitive, Sample, aval_of
 from functorch_like.errors import FtError
-from functorch_like.interpreters.lower import lower
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import load
-from functorch_like.primitives.alternatives import alternatives_of
-from functorch_like.primitives.rows import KIND
+from functorch_like.primitives.base.elementwise_makers import KIND
+from functorch_like.primitives.base.lowering import alternatives_of
 
 PLATFORMS = ("cpu", "gpu")
 

@@ -23,47 +23,53 @@ def test_the_table_names_no_folder_twice():
 CLEAN = {
     "functorch_like/errors.py": "",
     "functorch_like/core.py": "from functorch_like.errors import ShapeError",
-    "functorch_like/jit.py": "from functorch_like import core",
-    "functorch_like/__init__.py": "from functorch_like.jit import jit as jit",
+    "functorch_like/transforms/jit.py": "from functorch_like import core",
+    "functorch_like/__init__.py": "from functorch_like.transforms.jit import jit as jit",
+    "functorch_like/transforms/__init__.py": "",
     "backends/__init__.py": "",
     "backends/xla/__init__.py": "from functorch_like.backends.xla.client import client",
     "backends/xla/client.py": "import jaxlib._jax",
     "backends/cuda.py": "from functorch_like.backends import xla",
     "primitives/__init__.py": "",
-    "primitives/structure.py": "from functorch_like.core import Primitive",
-    "primitives/higher/__init__.py": "",
-    "primitives/higher/call.py": "from functorch_like.primitives import structure",
+    "primitives/structural/data_movement.py": "from functorch_like.core import Primitive",
+    "primitives/structural/__init__.py": "",
+    "primitives/higher_order/__init__.py": "",
+    "primitives/higher_order/call.py": "from functorch_like.primitives.structural import data_movement",
 }
 
 # Each entry is one bad file and a part of the complaint it must cause.
 PLANTED = {
-    "upward": ("functorch_like/core.py", "import functorch_like.jit", "core.py:1: imports functorch_like/jit.py"),
+    "upward": (
+        "functorch_like/core.py",
+        "import functorch_like.transforms.jit",
+        "core.py:1: imports functorch_like/transforms/jit.py",
+    ),
     "upward from a package": (
         "functorch_like/core.py",
-        "from functorch_like import jit",
-        "imports functorch_like/jit.py",
+        "from functorch_like.transforms import jit",
+        "imports functorch_like/transforms/jit.py",
     ),
     "upward by the package's name": ("functorch_like/core.py", "from functorch_like import jaxpr", "__init__.py"),
     "upward and relative": ("backends/cuda.py", "from .. import core", "imports functorch_like/core.py"),
     "upward and late": (
         "functorch_like/core.py",
-        "def f():\n    from functorch_like.jit import jit",
+        "def f():\n    from functorch_like.transforms.jit import jit",
         "core.py:2: imports",
     ),
     "upward by string": (
         "functorch_like/core.py",
-        "import importlib\njit = importlib.import_module('functorch_like.jit')",
-        "core.py:2: imports functorch_like/jit.py",
+        "import importlib\njit = importlib.import_module('functorch_like.transforms.jit')",
+        "core.py:2: imports functorch_like/transforms/jit.py",
     ),
     "first-order uses higher-order": (
-        "primitives/structure.py",
-        "from functorch_like.primitives.higher import call",
-        "imports primitives/higher/call.py",
+        "primitives/structural/data_movement.py",
+        "from functorch_like.primitives.higher_order import call",
+        "imports primitives/higher_order/call.py",
     ),
     "neighbour on the same floor": (
-        "functorch_like/interpreters/forward.py",
-        "from functorch_like.interpreters import batching",
-        "imports functorch_like/interpreters/batching.py",
+        "primitives/linalg/qr.py",
+        "from functorch_like.primitives.windows import reduce_window",
+        "imports primitives/windows/reduce_window.py",
     ),
     "cycle in a room": (
         "backends/xla/client.py",
@@ -78,8 +84,12 @@ PLANTED = {
         "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import jaxlib",
         "core.py:3: imports jaxlib;",
     ),
-    "bare backends": ("functorch_like/jit.py", "import backends.xla", "imports a bare `backends`"),
-    "bare primitives": ("functorch_like/jit.py", "from primitives import structure", "imports a bare `primitives`"),
+    "bare backends": ("functorch_like/transforms/jit.py", "import backends.xla", "imports a bare `backends`"),
+    "bare primitives": (
+        "functorch_like/transforms/jit.py",
+        "from primitives import structural",
+        "imports a bare `primitives`",
+    ),
 }
 
 
@@ -97,12 +107,12 @@ def test_a_clean_tree_is_clean(tmp_path):
 
 @pytest.mark.parametrize(("file", "text", "complaint"), PLANTED.values(), ids=PLANTED)
 def test_each_planted_violation_is_found(tmp_path, file, text, complaint):
-    plant(tmp_path, {**CLEAN, "functorch_like/interpreters/batching.py": "", file: text})
+    plant(tmp_path, {**CLEAN, "primitives/windows/reduce_window.py": "", file: text})
     found = violations(tmp_path)
     assert any(complaint in line for line in found), found
 
 
 def test_a_type_checking_import_may_look_up(tmp_path):
-    guarded = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from functorch_like.jit import jit"
+    guarded = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from functorch_like.transforms.jit import jit"
     plant(tmp_path, {**CLEAN, "functorch_like/core.py": guarded})
     assert violations(tmp_path) == []

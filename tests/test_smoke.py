@@ -42,7 +42,7 @@ def test_import_leaves_jax_alone():
 
 
 def test_import_brings_what_a_small_program_needs():
-    """The rest comes when it is asked for (`functorch_like/late.py`): import it inside of the function that uses it."""
+    """The rest comes when it is asked for (`calling/lazy_imports.py`): import it in the function that uses it."""
     code = "import sys, functorch_like.numpy; print(*(n for n in sys.modules if n.startswith('functorch_like.')))"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     late = ("lax", "nn", "random", "scipy", "numpy.linalg", "numpy.fft", "custom_jvp", "custom_vjp", "checkpoint")

@@ -11,9 +11,9 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import client, counters, sharding
 from functorch_like.backends.xla.failures import failure
+from functorch_like.backends.xla.jax_import_stubs import stubbed
 from functorch_like.backends.xla.jaxlib_api import Array as Array
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, _jax, xc
-from functorch_like.backends.xla.stubs import stubbed
 from functorch_like.errors import DonatedError, DtypeError
 
 # TRAP: jaxlib's default keeps pointing into NumPy memory that happens to be 64-byte aligned, and 0.10 copies large

@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from functorch_like import interrupts
-from functorch_like.backends.xla import configuration, cuda, stubs
+from functorch_like.backends.xla import configuration, cuda
+from functorch_like.backends.xla import jax_import_stubs as stubs
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
 

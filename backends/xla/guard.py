@@ -4,8 +4,8 @@ jaxlib keeps the methods of its array class, the state of its jit and several ca
 Whoever comes second overwrites them for both: silently wrong numbers, not an error. So importing this package after
 `jax` raises, and importing `jax` after this package raises.
 
-The second rule has another use. jaxlib's C++ imports `jax` by itself in some calls (see `stubs.py`); where we missed
-one, the finder here turns that into a failed import, which C++ swallows, instead of a real jax taking over.
+The second rule has another use. jaxlib's C++ imports `jax` by itself in some calls (see `jax_import_stubs.py`). Where
+one was missed, the finder here turns that into a failed import, which C++ swallows, instead of a real jax taking over.
 """
 
 from __future__ import annotations

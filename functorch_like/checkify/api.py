@@ -8,20 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import bodies, boundary
-from functorch_like.callbacks import split_values
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call, Static
+from functorch_like.calling.format_strings import check_format
+from functorch_like.calling.host_callbacks import split_values
+from functorch_like.calling.pickling import transformation
 from functorch_like.checkify import custom, flow  # noqa: F401  (their rules)
 from functorch_like.checkify.error import Error
 from functorch_like.checkify.run import run
 from functorch_like.checkify.state import NONE, all_checks, user_checks
 from functorch_like.core import EVALUATE, Tracer, aval_of, state
-from functorch_like.debug.printing import check_format
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.checks import Message
-from functorch_like.primitives.checks import check as check_row
-from functorch_like.signatures import Call, Static
-from functorch_like.transformed import transformation
+from functorch_like.primitives.effects.check import Message
+from functorch_like.primitives.effects.check import check as check_row
+from functorch_like.primitives.elementwise import names as E
 
 
 @transformation

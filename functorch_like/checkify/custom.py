@@ -9,8 +9,8 @@ from functorch_like.checkify.rules import RULES
 from functorch_like.checkify.run import checked, run
 from functorch_like.checkify.state import State
 from functorch_like.core import Primitive, aval_of
-from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
 
 
 def _custom(rule: str) -> Any:

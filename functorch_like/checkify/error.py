@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import sources, tree
+from functorch_like import source_info as sources
+from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import CheckError
 

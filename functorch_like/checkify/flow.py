@@ -14,13 +14,13 @@ from functorch_like.checkify.rules import RULES
 from functorch_like.checkify.run import checked
 from functorch_like.checkify.state import NONE, ONE, State, chosen, first
 from functorch_like.core import Primitive, aval_of
-from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
-from functorch_like.interpreters.stage import stage
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher import in_turn
-from functorch_like.primitives.higher.branches import united
-from functorch_like.primitives.higher.groups import groups
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.control_flow import sequential_vmap as in_turn
+from functorch_like.primitives.higher_order.control_flow.cond_branches import united
+from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
+from functorch_like.primitives.structural import data_movement as S
 
 
 def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:

@@ -16,11 +16,11 @@ from functorch_like.avals import ShapedArray
 from functorch_like.checkify.error import Site
 from functorch_like.checkify.state import State, first_true
 from functorch_like.core import Primitive, aval_of
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import slicing as D
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.checks import Message
-from functorch_like.primitives.indices import last_starts
+from functorch_like.primitives.effects.check import Message
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing.dimension_numbers import last_starts
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.updates import dynamic_slice as D
 
 Rule = Callable[[State, Any, Primitive, Sequence[Any], dict[str, Any]], list[Any]]
 

@@ -9,8 +9,8 @@ from functorch_like import core
 from functorch_like.checkify.error import Places
 from functorch_like.checkify.rules import RULES, plain
 from functorch_like.checkify.state import State
-from functorch_like.interpreters.jaxpr import Jaxpr, Literal, Var
-from functorch_like.primitives.higher.derived import derive
+from functorch_like.ir.jaxpr import Jaxpr, Literal, Var
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import derive
 
 
 def run(jaxpr: Jaxpr, args: Sequence[Any], wanted: frozenset[str]) -> tuple[list[Any], State]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from functorch_like.checkify.error import NUMBER, Error, Places, Site
 from functorch_like.core import aval_of
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.reductions import reduce_min
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.reductions import reduce_min
+from functorch_like.primitives.structural import data_movement as S
 
 #: Sets of what to check; `|` joins them.
 user_checks = frozenset({"user"})

@@ -1,10 +1,10 @@
-"""Floor 7. Looking into programs while they run: printing, callbacks, a prompt, and checks for NaN and infinities."""
+"""Looking into programs while they run: printing, callbacks, a prompt, and checks for NaN and infinities."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.debug.finite import infs as infs
 from functorch_like.debug.finite import nans as nans
 from functorch_like.debug.finite import set_infs as set_infs

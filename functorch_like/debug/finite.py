@@ -16,13 +16,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import boundary, core, dtypes, sources
-from functorch_like.backends.kinds import boolean
-from functorch_like.backends.process import External
+from functorch_like import core, dtypes
+from functorch_like import source_info as sources
+from functorch_like.backends.external_settings import External
+from functorch_like.backends.validators import boolean
+from functorch_like.calling import api_boundary as boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.interpreters.evaluate import INSPECTED, Program
-from functorch_like.interpreters.jaxpr import Jaxpr, held
+from functorch_like.ir.jaxpr import Jaxpr, held
 
 
 class _Watch(NamedTuple):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import builtins
 import logging
-import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import boundary
-from functorch_like.callbacks import host_function
-from functorch_like.errors import ArgumentError
-from functorch_like.primitives.callbacks import debug_callback
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.format_strings import check_format
+from functorch_like.calling.host_callbacks import host_function
+from functorch_like.primitives.effects.callbacks import debug_callback
 
 
 @boundary.public
@@ -107,45 +106,3 @@ def _formatted(
     told.__name__ = name
     host, operands, _ = host_function(told, None, args, kwargs, f"debug.{name}", numbers=False)
     debug_callback(*operands, fun=host, ordered=bool(ordered))
-
-
-class _Anything:
-    """Stands for a value that is not there yet: it can be formatted and looked into in every way."""
-
-    def __format__(self, spec: str) -> str:
-        return ""
-
-    def __getattr__(self, name: str) -> _Anything:
-        return self
-
-    def __getitem__(self, key: Any) -> _Anything:
-        return self
-
-
-class _Checker(string.Formatter):
-    def get_value(self, key: int | str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        if key not in (kwargs if isinstance(key, str) else range(len(args))):
-            raise ArgumentError(f"there is no value for the field {{{key}}}", fix="pass a value for each field")
-        return super().get_value(key, args, kwargs)
-
-    def check_unused_args(self, used: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-        unused = [f"value {i}" for i in range(len(args)) if i not in used]
-        unused += [name for name in kwargs if name not in used]
-        if unused:
-            raise ArgumentError(f"there is no field for {', '.join(unused)}", fix="write {} or {name} where it belongs")
-
-
-def check_format(who: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Raise unless a format string has a field for each value, and a value for each field."""
-    if not isinstance(fmt, str):
-        raise ArgumentError(
-            f"{who} takes a format string, got {fmt!r:.60} of type {type(fmt).__name__}", fix='pass "{}", x'
-        )
-    stand_in = _Anything()
-    try:
-        _Checker().vformat(fmt, [stand_in] * len(args), dict.fromkeys(kwargs, stand_in))
-    except ArgumentError as error:
-        error.reason = f"in the format string {fmt!r}, {error.reason}"
-        raise
-    except ValueError as error:
-        raise ArgumentError(f"{fmt!r} is no format string: {error}", fix="write {{ for a brace itself") from None

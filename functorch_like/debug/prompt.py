@@ -12,12 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import boundary, sources
+from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.callbacks import host_function
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.host_callbacks import host_function
 from functorch_like.core import ArrayImpl, Tracer
-from functorch_like.primitives.callbacks import debug_callback
+from functorch_like.primitives.effects.callbacks import debug_callback
 
 #: Frames that can be looked at; those further out are seldom of interest, and keep their values alive.
 _MOST_FRAMES = 8

@@ -10,7 +10,7 @@ from typing import Any
 
 import functorch_like as ft
 from functorch_like.backends import xla
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import Jaxpr
 
 
 @dataclass

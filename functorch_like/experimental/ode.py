@@ -15,13 +15,13 @@ import numpy as np
 
 from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
-from functorch_like.closure_convert import closure_convert
 from functorch_like.core import aval_of
-from functorch_like.custom_vjp import custom_vjp
-from functorch_like.differentials import vjp
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion as P
-from functorch_like.vmap import vmap
+from functorch_like.transforms.closure_convert import closure_convert
+from functorch_like.transforms.custom.custom_vjp import custom_vjp
+from functorch_like.transforms.jvp_vjp import vjp
+from functorch_like.transforms.vmap import vmap
 
 __all__ = ("odeint",)
 

@@ -1,1 +1,1 @@
-"""Floor 4. One file for each interpreter of primitives: what applying a row means under each transformation."""
+"""One file for each interpreter of primitives: what applying a row means under each transformation."""

@@ -9,7 +9,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, Trace, Tracer, aval_of, named_axis, state, tracing
 from functorch_like.errors import FtError
-from functorch_like.primitives.random_bits import draw
+from functorch_like.primitives.random.threefry import draw
 
 
 class BatchTracer(Tracer):

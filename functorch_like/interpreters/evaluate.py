@@ -15,12 +15,12 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
+from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
-from functorch_like.interpreters import origins
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.lower import Lowered, lower
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import stage
 
 _KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 8192
@@ -140,7 +140,7 @@ class Program:
 
         fitting, settings = None, nullcontext()
         if mode == "max-autotune":
-            from functorch_like.interpreters import tuning
+            from functorch_like.compiler import autotune as tuning
 
             first = lowered()
             given = [

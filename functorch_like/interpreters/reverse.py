@@ -19,11 +19,11 @@ from functorch_like.core import Lin, Primitive, Trace, aval_of, infer, state, tr
 from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
-from functorch_like.interpreters.jaxpr import Equation, Jaxpr, Literal, Var, effects
-from functorch_like.interpreters.stage import VarTracer
-from functorch_like.primitives.arithmetic import add
-from functorch_like.primitives.shapes import zeros
-from functorch_like.primitives.structure import convert_element_type
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
+from functorch_like.ir.trace_to_jaxpr import VarTracer
+from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.elementwise.arithmetic import add
+from functorch_like.primitives.structural.data_movement import convert_element_type
 
 
 class TapeTracer(VarTracer):

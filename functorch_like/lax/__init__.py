@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.lax.associative import associative_scan
 from functorch_like.lax.branches import cond, switch
 from functorch_like.lax.applying import scatter_apply
@@ -58,8 +58,8 @@ from functorch_like.lax.unbounded import while_loop
 from functorch_like.lax.windows import (
     conv_general_dilated_local, conv_general_dilated_patches, reduce_window,
 )
-from functorch_like.primitives.convolution import ConvDimensionNumbers
-from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
+from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
 if _TYPE_CHECKING:
     from functorch_like.lax import linalg

@@ -9,12 +9,12 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import UnsupportedError
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax.indexing import mode_of, numbers_of
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher import scatter_apply as higher
-from functorch_like.primitives.indices import ScatterDimensionNumbers
+from functorch_like.primitives.higher_order.user_reductions import scatter_apply as higher
+from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
+from functorch_like.primitives.structural import data_movement as S
 
 
 def scatter_apply(

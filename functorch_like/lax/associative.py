@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import bodies, tree
+from functorch_like import tree
+from functorch_like.calling import traced_function as bodies
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.jit import jit_is_disabled
 from functorch_like.lax.carries import check_function, told
 from functorch_like.lax.operands import axis_of, error
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher.call import CallSpec, apply
+from functorch_like.primitives.higher_order.call import CallSpec, apply
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.jit import jit_is_disabled
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:

@@ -7,19 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import bodies, dtypes
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.bodies import Body, beside, name_of
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
-from functorch_like.interpreters.jaxpr import Jaxpr, evaluate
-from functorch_like.interpreters.stage import stage
-from functorch_like.jit import jit_is_disabled
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax.operands import error
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher import cond as row
-from functorch_like.primitives.higher.branches import kept, united
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.control_flow import cond as row
+from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.jit import jit_is_disabled
 
 _MISSING = object()
 

@@ -7,16 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import bodies, dtypes, sources
+from functorch_like import dtypes
+from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
-from functorch_like.bodies import Body, beside, name_of
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call
+from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.operands import error
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher.derived import rearranged
-from functorch_like.signatures import Call
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
+from functorch_like.primitives.structural import data_movement as S
 
 
 class LoopBody(NamedTuple):

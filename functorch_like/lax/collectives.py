@@ -11,9 +11,9 @@ from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError
 from functorch_like.lax.operands import error, value
-from functorch_like.primitives import collectives
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.collectives import reduce_over_axis as collectives
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:

@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import bodies
 from functorch_like.backends.xla import foreign
 from functorch_like.caches import Cache
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.pickling import transformation
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.operands import error
-from functorch_like.primitives.higher import composite as higher
-from functorch_like.transformed import transformation
+from functorch_like.primitives.higher_order import composite as higher
 
 
 @transformation

@@ -6,11 +6,11 @@ import enum
 from typing import Any, NamedTuple
 
 from functorch_like import dtypes
-from functorch_like.backends.forms import ALGORITHMS, canonical
+from functorch_like.backends.precision_names import ALGORITHMS, canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import contract
+from functorch_like.primitives.contractions import dot_general as contract
 
 
 class Precision(enum.StrEnum):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functorch_like.backends.forms import canonical
+from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import convolution
-from functorch_like.primitives.convolution import ConvDimensionNumbers, dilated
+from functorch_like.primitives.contractions import convolution
+from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, dilated
 
 
 # --------------------------------------------------------------------------------------------------------- convolutions

@@ -14,8 +14,8 @@ from functorch_like.lax.carries import check_function
 from functorch_like.lax.loops import loop
 from functorch_like.lax.operands import error
 from functorch_like.lax.unbounded import run_while
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
 
 
 def fori_loop(

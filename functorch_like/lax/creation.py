@@ -9,9 +9,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.lax.operands import axis_of, error, ints
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 # ------------------------------------------------------------------------------------------------------- new arrays

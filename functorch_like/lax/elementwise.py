@@ -9,9 +9,9 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import binary, error, ints, unary, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.hurwitz import zeta
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.zeta import zeta
+from functorch_like.primitives.structural import data_movement as S
 
 
 def _one(name: str, row: Any, summary: str, at: str = "0.5", gives: str = "") -> Any:

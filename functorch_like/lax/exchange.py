@@ -14,8 +14,8 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.collectives import axis_size, names_of
 from functorch_like.lax.operands import axis_of, error, value
-from functorch_like.primitives import exchange
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.collectives import exchange
+from functorch_like.primitives.structural import data_movement as S
 
 
 def _no_groups(axis_index_groups: Any) -> None:

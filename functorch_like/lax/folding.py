@@ -14,15 +14,15 @@ from functorch_like.avals import ShapedArray
 from functorch_like.caches import Cache
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax import elementwise as L
 from functorch_like.lax.operands import axes_of, error, value
 from functorch_like.lax.reductions import initial, is_identity
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher import reduce as higher
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.user_reductions import reduce as higher
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
 
 #: What computations are known by, the row that reduces, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [

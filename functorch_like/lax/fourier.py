@@ -6,9 +6,9 @@ import enum
 from typing import Any
 
 from functorch_like.errors import ArgumentError
-from functorch_like.kernels import kernel
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import fourier as F
+from functorch_like.primitives.contractions import fft as F
+from functorch_like.transforms.eager_jit import kernel
 
 
 class FftType(enum.IntEnum):

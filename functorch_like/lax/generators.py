@@ -9,9 +9,9 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import generators
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.random import philox as generators
+from functorch_like.primitives.structural import data_movement as S
 
 
 class RandomAlgorithm(enum.IntEnum):

@@ -7,13 +7,13 @@ from typing import Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import indexing
-from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
-from functorch_like.primitives.scatter_combining import scatter as _set
-from functorch_like.primitives.scatter_combining import scatter_max as _largest
-from functorch_like.primitives.scatter_combining import scatter_min as _least
-from functorch_like.primitives.scatter_combining import scatter_mul as _times
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing import gather_and_scatter_add as indexing
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
+from functorch_like.primitives.updates.scatter import scatter as _set
+from functorch_like.primitives.updates.scatter import scatter_max as _largest
+from functorch_like.primitives.updates.scatter import scatter_min as _least
+from functorch_like.primitives.updates.scatter import scatter_mul as _times
 
 
 # ---------------------------------------------------------------------------------------------------- gather, scatter

@@ -10,14 +10,18 @@ from typing import Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
-from functorch_like.kernels import kernel
 from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
 from functorch_like.lax.matrix_updates import symmetric_product as symmetric_product
 from functorch_like.lax.operands import error, ints
-from functorch_like.primitives import eigen, factorizations, orthogonal, singular, triangular
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import cholesky_lu as factorizations
+from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg import qr as orthogonal
+from functorch_like.primitives.linalg import svd as singular
+from functorch_like.primitives.linalg import triangular_solve as triangular
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _hermitian(x: Any) -> Any:

@@ -8,18 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import bodies, tree
+from functorch_like import tree
 from functorch_like.avals import ShapedArray
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.jit import jit_is_disabled
+from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.carries import check_function, fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.higher import scan as row
-from functorch_like.signatures import Call
-from functorch_like.vmap import vmap
+from functorch_like.primitives.higher_order.control_flow import scan as row
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.jit import jit_is_disabled
+from functorch_like.transforms.vmap import vmap
 
 
 def scan(

@@ -6,12 +6,12 @@ from typing import Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.lax.operands import error
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import orthogonal
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg import qr as orthogonal
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 @kernel(static=("alpha", "beta", "symmetrize_output"))

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, sources
+from functorch_like import dtypes
+from functorch_like import source_info as sources
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
 from functorch_like.errors import (
     ArgumentError,
@@ -23,8 +24,8 @@ from functorch_like.errors import (
     NumberError,
     ShapeError,
 )
-from functorch_like.kernels import kernel
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 PYTHON = frozenset({bool, int, float, complex})
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import bodies
+from functorch_like.calling import traced_function as bodies
 from functorch_like.core import state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import device_for
 from functorch_like.lax.branches import check_functions, choose
 from functorch_like.lax.operands import error
-from functorch_like.primitives.platforms import index_of, platform_index
+from functorch_like.primitives.effects.platform_index import index_of, platform_index
 
 PLATFORMS = ("cpu", "gpu", "cuda")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.backends.forms import canonical
+from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.lax.operands import error, value
-from functorch_like.primitives import ragged
+from functorch_like.primitives.contractions import ragged_dot as ragged
 
 
 def ragged_dot(

@@ -8,9 +8,10 @@ from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.lax.operands import axis_of, error, ints, same_rank, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import ranking, rearranging
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.ordering import top_k as ranking
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.structural import tile_split_barrier as rearranging
 
 
 def tile(operand: Any, reps: Any) -> Any:

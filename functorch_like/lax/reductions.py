@@ -11,9 +11,11 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import axes_of, axis_of, error, host, match, value
-from functorch_like.primitives import cumulative, log_cumulative, sorting
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.reductions import cumlogsumexp as log_cumulative
+from functorch_like.primitives.reductions import cumulative
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
 
 _DOC = """{summary}
 

@@ -8,8 +8,8 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.lax.operands import PYTHON, error, match, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
 
 
 # ----------------------------------------------------------------------------------------------------------- choosing

@@ -11,8 +11,8 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
 from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
 
 
 # ----------------------------------------------------------------------------------------------------- broadcasting

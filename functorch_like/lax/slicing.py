@@ -10,12 +10,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.lax.operands import axis_of, error, host, ints, same_rank, value
 from functorch_like.lax.shapes import reshape, squeeze
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import slicing
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.updates import dynamic_slice as slicing
+from functorch_like.transforms.eager_jit import kernel
 
 
 # ------------------------------------------------------------------------------------------------------ static slices

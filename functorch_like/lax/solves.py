@@ -6,22 +6,23 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import bodies, tree
+from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
-from functorch_like.bodies import Body, beside, name_of
 from functorch_like.caches import Cache
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call
+from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.core import aval_of
-from functorch_like.custom_jvp import custom_jvp
-from functorch_like.differentials import jvp
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
-from functorch_like.interpreters.jaxpr import evaluate
+from functorch_like.ir.jaxpr import evaluate
 from functorch_like.lax.operands import error
-from functorch_like.linear_transpose import linear_transpose
-from functorch_like.primitives.arithmetic import neg
-from functorch_like.primitives.higher.call import CallSpec, apply
-from functorch_like.primitives.higher.linear_solve import linear_solve
-from functorch_like.primitives.structure import convert_element_type
-from functorch_like.signatures import Call
+from functorch_like.primitives.elementwise.arithmetic import neg
+from functorch_like.primitives.higher_order.call import CallSpec, apply
+from functorch_like.primitives.higher_order.custom.linear_solve import linear_solve
+from functorch_like.primitives.structural.data_movement import convert_element_type
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
+from functorch_like.transforms.jvp_vjp import jvp
+from functorch_like.transforms.linear_transpose import linear_transpose
 
 Function = Callable[..., Any]
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.core import Tracer
-from functorch_like.kernels import kernel
 from functorch_like.lax.operands import binary, checked, match, unary
-from functorch_like.primitives.bessel import bessel_i0e as _i0e
-from functorch_like.primitives.bessel import bessel_i1e as _i1e
-from functorch_like.primitives.hurwitz import zeta as _zeta
-from functorch_like.primitives.incomplete_beta import regularized_incomplete_beta
-from functorch_like.primitives.incomplete_gamma import igamma as _igamma
-from functorch_like.primitives.incomplete_gamma import igamma_grad_a as _igamma_grad_a
-from functorch_like.primitives.incomplete_gamma import igammac as _igammac
-from functorch_like.primitives.incomplete_gamma import random_gamma_grad as _random_gamma_grad
+from functorch_like.primitives.elementwise.bessel import bessel_i0e as _i0e
+from functorch_like.primitives.elementwise.bessel import bessel_i1e as _i1e
+from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
+from functorch_like.primitives.elementwise.incomplete_gamma import igamma as _igamma
+from functorch_like.primitives.elementwise.incomplete_gamma import igamma_grad_a as _igamma_grad_a
+from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _igammac
+from functorch_like.primitives.elementwise.incomplete_gamma import random_gamma_grad as _random_gamma_grad
+from functorch_like.primitives.elementwise.zeta import zeta as _zeta
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _two(name: str, row: Any, summary: str) -> Any:

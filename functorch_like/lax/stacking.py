@@ -14,8 +14,8 @@ from functorch_like.lax.indexing import gather
 from functorch_like.lax.operands import axis_of, error, ints, value
 from functorch_like.lax.shapes import broadcast_in_dim, concatenate, expand_dims, squeeze
 from functorch_like.lax.slicing import index_in_dim
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.indices import GatherDimensionNumbers
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
+from functorch_like.primitives.structural import data_movement as S
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:

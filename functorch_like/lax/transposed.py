@@ -9,8 +9,8 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.convolution import conv_dimension_numbers, conv_general_dilated, padtype_to_pads
 from functorch_like.lax.operands import error, ints, same_rank, value
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.convolution import ConvDimensionNumbers, dilated
+from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, dilated
+from functorch_like.primitives.structural import data_movement as S
 
 _LETTERS = {
     2: ("NC", "IO", "NC"),

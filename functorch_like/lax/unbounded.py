@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import bodies, dtypes
-from functorch_like.bodies import Body
+from functorch_like import dtypes
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.traced_function import Body
 from functorch_like.errors import DtypeError, ShapeError, TreeError
-from functorch_like.jit import jit_is_disabled
 from functorch_like.lax.carries import check_function, fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
-from functorch_like.primitives.higher import while_loop as row
-from functorch_like.primitives.higher.derived import rearranged
+from functorch_like.primitives.higher_order.control_flow import while_loop as row
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
+from functorch_like.transforms.jit import jit_is_disabled
 
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:

@@ -10,7 +10,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
 from functorch_like.lax.operands import error, ints, same_rank
 from functorch_like.lax.transposed import numbers_by_default, transposed_pads
-from functorch_like.primitives.windowing import NAMES, window_count, windowed_shape
+from functorch_like.primitives.base.window_geometry import NAMES, window_count, windowed_shape
 
 
 def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:

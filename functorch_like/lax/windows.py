@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.forms import canonical
+from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax import elementwise as L
@@ -17,13 +17,13 @@ from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
 from functorch_like.lax.folding import body_of, operands_of
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.lax.reductions import is_identity
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
-from functorch_like.primitives import windows
-from functorch_like.primitives.contract import dot_general
-from functorch_like.primitives.higher import reduce_window as higher
-from functorch_like.primitives.windowing import NAMES, dilated, taps, window_count
+from functorch_like.primitives.base.window_geometry import NAMES, dilated, taps, window_count
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.user_reductions import reduce_window as higher
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.windows import reduce_window as windows
 
 #: What computations are known by, the row that folds windows, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [

@@ -14,4 +14,4 @@ from functorch_like.nn.smooth import (
     celu, elu, gelu, glu, log1mexp, log_sigmoid, mish, selu, sigmoid, silu, soft_sign, softplus, squareplus, swish,
 )
 from functorch_like.nn.softmax import log_softmax, logmeanexp, logsumexp, softmax
-from functorch_like.numpy.elementary import tanh
+from functorch_like.numpy.unary import tanh

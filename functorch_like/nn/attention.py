@@ -11,13 +11,13 @@ from functorch_like import dtypes, lax
 from functorch_like.backends import mha
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.nn.blockwise import Parts, by_keys, by_queries
 from functorch_like.nn.softmax import masked_softmax, over, shift_of
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.contract import dot_general
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def dot_product_attention(

@@ -13,8 +13,8 @@ import numpy as np
 import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.backends.mha import block_of
-from functorch_like.checkpoint import checkpoint
 from functorch_like.core import aval_of
+from functorch_like.transforms.checkpoint import checkpoint
 
 
 class Parts(NamedTuple):

@@ -15,7 +15,8 @@ from typing import Any
 
 from functorch_like import dtypes, random
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import arithmetic, creation, shapes
+from functorch_like.numpy import binary as arithmetic
+from functorch_like.numpy import creation, shapes
 from functorch_like.numpy import promotion as P
 from functorch_like.random.arguments import shape_of
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.nn.activations import plain, real, with_parameter, zero
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 # --------------------------------------------------------------------------------------------- exponentials, logarithms

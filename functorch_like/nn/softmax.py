@@ -10,11 +10,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import AxisError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 # --------------------------------------------------------------------------------------------------------- what all use

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.core import Array as ndarray
 from functorch_like.dtypes import iinfo
-from functorch_like.numpy.arithmetic import (
+from functorch_like.numpy.binary import (
     add,
     arctan2,
     atan2,
@@ -40,18 +40,7 @@ from functorch_like.numpy.arithmetic import (
     remainder,
     subtract,
     true_divide,
-)  # fmt: skip
-from functorch_like.numpy.contract import (
-    dot,
-    inner,
-    kron,
-    matmul,
-    outer,
-    tensordot,
-    trace,
-    vdot,
-    vecdot,
-)  # fmt: skip
+)
 from functorch_like.numpy.creation import (
     array,
     asarray,
@@ -91,7 +80,123 @@ from functorch_like.numpy.dtype_functions import (
     promote_types,
     result_type,
 )  # fmt: skip
-from functorch_like.numpy.elementary import (
+from functorch_like.numpy.indexing import take, take_along_axis
+from functorch_like.numpy.joining import (
+    append,
+    array_split,
+    column_stack,
+    concatenate,
+    dsplit,
+    dstack,
+    hsplit,
+    hstack,
+    split,
+    stack,
+    unstack,
+    vsplit,
+    vstack,
+)  # fmt: skip
+from functorch_like.numpy.logic import (
+    allclose,
+    array_equal,
+    array_equiv,
+    bitwise_and,
+    bitwise_invert,
+    bitwise_left_shift,
+    bitwise_not,
+    bitwise_or,
+    bitwise_right_shift,
+    bitwise_xor,
+    equal,
+    greater,
+    greater_equal,
+    invert,
+    isclose,
+    left_shift,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    not_equal,
+    right_shift,
+)  # fmt: skip
+from functorch_like.numpy.matrix_products import dot, inner, kron, matmul, outer, tensordot, trace, vdot, vecdot
+from functorch_like.numpy.promotion import broadcast_shapes
+from functorch_like.numpy.ranges import arange, eye, identity, linspace, logspace, meshgrid, tri, tril, triu
+from functorch_like.numpy.reductions import (
+    all,
+    amax,
+    amin,
+    any,
+    argmax,
+    argmin,
+    count_nonzero,
+    max,
+    min,
+    prod,
+    ptp,
+    sum,
+)  # fmt: skip
+from functorch_like.numpy.repeating import pad, repeat, roll, tile
+from functorch_like.numpy.rounding import around, round
+from functorch_like.numpy.scalar_types import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float4_e2m1fn,
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float16,
+    float32,
+    float64,
+    int4,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint4,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)  # fmt: skip
+from functorch_like.numpy.selection import clip, nan_to_num, select, where
+from functorch_like.numpy.shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    broadcast_arrays,
+    broadcast_to,
+    expand_dims,
+    flip,
+    fliplr,
+    flipud,
+    matrix_transpose,
+    moveaxis,
+    ndim,
+    permute_dims,
+    ravel,
+    reshape,
+    rollaxis,
+    rot90,
+    shape,
+    size,
+    squeeze,
+    swapaxes,
+    transpose,
+)  # fmt: skip
+from functorch_like.numpy.sorting_searching import argsort, argwhere, flatnonzero, lexsort, nonzero, searchsorted, sort
+from functorch_like.numpy.statistics import average, mean, std, var
+from functorch_like.numpy.unary import (
     abs,
     absolute,
     acos,
@@ -147,144 +252,34 @@ from functorch_like.numpy.elementary import (
     tan,
     tanh,
     trunc,
-)  # fmt: skip
-from functorch_like.numpy.indexing import take, take_along_axis
-from functorch_like.numpy.joining import (
-    append,
-    array_split,
-    column_stack,
-    concatenate,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    split,
-    stack,
-    unstack,
-    vsplit,
-    vstack,
-)  # fmt: skip
-from functorch_like.numpy.logic import (
-    allclose,
-    array_equal,
-    array_equiv,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    equal,
-    greater,
-    greater_equal,
-    invert,
-    isclose,
-    left_shift,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-    right_shift,
-)  # fmt: skip
-from functorch_like.numpy.promotion import broadcast_shapes
-from functorch_like.numpy.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    max,
-    min,
-    prod,
-    ptp,
-    sum,
-)  # fmt: skip
-from functorch_like.numpy.repeating import pad, repeat, roll, tile
-from functorch_like.numpy.rounding import around, round
-from functorch_like.numpy.scalar_types import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float4_e2m1fn,
-    float8_e3m4,
-    float8_e4m3,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint4,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)  # fmt: skip
-from functorch_like.numpy.searching import (
-    argsort,
-    argwhere,
-    flatnonzero,
-    lexsort,
-    nonzero,
-    searchsorted,
-    sort,
-)  # fmt: skip
-from functorch_like.numpy.selection import clip, nan_to_num, select, where
-from functorch_like.numpy.sequences import arange, eye, identity, linspace, logspace, meshgrid, tri, tril, triu
-from functorch_like.numpy.shapes import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_arrays,
-    broadcast_to,
-    expand_dims,
-    flip,
-    fliplr,
-    flipud,
-    matrix_transpose,
-    moveaxis,
-    ndim,
-    permute_dims,
-    ravel,
-    reshape,
-    rollaxis,
-    rot90,
-    shape,
-    size,
-    squeeze,
-    swapaxes,
-    transpose,
-)  # fmt: skip
-from functorch_like.numpy.statistics import average, mean, std, var
+)
 
 if _TYPE_CHECKING:
     from functorch_like.numpy import fft, linalg
-    from functorch_like.numpy.applying import apply_along_axis, apply_over_axes, block
+    from functorch_like.numpy.apply_along_axis import apply_along_axis, apply_over_axes, block
+    from functorch_like.numpy.array_api_info import __array_namespace_info__
     from functorch_like.numpy.bit_packing import packbits, unpackbits
     from functorch_like.numpy.buffers import from_dlpack, frombuffer, fromfile, fromfunction, fromiter, fromstring
-    from functorch_like.numpy.cases import choose, compress, extract, piecewise, place, put, put_along_axis, putmask
+    from functorch_like.numpy.conditional import (
+        choose,
+        compress,
+        extract,
+        piecewise,
+        place,
+        put,
+        put_along_axis,
+        putmask,
+    )
     from functorch_like.numpy.convolving import convolve, correlate
     from functorch_like.numpy.covariance import corrcoef, cov
-    from functorch_like.numpy.distinct import unique, unique_all, unique_counts, unique_inverse, unique_values
-    from functorch_like.numpy.editing import delete, insert, resize, trim_zeros
     from functorch_like.numpy.einsum import einsum, einsum_path
     from functorch_like.numpy.fitting import polyfit
-    from functorch_like.numpy.flat_indices import (
+    from functorch_like.numpy.floating_point import fabs, frexp, heaviside, i0, ldexp, modf, spacing
+    from functorch_like.numpy.geometric_ranges import geomspace, unwrap, vander
+    from functorch_like.numpy.gradients import gradient
+    from functorch_like.numpy.grids import c_, mgrid, ogrid, r_
+    from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
+    from functorch_like.numpy.index_conversion import (
         diag_indices_from,
         diagflat,
         ix_,
@@ -293,14 +288,23 @@ if _TYPE_CHECKING:
         tril_indices_from,
         triu_indices_from,
         unravel_index,
-    )  # fmt: skip
-    from functorch_like.numpy.float_parts import fabs, frexp, heaviside, i0, ldexp, modf, spacing
-    from functorch_like.numpy.gradients import gradient
-    from functorch_like.numpy.grids import c_, mgrid, ogrid, r_
-    from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
-    from functorch_like.numpy.inspection import __array_namespace_info__
+    )
+    from functorch_like.numpy.insert_delete import delete, insert, resize, trim_zeros
     from functorch_like.numpy.integers import bitwise_count, gcd, lcm
     from functorch_like.numpy.interpolation import interp
+    from functorch_like.numpy.nanfunctions import (
+        nanargmax,
+        nanargmin,
+        nancumprod,
+        nancumsum,
+        nanmax,
+        nanmean,
+        nanmin,
+        nanprod,
+        nanstd,
+        nansum,
+        nanvar,
+    )
     from functorch_like.numpy.partitions import argpartition, digitize, partition, sort_complex
     from functorch_like.numpy.polynomials import (
         poly,
@@ -317,21 +321,8 @@ if _TYPE_CHECKING:
     from functorch_like.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
     from functorch_like.numpy.saving import load, save, savez
     from functorch_like.numpy.sets import intersect1d, isin, setdiff1d, setxor1d, union1d
-    from functorch_like.numpy.skipping_nan import (
-        nanargmax,
-        nanargmin,
-        nancumprod,
-        nancumsum,
-        nanmax,
-        nanmean,
-        nanmin,
-        nanprod,
-        nanstd,
-        nansum,
-        nanvar,
-    )  # fmt: skip
-    from functorch_like.numpy.spaced import geomspace, unwrap, vander
     from functorch_like.numpy.ufuncs import frompyfunc, ufunc
+    from functorch_like.numpy.unique import unique, unique_all, unique_counts, unique_inverse, unique_values
     from functorch_like.numpy.vectorizing import vectorize
     from functorch_like.numpy.vectors import cross, matvec, vecmat
     from functorch_like.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
@@ -344,7 +335,7 @@ __getattr__, __dir__ = _late.attach(
         "convolving": ("convolve", "correlate"),
         "einsum": ("einsum", "einsum_path"),
         "covariance": ("corrcoef", "cov"),
-        "editing": ("delete", "insert", "resize", "trim_zeros"),
+        "insert_delete": ("delete", "insert", "resize", "trim_zeros"),
         "fitting": ("polyfit",),
         "gradients": ("gradient",),
         "grids": ("c_", "mgrid", "ogrid", "r_"),
@@ -355,10 +346,10 @@ __getattr__, __dir__ = _late.attach(
         "printing": ("array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"),
         "saving": ("load", "save", "savez"),
         "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
-        "applying": ("apply_along_axis", "apply_over_axes", "block"),
+        "apply_along_axis": ("apply_along_axis", "apply_over_axes", "block"),
         "buffers": ("from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring"),
-        "inspection": ("__array_namespace_info__",),
-        "flat_indices": (
+        "array_api_info": ("__array_namespace_info__",),
+        "index_conversion": (
             "diag_indices_from",
             "diagflat",
             "ix_",
@@ -368,16 +359,16 @@ __getattr__, __dir__ = _late.attach(
             "triu_indices_from",
             "unravel_index",
         ),
-        "spaced": ("geomspace", "unwrap", "vander"),
+        "geometric_ranges": ("geomspace", "unwrap", "vander"),
         "vectors": ("cross", "matvec", "vecmat"),
-        "cases": ("choose", "compress", "extract", "piecewise", "place", "put", "put_along_axis", "putmask"),
-        "float_parts": ("fabs", "frexp", "heaviside", "i0", "ldexp", "modf", "spacing"),
+        "conditional": ("choose", "compress", "extract", "piecewise", "place", "put", "put_along_axis", "putmask"),
+        "floating_point": ("fabs", "frexp", "heaviside", "i0", "ldexp", "modf", "spacing"),
         "integers": ("bitwise_count", "gcd", "lcm"),
         "partitions": ("argpartition", "digitize", "partition", "sort_complex"),
-        "distinct": ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
+        "unique": ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
         "sets": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"),
         "quantiles": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
-        "skipping_nan": (
+        "nanfunctions": (
             "nanargmax",
             "nanargmin",
             "nancumprod",

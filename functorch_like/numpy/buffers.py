@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.arrays.conversions import tracer_dlpack
 from functorch_like.backends.xla import dlpack
-from functorch_like.conversions import tracer_dlpack
 from functorch_like.core import Tracer
 from functorch_like.numpy.creation import asarray, shape_of
-from functorch_like.numpy.sequences import arange
-from functorch_like.vmap import vmap
+from functorch_like.numpy.ranges import arange
+from functorch_like.transforms.vmap import vmap
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:

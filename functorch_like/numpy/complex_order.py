@@ -16,11 +16,11 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axes_of, axis_of
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import sorting
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.indexing import along
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing.gather_and_scatter_add import along
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
 
 #: Below and above all complex numbers.
 LOWEST, HIGHEST = complex(-math.inf, -math.inf), complex(math.inf, math.inf)

@@ -8,10 +8,10 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype
+from functorch_like.transforms.eager_jit import kernel
 
 
 def cov(

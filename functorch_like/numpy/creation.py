@@ -13,10 +13,10 @@ from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct,
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.interpreters import origins
+from functorch_like.ir import dtype_origins as origins
 from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
 
 
 # ----------------------------------------------------------------------------------------------------------- from data

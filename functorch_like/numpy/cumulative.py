@@ -8,7 +8,6 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
@@ -16,9 +15,10 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype, _widened, plain
 from functorch_like.numpy.shapes import arr, ndim
-from functorch_like.primitives import cumulative as C
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions import cumulative as C
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _running(row: Any, name: str) -> Any:

@@ -10,15 +10,15 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
-from functorch_like.numpy.sequences import diagonal_band
+from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:

@@ -10,8 +10,8 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.elementary import imag
 from functorch_like.numpy.logic import equal, not_equal
+from functorch_like.numpy.unary import imag
 
 dtype = np.dtype
 issubdtype = dtypes.issubdtype

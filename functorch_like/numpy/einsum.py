@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.backends.forms import canonical
+from functorch_like.backends.precision_names import canonical
 from functorch_like.caches import cleared
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.numpy.contract import dot_general
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.einsum_paths import Path, PathInfo, find_path
-from functorch_like.numpy.sequences import diagonal_band
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.reductions import reduce_or
+from functorch_like.numpy.matrix_products import dot_general
+from functorch_like.numpy.ranges import diagonal_band
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.reductions import reduce_or
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def einsum(

@@ -13,7 +13,6 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import shapes as N
 from functorch_like.numpy.axes import axis_of
@@ -21,9 +20,10 @@ from functorch_like.numpy.frequencies import fftfreq as fftfreq
 from functorch_like.numpy.frequencies import fftshift as fftshift
 from functorch_like.numpy.frequencies import ifftshift as ifftshift
 from functorch_like.numpy.frequencies import rfftfreq as rfftfreq
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import fourier as F
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.contractions import fft as F
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 

@@ -12,15 +12,15 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import ArgumentError, BoundsError, NonConcreteBooleanIndexError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import repeating
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.indices import Item, Mask, Nothing, Plan, is_plain, parse
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import indexing as G
-from functorch_like.primitives import slicing as D
-from functorch_like.primitives import structure as S
+from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing import gather_and_scatter_add as G
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.updates import dynamic_slice as D
+from functorch_like.transforms.eager_jit import kernel
 
 #: What users call the ways of treating positions out of bounds, and what the rows do.
 MODES = {

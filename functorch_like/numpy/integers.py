@@ -9,8 +9,8 @@ from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.lax import while_loop
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions import reductions as R
 
 _DOC = """{summary}
 

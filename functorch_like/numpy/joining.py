@@ -10,14 +10,14 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.rearranging import split as split_row
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.structural.tile_split_barrier import split as split_row
+from functorch_like.transforms.eager_jit import kernel
 
 
 # ------------------------------------------------------------------------------------------------------------- joining

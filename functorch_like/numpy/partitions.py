@@ -8,14 +8,14 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.searching import METHODS, _searchsorted, argsort, sort
 from functorch_like.numpy.shapes import ndim, reshape
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:

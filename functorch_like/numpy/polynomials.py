@@ -11,10 +11,10 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.convolving import convolve
 from functorch_like.numpy.operands import given, known
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:

@@ -17,16 +17,17 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, sources
+from functorch_like import dtypes
+from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
-from functorch_like.boundary import polish
 from functorch_like.caches import cleared
+from functorch_like.calling.api_boundary import polish
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
-from functorch_like.kernels import kernel
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 NUMBERS = frozenset({int, float, complex, bool})
 
@@ -177,7 +178,7 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 def notice(xs: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
     """Tell the user of a promotion to 64 bits, where NumPy is why. (Asked of once for each trace of an operation.)"""
-    from functorch_like import widening  # seldom needed
+    from functorch_like.calling import widening
 
     widening.notice(xs, avals, dtype)
 

@@ -13,15 +13,15 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
 from functorch_like.numpy.axes import axes_of, hashable
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import sorting
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.cumulative import cumsum
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 #: alpha and beta: of n elements, the quantile q stands at n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
 _PLACES = {

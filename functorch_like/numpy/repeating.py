@@ -9,15 +9,15 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.cumulative import cumsum
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def tile(A: Any, reps: Any) -> Any:

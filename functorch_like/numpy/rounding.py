@@ -8,9 +8,9 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.transforms.eager_jit import kernel
 
 
 def round(a: Any, decimals: int = 0, out: None = None) -> Any:

@@ -10,11 +10,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
@@ -48,7 +48,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
     return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *P.numbers(x, y))
 
 
-#: Set by `searching.py`, which stands on indexing and so above this file.
+#: Set by `sorting_searching.py`, which stands on indexing and so above this file.
 _nonzero: list[Any] = []
 
 

@@ -1,6 +1,6 @@
 """Arrays as sets: union, intersection, differences, membership.
 
-As in `distinct.py`, results have just the right size where the values are known, and `size` elements under a trace.
+As in `unique.py`, results have just the right size where the values are known, and `size` elements under a trace.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.distinct import first_ones, known, no_size, unique
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.reductions import plain
-from functorch_like.numpy.searching import _searchsorted, nonzero
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import sorting
-from functorch_like.primitives import structure as S
+from functorch_like.numpy.sorting_searching import _searchsorted, nonzero
+from functorch_like.numpy.unique import first_ones, known, no_size, unique
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 _DOC = """{summary}, sorted and without repetition.
 

@@ -11,11 +11,11 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def arr(x: Any, what: str) -> Any:

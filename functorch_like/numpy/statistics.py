@@ -7,13 +7,13 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import reductions as N
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 _STATIC = ("axis", "dtype", "keepdims")
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
-from functorch_like.boundary import public
+from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion as P

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like.calling.pickling import transformation
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
-from functorch_like.transformed import transformation
-from functorch_like.vmap import vmap
+from functorch_like.transforms.vmap import vmap
 
 _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
 _SIGNATURE = re.compile(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s*{_CORE})*\s*")

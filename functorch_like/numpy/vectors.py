@@ -7,15 +7,15 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.contract import matmul
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut
+from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import expand_dims, moveaxis, ndim, squeeze
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.random.continuous import (
     cauchy, exponential, gumbel, laplace, logistic, normal, truncated_normal, uniform,
 )

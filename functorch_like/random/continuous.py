@@ -10,12 +10,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.keys import raw_bits
+from functorch_like.transforms.eager_jit import kernel
 
 F32, F64 = dtypes.float32, dtypes.float64
 #: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.

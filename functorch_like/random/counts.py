@@ -15,11 +15,11 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
+from functorch_like.transforms.eager_jit import kernel
 
 #: The mean from which on proposals are rejected.
 _MANY = 10.0

@@ -9,12 +9,12 @@ from typing import Any
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives.random_bits import draw
+from functorch_like.primitives.random.threefry import draw
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
 from functorch_like.random.keys import U32, count, hash_words, long_words
+from functorch_like.transforms.eager_jit import kernel
 
 #: A distribution: of a key; of parameters, in the shape of the result and in float32 or float64; of both of these.
 Body = Callable[..., Any]

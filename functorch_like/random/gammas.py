@@ -12,13 +12,13 @@ from typing import Any
 from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.custom_jvp import custom_jvp
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.random.arguments import shape_of
 from functorch_like.random.continuous import F64, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import accepted, drawn, streams
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 
 # --------------------------------------------------------------------------------------------------- standard samples

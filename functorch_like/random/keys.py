@@ -17,12 +17,12 @@ from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.random_bits import draw, fold, threefry2x32
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
+from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.transforms.eager_jit import kernel
 
 U32, U64 = dtypes.uint32, dtypes.uint64
 

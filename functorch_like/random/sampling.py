@@ -10,18 +10,18 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.cumulative import cummax, cumsum
-from functorch_like.primitives.indexing import along, gather
-from functorch_like.primitives.indices import GatherDimensionNumbers
-from functorch_like.primitives.sorting import sort
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
+from functorch_like.primitives.indexing.gather_and_scatter_add import along, gather
+from functorch_like.primitives.ordering.sort import sort
+from functorch_like.primitives.reductions.cumulative import cummax, cumsum
+from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
 from functorch_like.random.keys import U64, raw_bits
+from functorch_like.transforms.eager_jit import kernel
 
 
 def take(x: Any, indices: Any, axis: int) -> Any:

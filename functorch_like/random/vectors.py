@@ -8,11 +8,11 @@ import functorch_like.numpy as fnp
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import orthogonal as O
+from functorch_like.primitives.linalg import qr as O
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
+from functorch_like.transforms.eager_jit import kernel
 
 
 def multivariate_normal(

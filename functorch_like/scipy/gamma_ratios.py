@@ -10,9 +10,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.custom_jvp import custom_jvp
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 # DLMF 5.11.1.
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)

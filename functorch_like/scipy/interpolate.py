@@ -10,12 +10,12 @@ import numpy as np
 
 from functorch_like import numpy as fnp
 from functorch_like import tree
-from functorch_like.boundary import public
+from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given, known
+from functorch_like.transforms.eager_jit import kernel
 
 _METHODS = ("linear", "nearest")
 

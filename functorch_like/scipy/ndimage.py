@@ -12,9 +12,9 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
+from functorch_like.transforms.eager_jit import kernel
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-wrap", "grid-mirror", "grid-constant")
 _SAME = {"grid-mirror": "reflect"}

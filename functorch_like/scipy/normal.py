@@ -7,8 +7,8 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.shapes import full_like
+from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise import names as E
 
 
 def ndtr(x: Any) -> Any:

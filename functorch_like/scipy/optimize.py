@@ -9,8 +9,8 @@ from functorch_like import flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.grad import value_and_grad
 from functorch_like.numpy import promotion as P
+from functorch_like.transforms.grad import value_and_grad
 
 __all__ = ("OptimizeResults", "minimize")
 

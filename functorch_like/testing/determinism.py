@@ -16,7 +16,7 @@ import numpy as np
 from functorch_like import backends, tree
 from functorch_like.backends import xla
 from functorch_like.errors import ArgumentError
-from functorch_like.jit import jit
+from functorch_like.transforms.jit import jit
 
 #: What a fresh process is told to do.
 _RUN = "import sys; from functorch_like.testing.determinism import run; run(*sys.argv[1:])"

@@ -13,11 +13,11 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import option_sets
 from functorch_like.backends.xla.jaxlib_api import VERSION
+from functorch_like.compiler import autotune as tuning
+from functorch_like.compiler.lower import lower
 from functorch_like.errors import FtError
-from functorch_like.interpreters import tuning
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.lower import lower
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.testing.error_bars import limits, with_bars
 from functorch_like.testing.source_programs import Program
 

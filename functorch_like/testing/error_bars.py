@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.interpreters.jaxpr import Jaxpr, Literal, held
+from functorch_like.ir.jaxpr import Jaxpr, Literal, held
 
 Array = np.ndarray[Any, Any]
 #: Evaluations with noise.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from functorch_like.leaks import alive, left
+from functorch_like.debug.tracer_leaks import alive, left
 
 
 @contextmanager

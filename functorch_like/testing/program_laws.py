@@ -11,7 +11,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import dtypes, tree
 from functorch_like.errors import FtError
-from functorch_like.interpreters.jaxpr import Jaxpr, held
+from functorch_like.ir.jaxpr import Jaxpr, held
 from functorch_like.testing import differential
 from functorch_like.testing.error_bars import meaning, with_bars
 from functorch_like.testing.source_programs import MAIN, NARROW, Program

@@ -15,7 +15,7 @@ import functorch_like.numpy as fnp
 from functorch_like import core, dtypes, lax, nn
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import FtError
-from functorch_like.interpreters.stage import StageTrace
+from functorch_like.ir.trace_to_jaxpr import StageTrace
 from functorch_like.testing.choices import Choices
 
 #: Names of dtypes in the source: the one that a program computes in, and a narrower one that it casts to.

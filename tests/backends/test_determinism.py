@@ -9,10 +9,10 @@ import functorch_like.numpy as fnp
 from functorch_like import backends, lax
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import determinism, xla
-from functorch_like.interpreters.lower import lower
-from functorch_like.primitives.selection import select_and_scatter_add
-from functorch_like.primitives.selection_forms import undilated
-from functorch_like.primitives.windowing import window_params, windowed_shape
+from functorch_like.compiler.lower import lower
+from functorch_like.primitives.base.window_geometry import window_params, windowed_shape
+from functorch_like.primitives.windows.select_and_scatter import select_and_scatter_add
+from functorch_like.primitives.windows.select_and_scatter_cpu import undilated
 
 
 def options(platform="gpu"):

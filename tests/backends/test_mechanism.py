@@ -10,10 +10,10 @@ from support.messages import refusal, says
 import functorch_like as ft
 from functorch_like import backends
 from functorch_like.backends import settings
-from functorch_like.backends.groups import Group
-from functorch_like.backends.kinds import boolean, integer, one_of, subset_of
-from functorch_like.backends.process import External
+from functorch_like.backends.external_settings import External
+from functorch_like.backends.flag_blocks import Group
 from functorch_like.backends.settings import SETTINGS, Alias, AtStart, Setting
+from functorch_like.backends.validators import boolean, integer, one_of, subset_of
 
 
 class _Trial(Group, name="trial"):

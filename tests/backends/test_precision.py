@@ -7,9 +7,11 @@ from support.messages import refusal, says
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.backends import cpu, forms, xla
-from functorch_like.interpreters.lower import lower
-from functorch_like.primitives import dot_forms, products
+from functorch_like.backends import cpu, xla
+from functorch_like.backends import precision_names as forms
+from functorch_like.compiler.lower import lower
+from functorch_like.primitives.contractions import dot_general_cpu as dot_forms
+from functorch_like.primitives.contractions import precision as products
 
 A = np.random.default_rng(0).standard_normal((32, 48)).astype(np.float32)
 B = np.random.default_rng(1).standard_normal((48, 16)).astype(np.float32)

@@ -11,7 +11,7 @@ from support.messages import refusal, says
 import functorch_like as ft
 from functorch_like import backends
 from functorch_like.backends.__main__ import main
-from functorch_like.backends.process import External
+from functorch_like.backends.external_settings import External
 
 
 def test_describe_names_value_source_and_effect():

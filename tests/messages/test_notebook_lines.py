@@ -7,7 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.sources import Line
+from functorch_like.source_info import Line
 
 CELL = "/tmp/ipykernel_7/123.py"
 

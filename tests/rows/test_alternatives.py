@@ -8,7 +8,7 @@ from support.rows import Case, results
 import functorch_like as ft
 from functorch_like import backends, core
 from functorch_like.core import aval_of
-from functorch_like.primitives.alternatives import alternatives_of
+from functorch_like.primitives.base.lowering import alternatives_of
 from functorch_like.testing import count_compiles
 
 ROWS = [prim for prim in core.TABLE.values() if alternatives_of(prim.lower)]

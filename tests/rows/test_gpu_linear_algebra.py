@@ -10,10 +10,10 @@ from support.rows import all_cases, results
 import functorch_like as ft
 from functorch_like import core
 from functorch_like.backends import xla
+from functorch_like.compiler.lower import lower
 from functorch_like.core import TABLE, aval_of
 from functorch_like.errors import UnsupportedError
-from functorch_like.interpreters.lower import lower
-from functorch_like.interpreters.stage import stage
+from functorch_like.ir.trace_to_jaxpr import stage
 
 CALLS = {
     "cholesky": {"stablehlo.cholesky"},

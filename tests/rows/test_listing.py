@@ -7,7 +7,7 @@ import pytest
 from functorch_like import core
 from functorch_like.core import No
 from functorch_like.primitives.__main__ import kinds, main, markdown, platforms, rows, table
-from functorch_like.primitives.alternatives import alternatives_of
+from functorch_like.primitives.base.lowering import alternatives_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
 

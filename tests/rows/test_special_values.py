@@ -8,8 +8,8 @@ from support.rows import Case, results
 import functorch_like as ft
 from functorch_like import backends, dtypes
 from functorch_like.core import TABLE, Sample
-from functorch_like.primitives.indices import GatherDimensionNumbers, ScatterDimensionNumbers
-from functorch_like.primitives.windowing import window_params
+from functorch_like.primitives.base.window_geometry import window_params
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
 X = np.array(
     [

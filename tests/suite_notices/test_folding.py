@@ -4,7 +4,7 @@ import numpy as np
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.interpreters import passes
+from functorch_like.ir import passes
 
 
 def folded(x):

@@ -13,7 +13,7 @@ import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from functorch_like.interpreters import fingerprint
+from functorch_like.compiler import fingerprint
 
 
 class Fault(NamedTuple):
@@ -77,8 +77,8 @@ def told_apart(name: str) -> Callable[[], None]:
 
 
 FORWARD, BATCH, REVERSE = "interpreters.forward:", "interpreters.batching:", "interpreters.reverse:"
-CUSTOM = "primitives.higher.custom:"
-CALL, PASSES = "primitives.higher.call:", "interpreters.passes:"
+CUSTOM = "primitives.higher_order.custom.base:"
+CALL, PASSES = "primitives.higher_order.call:", "ir.passes:"
 SIZES = "transformations/test_loop_sizes.py"
 LOOPS, WHILES = "transformations/test_scan.py", "transformations/test_while_loop.py"
 OPTIONS, JETS = ("transformations/test_vmap_options.py",), ("transformations/test_jet.py",)
@@ -122,8 +122,12 @@ FAULTS: dict[str, Fault] = {
     "the hidden axis is cut out one too late": Fault(
         BATCH + "BatchTracer.aval", "shape[self.dim + 1 :]", "shape[self.dim + 2 :]", MAPPED
     ),
-    "negative in_axes are taken to be 0": Fault("vmap:_canonical", "int(dim) % ndim", "max(int(dim), 0)", MAPPED),
-    "out_axes is ignored": Fault("vmap:_place", "move(out, dim, wanted % ndim)", "move(out, dim, 0)", MAPPED),
+    "negative in_axes are taken to be 0": Fault(
+        "transforms.vmap:_canonical", "int(dim) % ndim", "max(int(dim), 0)", MAPPED
+    ),
+    "out_axes is ignored": Fault(
+        "transforms.vmap:_place", "move(out, dim, wanted % ndim)", "move(out, dim, 0)", MAPPED
+    ),
     # ------------------------------------------------------------------------------------------------------ reverse
     "cotangents overwrite each other": Fault(
         REVERSE + "backward", "pending[var] = add(total, ct)", "pending[var] = ct", DERIVED
@@ -151,16 +155,19 @@ FAULTS: dict[str, Fault] = {
     ),
     # --------------------------------------------------------------------------------------------------------- call
     "the jvp of a call forgets which tangents there are": Fault(
-        "primitives.higher.derived:with_tangents", "tuple(some), ", "", ("transformations/test_nesting.py",)
+        "primitives.higher_order.jaxpr_jvp_and_batch:with_tangents",
+        "tuple(some), ",
+        "",
+        ("transformations/test_nesting.py",),
     ),
     "the batched form of a call forgets the axes": Fault(
-        "primitives.higher.derived:batched",
+        "primitives.higher_order.jaxpr_jvp_and_batch:batched",
         "axis, tuple(dims), tuple(wanted), state.axes)",
         "axis)",
         ("transformations/test_nesting.py",),
     ),
     "the batched form of a call is mapped over the first axes": Fault(
-        "primitives.higher.derived:batched",
+        "primitives.higher_order.jaxpr_jvp_and_batch:batched",
         "evaluate(jaxpr, xs), axis, flat, dims)",
         "evaluate(jaxpr, xs), axis, flat, [None if d is None else 0 for d in dims])",
         ("vmap_of_jit_is_stack", "jit_is_identity"),
@@ -178,7 +185,7 @@ FAULTS: dict[str, Fault] = {
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
     ),
     "the transpose of a jaxpr forgets which operands are linear": Fault(
-        "primitives.higher.transposed:transposed",
+        "primitives.higher_order.jaxpr_transpose:transposed",
         "[next(back) if lin else None for lin in linear]",
         "[next(back) if lin else None for lin in linear[::-1]][::-1]",
         ("grad_of_jit_is_grad", "vjp_is_adjoint"),
@@ -200,90 +207,96 @@ FAULTS: dict[str, Fault] = {
         CUSTOM + "Mapped.place", "S.move(x, dim, wanted)", "x", ("transformations/test_custom_vjp.py",)
     ),
     "a cotangent that elements share is counted once": Fault(
-        "primitives.higher.custom_vjp:_mapped_bwd",
+        "primitives.higher_order.custom.custom_vjp:_mapped_bwd",
         "if alike else ct",
         "if False else ct",
         ("transformations/test_custom_vjp.py",),
     ),
     "a tangent of custom_vjp that is zero counts as unknown": Fault(
-        "primitives.higher.custom_vjp:_jvp",
+        "primitives.higher_order.custom.custom_vjp:_jvp",
         "if tape.var(t) is not None else None",
         "",
         ("transformations/test_custom_jvp.py",),
     ),
     "tangents of custom_vmap are taken for those of other arguments": Fault(
-        "primitives.higher.custom_vmap:_dealt",
+        "primitives.higher_order.custom.custom_vmap:_dealt",
         "flat[closed + len(some) - consts :]",
         "flat[closed + len(some) - consts :][::-1]",
         ("transformations/test_custom_vmap.py",),
     ),
     # --------------------------------------------------------------------------------------------------------- loops
     "scan always starts with the first slice": Fault(
-        "primitives.higher.steps:Steps._at",
+        "primitives.higher_order.control_flow.scan_lowering:Steps._at",
         "self.length - 1 - k if self.reverse else k",
         "k",
         (LOOPS,),
     ),
     "an unrolled loop leaves out the steps that are too few for a round": Fault(
-        "primitives.higher.steps:Steps.emit", "range(looped, self.length)", "range(looped, looped)", (LOOPS,)
+        "primitives.higher_order.control_flow.scan_lowering:Steps.emit",
+        "range(looped, self.length)",
+        "range(looped, looped)",
+        (LOOPS,),
     ),
     "a scan's carries that come to have tangents are forgotten": Fault(
-        "primitives.higher.scan_forms:tangent_form",
+        "primitives.higher_order.control_flow.scan_jvp_and_partial_eval:tangent_form",
         "carries = has[:num_carry]",
         "break",
         (LOOPS, WHILES),
     ),
     "residuals of a scan are mixed up": Fault(
-        "primitives.higher.scan:_apart",
+        "primitives.higher_order.control_flow.scan:_apart",
         "for kind, k in parts.residuals]",
         "for kind, k in parts.residuals][::-1]",
         (LOOPS,),
     ),
     "what differs between steps is taken for invariant": Fault(
-        "primitives.higher.invariant:invariants",
+        "primitives.higher_order.control_flow.loop_invariants:invariants",
         "all(type(a) is Literal or a in found",
         "any(type(a) is Literal or a in found",
         (LOOPS,),
     ),
     "invariants are stacked": Fault(
-        "primitives.higher.scan_forms:_split_form",
+        "primitives.higher_order.control_flow.scan_jvp_and_partial_eval:_split_form",
         "same = invariants(known, inputs.consts)",
         "same = set(inputs.consts)",
         (SIZES,),
     ),
     "the transpose of a scan goes through the steps in order": Fault(
-        "primitives.higher.scan:_pull", "reverse=not reverse", "reverse=reverse", ("vjp_is_adjoint", LOOPS)
+        "primitives.higher_order.control_flow.scan:_pull",
+        "reverse=not reverse",
+        "reverse=reverse",
+        ("vjp_is_adjoint", LOOPS),
     ),
     "a dead carry takes those it depends on along": Fault(
-        "primitives.higher.scan:_prune", "grown = [c or r for", "grown = [c for", (SIZES,)
+        "primitives.higher_order.control_flow.scan:_prune", "grown = [c or r for", "grown = [c for", (SIZES,)
     ),
     "elements of a while loop that have stopped go on": Fault(
-        "primitives.higher.while_loop:_batch", "if not each:", "if True:", (WHILES,)
+        "primitives.higher_order.control_flow.while_loop:_batch", "if not each:", "if True:", (WHILES,)
     ),
     # -------------------------------------------------------------------------------------------------- cache keys
     "the key of a trace forgets shapes and dtypes": Fault(
-        "signatures:Call.key", "tuple(self.avals), ", "", ("transformations/test_caching.py",)
+        "calling.call_signature:Call.key", "tuple(self.avals), ", "", ("transformations/test_caching.py",)
     ),
     "the key of a trace forgets weakness": Fault(
-        "signatures:Call.key",
+        "calling.call_signature:Call.key",
         "tuple(self.avals)",
         "tuple(a.strong() for a in self.avals)",
         ("transformations/test_caching.py",),
     ),
     "the key of a trace forgets static values": Fault(
-        "signatures:Call.key", "self.statics, kinds, ", "", ("transformations/test_jit.py",)
+        "calling.call_signature:Call.key", "self.statics, kinds, ", "", ("transformations/test_jit.py",)
     ),
     "the key of a trace forgets the types of static values": Fault(
-        "signatures:Call.key", "kinds, ", "", ("transformations/test_caching.py",)
+        "calling.call_signature:Call.key", "kinds, ", "", ("transformations/test_caching.py",)
     ),
     "the key of a trace forgets settings": Fault(
-        "signatures:Call.key", "xla.settings(), ", "", ("transformations/test_caching.py",)
+        "calling.call_signature:Call.key", "xla.settings(), ", "", ("transformations/test_caching.py",)
     ),
     "the key of a trace forgets axis names": Fault(
-        "signatures:Call.key", ", state.axes)", ")", ("transformations/test_axis_names.py",)
+        "calling.call_signature:Call.key", ", state.axes)", ")", ("transformations/test_axis_names.py",)
     ),
     "a trace that closes over traced values is kept": Fault(
-        "jit:_Jit.traced",
+        "transforms.jit:_Jit.traced",
         "if not any(isinstance(c, Tracer) for c in found.consts):",
         "if True:",
         ("transformations/test_jit.py",),
@@ -315,15 +328,19 @@ FAULTS: dict[str, Fault] = {
     ),
     # ------------------------------------------------------------------------------------------- derivatives, options
     "all blocks of a Jacobian begin at its first column": Fault(
-        "jacobians:_offsets", "ends[:-1]", "[0 for _ in ends[:-1]]", ("transformations/test_jacobians.py",)
+        "transforms.jacobians:_offsets", "ends[:-1]", "[0 for _ in ends[:-1]]", ("transformations/test_jacobians.py",)
     ),
     "unit vectors have their 1 in another place": Fault(
-        "jacobians:_basis", "sub(start, np.int32(first))", "start", ("transformations/test_jacobians.py",)
+        "transforms.jacobians:_basis", "sub(start, np.int32(first))", "start", ("transformations/test_jacobians.py",)
     ),
-    "chunks all begin at 0": Fault("chunks:in_chunks", "np.int32(k * chunk_size)", "np.int32(0 * k)", OPTIONS),
-    "recorded chunks all begin at 0": Fault("chunks:_scanned", "full((rounds,), count,", "full((rounds,), 0,", OPTIONS),
+    "chunks all begin at 0": Fault(
+        "transforms.chunked_vmap:in_chunks", "np.int32(k * chunk_size)", "np.int32(0 * k)", OPTIONS
+    ),
+    "recorded chunks all begin at 0": Fault(
+        "transforms.chunked_vmap:_scanned", "full((rounds,), count,", "full((rounds,), 0,", OPTIONS
+    ),
     "another number is folded into a key": Fault(
-        "primitives.random_bits:_draw_batch", "S.zeros(aval_of(low)), low)", "low, low)", OPTIONS
+        "primitives.random.threefry:_draw_batch", "S.zeros(aval_of(low)), low)", "low, low)", OPTIONS
     ),
     "keys in jitted functions are not asked about": Fault(
         BATCH + "BatchTrace.matters",
@@ -331,48 +348,64 @@ FAULTS: dict[str, Fault] = {
         "prim.split is not None and axis.name is not None",
         OPTIONS,
     ),
-    "coefficients are not weighted by their order": Fault("series:integrated", "(j / k, j,", "(1 / k, j,", JETS),
-    "a quotient forgets its last term": Fault("series:quotient", "range(1, k + 1)", "range(1, k)", JETS),
-    "a derivative of a series is not integrated": Fault("jets:lifted", "1 / k", "1.0", JETS),
+    "coefficients are not weighted by their order": Fault(
+        "transforms.taylor.power_series:integrated", "(j / k, j,", "(1 / k, j,", JETS
+    ),
+    "a quotient forgets its last term": Fault(
+        "transforms.taylor.power_series:quotient", "range(1, k + 1)", "range(1, k)", JETS
+    ),
+    "a derivative of a series is not integrated": Fault("transforms.taylor.jet:lifted", "1 / k", "1.0", JETS),
     "what is affine counts as linear": Fault(
-        "linearity:surely_not_zero",
+        "transforms.linearity:surely_not_zero",
         "bool(np.any(",
         "False and bool(np.any(",
         ("transformations/test_products.py",),
     ),
     "weights that are one array are two": Fault(
-        "functional:_replaced", "if id(leaf) in owner:", "if False:", ("transformations/test_functional.py",)
+        "transforms.functional_call:_replaced",
+        "if id(leaf) in owner:",
+        "if False:",
+        ("transformations/test_functional.py",),
     ),
     "columns of one colour share rows": Fault(
-        "sparse_jacobians:color",
+        "transforms.sparse_jacobian:color",
         "if c not in taken",
         "if c not in taken or c",
         ("transformations/test_sparse_jacobians.py",),
     ),
     "a complex number is a tangent of a real": Fault(
-        "tangents:_fits", "given.weak_type and (", "given.weak_type or (", ("transformations/test_complex.py",)
+        "transforms.tangents:_fits",
+        "given.weak_type and (",
+        "given.weak_type or (",
+        ("transformations/test_complex.py",),
     ),
     "numbers lose digits as tangents": Fault(
-        "tangents:check_tangent",
+        "transforms.tangents:check_tangent",
         "_as_operand(tangent, aval)",
         "_as_operand(tangent, given)",
         ("transformations/test_linear.py",),
     ),
     # ------------------------------------------------------------------------------------------------------ settings
     "a product asks no settings": Fault(
-        "primitives.products:Product.__call__", "self.settings()", "None", ("backends/test_precision.py",)
+        "primitives.contractions.precision:Product.__call__", "self.settings()", "None", ("backends/test_precision.py",)
     ),
     "products of float32 are as fast as the platform likes": Fault(
-        "primitives.products:resolved", '"highest" if single', '"default" if single', ("backends/test_precision.py",)
+        "primitives.contractions.precision:resolved",
+        '"highest" if single',
+        '"default" if single',
+        ("backends/test_precision.py",),
     ),
     "equal settings are other keys": Fault(
-        "backends.values:_interned",
+        "backends.thread_local_values:_interned",
         "_known.setdefault(key, Values(kept))",
         "Values(kept)",
         ("backends/test_mechanism.py",),
     ),
     "a block holds in every thread": Fault(
-        "backends.values:_refresh", "config.set_local(", "config.set_global(", ("backends/test_mechanism.py",)
+        "backends.thread_local_values:_refresh",
+        "config.set_local(",
+        "config.set_global(",
+        ("backends/test_mechanism.py",),
     ),
     "settings stand for no compile options": Fault(
         "backends.settings:compile_options", "setting.options is not None", "False", ("backends/test_fast_math.py",)

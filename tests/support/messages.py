@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from functorch_like import sources
+from functorch_like import source_info as sources
 from functorch_like.errors import FtError
 
 

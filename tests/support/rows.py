@@ -16,7 +16,7 @@ import functorch_like  # noqa: F401  (fills the table)
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Primitive, Sample
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import Jaxpr
 
 #: What a value may differ by, relative and absolute, from one computed with more precision.
 TOLERANCE = {"float64": 1e-10, "float32": 3e-5, "bfloat16": 2e-2, "float16": 3e-3}

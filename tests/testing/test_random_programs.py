@@ -10,8 +10,8 @@ import pytest
 import functorch_like as ft
 from functorch_like import core
 from functorch_like.backends.xla import library_check, option_sets
-from functorch_like.interpreters.lower import lower
-from functorch_like.primitives.alternatives import Lowering, alternatives_of
+from functorch_like.compiler.lower import lower
+from functorch_like.primitives.base.lowering import Lowering, alternatives_of
 from functorch_like.testing import differential, long_programs, lowering_programs, nightly, product_programs
 from functorch_like.testing.choices import Choices, shrink
 from functorch_like.testing.error_bars import with_bars

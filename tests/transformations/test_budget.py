@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from functorch_like.primitives.higher.mincut import INFINITE, Network
+from functorch_like.primitives.higher_order.checkpoint.mincut import INFINITE, Network
 
 
 @pytest.mark.parametrize("seed", range(30))

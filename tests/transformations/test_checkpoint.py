@@ -8,7 +8,7 @@ import functorch_like.numpy as fnp
 from functorch_like import checkpoint_policies as policies
 from functorch_like import lax
 from functorch_like.backends.xla import counters
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import Jaxpr
 
 RNG = np.random.default_rng(11)
 W = [RNG.normal(size=(4, 4)) * 0.5 for _ in range(3)]

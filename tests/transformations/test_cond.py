@@ -10,7 +10,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
 from functorch_like.backends.xla import counters
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import Jaxpr
 
 X = np.array([0.7, -0.4, 1.3])
 W = np.array([0.5, -1.1, 0.8])

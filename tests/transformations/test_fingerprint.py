@@ -9,7 +9,7 @@ import numpy as np
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import core
-from functorch_like.interpreters.fingerprint import fingerprint
+from functorch_like.compiler.fingerprint import fingerprint
 
 X = np.linspace(-1.0, 1.0, 6, dtype=np.float32).reshape(2, 3)
 

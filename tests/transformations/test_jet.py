@@ -8,8 +8,10 @@ from support.rows import differentiable, direction
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, lax, linearity, taylor, testing
-from functorch_like.jets import lifted
+from functorch_like import errors, lax, testing
+from functorch_like.transforms import linearity
+from functorch_like.transforms.taylor import rules as taylor
+from functorch_like.transforms.taylor.jet import lifted
 
 ORDER = 5
 RNG = np.random.default_rng(0)

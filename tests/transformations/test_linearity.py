@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from support.rows import differentiable, direction, ref
 
-from functorch_like import dtypes, linearity
+from functorch_like import dtypes
 from functorch_like.core import TABLE
+from functorch_like.transforms import linearity
 
 NAMED = linearity.JOINTLY | linearity.SEPARATELY | set(linearity.AT)
 MEANINGLESS_ALONE = {"psum", "all_gather", "all_to_all", "ppermute", "reduce_scatter"}

@@ -5,8 +5,8 @@ import numpy as np
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.passes import dead_code, simplify
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.passes import dead_code, simplify
 
 RNG = np.random.default_rng(0)
 W, XS, H = RNG.normal(size=(3, 3)) * 0.5, RNG.normal(size=(4, 3)), RNG.normal(size=3)

@@ -15,7 +15,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dispatch
 from functorch_like.caches import Cache
-from functorch_like.jit import _Jit
+from functorch_like.transforms.jit import _Jit
 
 MOST = 8
 

@@ -9,9 +9,10 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
 from functorch_like.backends.xla import option_sets as sets
-from functorch_like.backends.xla import processor, trial
-from functorch_like.interpreters import tuning
-from functorch_like.interpreters.options import choose
+from functorch_like.backends.xla import processor
+from functorch_like.backends.xla import subprocess_trial as trial
+from functorch_like.compiler import autotune as tuning
+from functorch_like.compiler.option_rules import choose
 
 cpu = pytest.mark.skipif(ft.default_backend() != "cpu", reason="the rule is for CPUs")
 X = ft.ShapeDtypeStruct((256, 256), "float32")

@@ -5,8 +5,8 @@ import numpy as np
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.interpreters.jaxpr import Jaxpr
-from functorch_like.interpreters.parting import parts
+from functorch_like.compiler.outlining import parts
+from functorch_like.ir.jaxpr import Jaxpr
 
 X = np.linspace(-2, 2, 5, dtype=np.float32)
 

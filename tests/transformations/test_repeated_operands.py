@@ -8,7 +8,7 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.interpreters import repeated_operands
+from functorch_like.compiler import repeated_operands
 
 RNG = np.random.default_rng(0)
 B, M, K, N = 3, 4, 5, 6

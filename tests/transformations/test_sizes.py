@@ -8,8 +8,8 @@ import pytest
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import lax
-from functorch_like.interpreters import passes
-from functorch_like.interpreters.jaxpr import Jaxpr
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr
 
 PASSES = (passes.dead_code, passes.fold_constants, passes.common_subexpressions)
 

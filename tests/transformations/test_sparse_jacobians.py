@@ -7,7 +7,7 @@ from support.messages import refusal, says
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors
-from functorch_like.sparse_jacobians import color
+from functorch_like.transforms.sparse_jacobian import color
 
 N = 12
 X = np.linspace(-1, 1.5, N)

@@ -245,8 +245,8 @@ def test_calls_of_what_is_compiled_look_at_nothing(monkeypatch):
     w, x = fnp.ones(3), X[0]
     told(f, w, x)
     told(lambda: w * x)
-    from functorch_like import widening
-    from functorch_like.interpreters import origins
+    from functorch_like.calling import widening
+    from functorch_like.ir import dtype_origins as origins
 
     def never(*args):
         raise AssertionError(args)
@@ -258,7 +258,7 @@ def test_calls_of_what_is_compiled_look_at_nothing(monkeypatch):
 
 
 def test_arrays_made_of_numpys_die_as_others_do():
-    from functorch_like.interpreters.origins import _MADE
+    from functorch_like.ir.dtype_origins import _MADE
 
     before = len(_MADE)
     x = fnp.asarray(X)

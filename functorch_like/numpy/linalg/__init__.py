@@ -8,7 +8,7 @@ raised: compiled programs cannot. Half precision is refused; convert with astype
 # fmt: off
 from __future__ import annotations
 
-from functorch_like.numpy.contract import matmul, outer, tensordot, vecdot
+from functorch_like.numpy.matrix_products import (matmul, outer, tensordot, vecdot)
 from functorch_like.numpy.linalg.decompositions import (
     EighResult, EigResult, QRResult, SVDResult, cholesky, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals,
 )

@@ -10,16 +10,17 @@ from typing import Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
-from functorch_like.numpy import contract, diagonals
+from functorch_like.numpy import diagonals
+from functorch_like.numpy import matrix_products as contract
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import shapes as N
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.linalg.decompositions import matrices
 from functorch_like.numpy.linalg.systems import inv, solve
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def matrix_power(a: Any, n: int) -> Any:

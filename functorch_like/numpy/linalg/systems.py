@@ -9,19 +9,20 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.numpy.contract import matmul
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.linalg.decompositions import matrices, svdvals
 from functorch_like.numpy.linalg.norms import norm
+from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import factorizations, singular
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import reductions as R
-from functorch_like.primitives import structure as S
-from functorch_like.primitives import systems as rows
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import cholesky_lu as factorizations
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg import solve as rows
+from functorch_like.primitives.linalg import svd as singular
+from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 class SlogdetResult(NamedTuple):

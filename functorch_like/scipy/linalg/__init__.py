@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.numpy.linalg import det, inv
 from functorch_like.scipy.linalg.decompositions import hessenberg, qr, schur
 from functorch_like.scipy.linalg.factors import cho_factor, cho_solve, lu, lu_factor, lu_solve, solve_triangular

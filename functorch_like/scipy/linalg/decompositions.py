@@ -7,12 +7,13 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives import eigen, orthogonal
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import structure as S
+from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg import qr as orthogonal
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
 
 
 def matrices(a: Any, name: str, square: bool = True) -> Any:

@@ -8,17 +8,17 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives import factorizations
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives import structure as S
-from functorch_like.primitives.factorizations import solved
-from functorch_like.primitives.matrices import I32
-from functorch_like.primitives.sorting import sort
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import cholesky_lu as factorizations
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg.cholesky_lu import solved
+from functorch_like.primitives.linalg.makers import I32
+from functorch_like.primitives.ordering.sort import sort
+from functorch_like.primitives.structural import data_movement as S
 from functorch_like.scipy.linalg.decompositions import matrices
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:

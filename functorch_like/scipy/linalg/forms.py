@@ -13,9 +13,9 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.shapes import arr
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _vector(x: Any, name: str, least: int = 1) -> Any:

@@ -13,16 +13,16 @@ from typing import Any
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.custom_jvp import custom_jvp
-from functorch_like.differentials import jvp
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import eigen
-from functorch_like.primitives import matrix_algebra as M
-from functorch_like.primitives.factorizations import triangular_solve
+from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg.cholesky_lu import triangular_solve
 from functorch_like.scipy.linalg.decompositions import matrices
-from functorch_like.vmap import vmap
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
+from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.jvp_vjp import jvp
+from functorch_like.transforms.vmap import vmap
 
 
 def _over(f: Callable[..., Any], *xs: Any) -> Any:

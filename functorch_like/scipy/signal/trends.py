@@ -11,10 +11,10 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
+from functorch_like.transforms.eager_jit import kernel
 
 
 def detrend(

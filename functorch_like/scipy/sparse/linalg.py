@@ -14,8 +14,8 @@ from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
-from functorch_like.linear_transpose import linear_transpose
 from functorch_like.numpy import promotion as P
+from functorch_like.transforms.linear_transpose import linear_transpose
 
 __all__ = ("bicgstab", "cg", "gmres")
 

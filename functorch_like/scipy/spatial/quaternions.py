@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.kernels import kernel
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _parts(x: Any) -> list[Any]:

@@ -10,9 +10,9 @@ from functorch_like import random as draws
 from functorch_like import tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.scipy.spatial import quaternions as Q
+from functorch_like.transforms.eager_jit import kernel
 
 __all__ = ("Rotation", "Slerp")
 

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from functorch_like import late as _late
+from functorch_like.calling import lazy_imports as _late
 from functorch_like.core import aval_of
-from functorch_like.kernels import kernel
 from functorch_like.lax.elementwise import _any_order as any_order
 from functorch_like.nn.softmax import log_softmax as log_softmax
 from functorch_like.nn.softmax import logsumexp as logsumexp
 from functorch_like.nn.softmax import softmax as softmax
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.bessel import bessel_i0e, bessel_i1e
-from functorch_like.primitives.hurwitz import zeta as _zeta_row
-from functorch_like.primitives.incomplete_beta import regularized_incomplete_beta
-from functorch_like.primitives.incomplete_gamma import igamma, igammac
-from functorch_like.primitives.shapes import full_like
+from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.bessel import bessel_i0e, bessel_i1e
+from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
+from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
+from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
 from functorch_like.scipy.special.makers import in_double, make, one, two
+from functorch_like.transforms.eager_jit import kernel
 
 
 def _zero(x: Any) -> Any:

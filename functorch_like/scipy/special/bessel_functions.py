@@ -9,10 +9,10 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.special.makers import in_double
+from functorch_like.transforms.eager_jit import kernel
 
 
 def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:

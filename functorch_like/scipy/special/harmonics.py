@@ -10,10 +10,10 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ConcretizationError, UnsupportedError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given, known
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.transforms.eager_jit import kernel
 
 
 def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None) -> Any:

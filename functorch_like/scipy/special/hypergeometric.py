@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special.gamma_functions import _sign
 from functorch_like.scipy.special.makers import elementwise, in_double, make
 

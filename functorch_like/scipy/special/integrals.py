@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special import expansions as C
 from functorch_like.scipy.special.makers import in_double, make, one, two, with_slopes
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes, tree
-from functorch_like.boundary import polish
+from functorch_like.calling.api_boundary import polish
 from functorch_like.core import aval_of
-from functorch_like.custom_jvp import custom_jvp
-from functorch_like.differentials import jvp
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives.shapes import full_like
+from functorch_like.primitives.base.shapes import full_like
+from functorch_like.transforms.custom.custom_jvp import custom_jvp
+from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.jvp_vjp import jvp
 
 _DOC = """{summary}
 

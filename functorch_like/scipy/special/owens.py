@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.normal import ndtr
 from functorch_like.scipy.special.makers import in_double, two, with_slopes
 

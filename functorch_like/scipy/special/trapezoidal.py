@@ -13,7 +13,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special.makers import in_double, make, one
 
 _NODES = 12

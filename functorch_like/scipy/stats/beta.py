@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.incomplete_beta import regularized_incomplete_beta
+from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
 from functorch_like.scipy.gamma_ratios import betaln
 from functorch_like.scipy.special import xlog1py, xlogy
 from functorch_like.scipy.stats.families import Family

@@ -8,15 +8,15 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like import random, tree
-from functorch_like.boundary import public
+from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.nn.softmax import logsumexp
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.scipy.normal import ndtr
+from functorch_like.transforms.eager_jit import kernel
 
 _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 

@@ -8,11 +8,11 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
-from functorch_like.primitives import elementwise as E
+from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special import xlogy
+from functorch_like.transforms.eager_jit import kernel
 
 
 def logpdf(x: Any, alpha: Any) -> Any:

@@ -13,12 +13,12 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
-from functorch_like.boundary import polish
+from functorch_like.calling.api_boundary import polish
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
+from functorch_like.transforms.eager_jit import kernel
 
 _TITLES = {
     "pdf": "The density", "logpdf": "log of the density", "pmf": "The probability", "logpmf": "log of the probability",

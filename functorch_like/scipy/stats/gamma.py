@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.incomplete_gamma import igamma, igammac
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
 from functorch_like.scipy.gamma_ratios import log_upper_gamma
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family

@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.incomplete_gamma import igammac
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("the generalized normal distribution", "0.5, 2.0", lambda beta: beta > 0)

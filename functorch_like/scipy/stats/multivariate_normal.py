@@ -8,10 +8,10 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
+from functorch_like.transforms.eager_jit import kernel
 
 
 def logpdf(x: Any, mean: Any = 0, cov: Any = 1, allow_singular: bool | None = None) -> Any:

@@ -9,13 +9,13 @@ import numpy as np
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.kernels import kernel
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
-from functorch_like.primitives import elementwise as E
-from functorch_like.primitives.incomplete_gamma import igammac
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family
+from functorch_like.transforms.eager_jit import kernel
 
 _family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discrete=True)
 

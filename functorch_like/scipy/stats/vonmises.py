@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.bessel import bessel_i0e
+from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.scipy.stats.families import Family
 
 _family = Family("von Mises' distribution", "0.5, 2.0", lambda kappa: kappa >= 0)

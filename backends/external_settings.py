@@ -1,0 +1,88 @@
+"""What is kept elsewhere, and shown with the settings: most of it is read from the environment and stays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends.settings import SETTINGS, Setting
+from functorch_like.backends.validators import Kind, boolean, one_of
+from functorch_like.backends.xla import events
+from functorch_like.errors import ArgumentError
+
+_ANYTHING = Kind("", lambda value: value)
+
+
+class External(Setting[Any]):
+    """A setting whose value is kept elsewhere.
+
+    Args:
+        name: what it is shown as.
+        default: its value until something is said.
+        doc: what it does.
+        changes: what it changes.
+        read: its value now.
+        by: how it is set.
+        env: its environment variable, if it has one.
+        kind: what that variable may say; whoever keeps the value may check it, too.
+
+    Attributes:
+        initial: what the environment said when the setting was made, else the default.
+    """
+
+    def __init__(
+        self, name: str, default: Any, doc: str, *, changes: str, read: Callable[[], Any], by: str, env: str = "",
+        kind: Kind = _ANYTHING,
+    ) -> None:  # fmt: skip
+        super().__init__(default, kind, doc, changes=changes, env=env)
+        self.name, self._read, self._by = name, read, by
+        self.initial = self.from_environment(default)
+        SETTINGS[name] = self
+
+    @property
+    def value(self) -> Any:
+        return self._read()
+
+    @property
+    def source(self) -> str:
+        changed = "environment" if self.env and os.environ.get(self.env) else "code"
+        return "default" if self.value == self.default else changed
+
+    def set(self, value: Any) -> None:
+        raise ArgumentError(f"{self.name} is not set here", fix=f"use {self._by}")
+
+    def reset(self) -> None:
+        self.set(self.default)
+
+    def changes_of(self, value: Any) -> dict[str, Any]:
+        raise ArgumentError(f"{self.name} has no values in blocks", fix=f"use {self._by}")
+
+
+for _name, _default, _kind, _changes, _doc in (
+    ("FT_PLATFORM", "", _ANYTHING, "client", "Use this platform alone: cpu or gpu."),
+    ("FT_CPU_ASYNC", "0", boolean, "client", "1: compiled calls on the CPU return before they have finished."),
+    ("FT_CPU_DEVICES", "", _ANYTHING, "client", "How many devices the CPU shows itself as."),
+    ("FT_TRACEBACK", "", one_of("full"), "errors", "full: show the frames inside the package."),
+):
+    External(
+        _name,
+        _default,
+        _doc,
+        read=lambda name=_name, default=_default: os.environ.get(name, default),
+        changes=_changes,
+        by=f"the environment variable {_name}, before the process starts",
+        env=_name,
+        kind=_kind,
+    )
+
+External(
+    "log_compiles",
+    False,
+    "Whether programs are written to the log as they are traced, lowered, compiled and loaded.",
+    changes="the log",
+    read=lambda: events.LOGGED.value,
+    by="ft.log_compiles, or FT_LOG_COMPILES=1 before the process starts",
+    env="FT_LOG_COMPILES",
+    kind=boolean,
+)

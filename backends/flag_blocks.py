@@ -1,0 +1,172 @@
+"""Blocks that set several settings at once, and the objects on which settings are attributes."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from functorch_like.backends import settings
+from functorch_like.backends import thread_local_values as values
+from functorch_like.backends.settings import SETTINGS, Setting
+from functorch_like.errors import ArgumentError, SettingError, nearest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Flags:
+    """A block, or a decorator, within which settings have other values, in its thread. It can be used many times."""
+
+    __slots__ = ("_changes",)
+
+    def __init__(self, changes: dict[str, Any]) -> None:
+        self._changes = changes
+
+    def __enter__(self) -> None:
+        for name in self._changes:
+            SETTINGS[name]._check_place()
+        values.enter(self, self._changes)
+
+    def __exit__(self, *error: Any) -> None:
+        values.leave(self)
+
+    def __call__(self, fun: F) -> F:
+        if inspect.iscoroutinefunction(fun) or inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
+            raise ArgumentError(
+                f"{fun.__name__} is a generator or coroutine, whose body runs after the call has returned",
+                fix="write a `with` block in its body, around parts without `yield` and `await`",
+            )
+
+        @functools.wraps(fun)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return fun(*args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+    def __repr__(self) -> str:
+        return f"flags({self._changes})"
+
+
+def flags(given: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
+    """A block, or decorator, within which several settings have other values, in this thread alone.
+
+    Args:
+        given: by name, e.g. {"cuda.matmul.allow_tf32": True}.
+        more: the same, with underscores for dots.
+
+    Returns:
+        What `with` takes; applied to a function, that function inside such a block.
+
+    Raises:
+        SettingError: for names that no setting has, naming the nearest.
+        ArgumentError: for wrong values, naming the allowed ones.
+
+    >>> from functorch_like import backends
+    >>> with backends.flags({"cuda.matmul.allow_tf32": True}):
+    ...     backends.cuda.matmul.allow_tf32
+    True
+    >>> backends.cuda.matmul.allow_tf32
+    False
+    """
+    changes: dict[str, Any] = {}
+    for name, value in {**(given or {}), **more}.items():
+        changes |= settings.find(name).changes_of(value)
+    return Flags(changes)
+
+
+class _Holder:
+    """Attributes that are settings; other names cannot be assigned."""
+
+    __slots__ = ()
+    _prefix = ""
+
+    def __init_subclass__(cls, name: str = "") -> None:
+        cls._prefix = name
+        for attribute, setting in vars(cls).items():
+            if isinstance(setting, Setting):
+                setting.declare(f"{name}.{attribute}" if name else attribute)
+
+    def _unknown(self, name: str) -> SettingError:
+        mine = [n for n, value in inspect.getmembers_static(type(self)) if isinstance(value, Setting)]
+        where = ".".join(filter(None, ("backends", self._prefix)))
+        return SettingError(f"{where} has no setting {name!r}{nearest(name, mine)}", fix=f"it has {', '.join(mine)}")
+
+
+class Group(_Holder):
+    """An object with settings for attributes. A subclass declares them, and gives the name they stand under."""
+
+    __slots__ = ()
+
+    def flags(self, **values: Any) -> Flags:
+        """A block or decorator for settings of this group, by their short names."""
+        return _flags_of(self, values)
+
+    def __getattr__(self, name: str) -> Any:
+        raise self._unknown(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not hasattr(type(self), name):
+            raise self._unknown(name)
+        super().__setattr__(name, value)
+
+    def __repr__(self) -> str:
+        return _listing(self)
+
+
+class Module(types.ModuleType, _Holder):
+    """A module with settings for attributes: `adopt` makes a module one."""
+
+    def flags(self, **values: Any) -> Flags:
+        """A block or decorator for settings of this module, by their short names."""
+        return _flags_of(self, values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        known = name.startswith("_") or name in vars(self) or hasattr(type(self), name)
+        if not known and not isinstance(value, types.ModuleType):
+            raise self._unknown(name)
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, (self.__name__,)
+
+    def __dir__(self) -> list[str]:
+        """What is offered where names are completed: without what the module only needs itself."""
+        kind = {n for n in dir(type(self)) if not n.startswith("_")}
+        return sorted({*kind, *(n for n in super().__dir__() if not _is_tool(vars(self).get(n), self))})
+
+
+def _is_tool(value: Any, module: types.ModuleType) -> bool:
+    """Whether a module was imported into another, or taken from one, for building its settings."""
+    if isinstance(value, types.ModuleType):
+        return value.__name__.rpartition(".")[0] != module.__name__
+    home = str(getattr(value, "__module__", module.__name__))
+    return not home.startswith("functorch_like.backends") or home.rpartition(".")[2] in _TOOLS
+
+
+#: Modules that others are made of.
+_TOOLS = ("settings", "kinds", "groups", "values", "forms", "process", "probe", "libraries")
+
+
+def adopt(module: str, kind: type[Module]) -> None:
+    """Give a module the settings of a class, so that they can be read and assigned as its attributes."""
+    sys.modules[module].__class__ = kind
+
+
+def _flags_of(holder: Any, values: dict[str, Any]) -> Flags:
+    changes: dict[str, Any] = {}
+    for name, value in values.items():
+        setting = inspect.getattr_static(type(holder), name, None)
+        if not isinstance(setting, Setting):
+            raise holder._unknown(name)
+        changes |= setting.changes_of(value)
+    return Flags(changes)
+
+
+def _listing(holder: Any) -> str:
+    mine = [value for _, value in inspect.getmembers_static(type(holder)) if isinstance(value, Setting)]
+    return "\n".join([f"backends.{holder._prefix}:", *(f"  {s!r}" for s in mine)])

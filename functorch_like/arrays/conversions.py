@@ -1,0 +1,274 @@
+"""From arrays to Python and NumPy: numbers, text, copies; and what traced values say instead.
+
+A traced value has no number behind it. Under plain `grad` it has: there `bool()` and `int()` work, because their
+derivative is zero anyhow; `float()`, `item()` and NumPy would lose the derivative silently, so they raise.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import source_info as sources
+from functorch_like.backends import xla
+from functorch_like.core import Tracer, aval_of, chain, leak, state
+from functorch_like.errors import (
+    ConcretizationError,
+    DtypeError,
+    FtError,
+    ImmutableError,
+    ShapeError,
+    TracerArrayConversionError,
+    TracerBoolConversionError,
+    TracerIntegerConversionError,
+)
+
+_BRANCH = (
+    "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
+    "that decides static: jit(static_argnums=...)"
+)
+_NUMBER = "keep computing with the array itself, or make the argument static: jit(static_argnums=...)"
+_NUMPY = "use functorch_like.numpy instead of numpy inside transformed functions, or compute the value outside"
+_DERIVATIVE = (
+    "say that its derivative is not wanted: lax.stop_gradient(x) first; or keep computing with the array itself"
+)
+
+
+_KINDS: dict[str, type[ConcretizationError]] = {
+    "bool": TracerBoolConversionError,
+    "index": TracerIntegerConversionError,
+    "numpy.asarray": TracerArrayConversionError,
+}
+
+
+def _at() -> str:
+    return str(sources.user_line(state.source) or "")
+
+
+def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
+    """Raise for a traced value where Python needs a number."""
+    if tracer._trace.done:
+        raise leak(tracer, what)
+    made = tracer.made()
+    line = sources.user_line(made) if made is not None else None
+    aval = tracer.aval
+    raise _KINDS.get(what, ConcretizationError)(
+        f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),
+        operation=f"{what}({aval!r})",
+        chain=chain(tracer._trace),
+        at=_at(),
+        fix=fix,
+    )
+
+
+def _lost(tracer: Tracer, what: str) -> NoReturn:
+    aval = tracer.aval
+    raise _KINDS.get(what, ConcretizationError)(
+        f"a {aval!r} that is being differentiated would lose its derivative",
+        operation=f"{what}({aval!r})",
+        chain=chain(tracer._trace),
+        at=_at(),
+        fix=_DERIVATIVE,
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+def _scalar(x: Any, what: str) -> Any:
+    shape = x.aval.shape
+    if shape:
+        raise ShapeError(
+            f"{what}() takes a single number, got {x.aval!r}",
+            fix="reduce it (x.sum(), x.all()) or take one element",
+            at=_at(),
+        )
+    return xla.to_numpy(x)
+
+
+def array_bool(self: Any) -> bool:
+    """Truth of an array of one element."""
+    if self.aval.size != 1:
+        raise ShapeError(
+            f"the truth of {self.aval!r} is ambiguous: it has {self.aval.size} elements",
+            fix="use x.any(), x.all() or x.size",
+            at=_at(),
+        )
+    return bool(xla.to_numpy(self).reshape(()))
+
+
+def array_int(self: Any) -> int:
+    """An array of rank 0 as int, towards zero."""
+    return int(_scalar(self, "int").item())
+
+
+def array_float(self: Any) -> float:
+    """An array of rank 0 as float."""
+    return float(_scalar(self, "float").item())
+
+
+def array_complex(self: Any) -> complex:
+    """An array of rank 0 as complex."""
+    return complex(_scalar(self, "complex").item())
+
+
+def array_index(self: Any) -> int:
+    """An integer array of rank 0 as index."""
+    if not dtypes.is_integer(self.aval.dtype):
+        raise DtypeError(f"{self.aval!r} cannot be an index", fix="convert it: x.astype('int32')", at=_at())
+    return operator.index(_scalar(self, "index").item())
+
+
+def array_item(self: Any, *args: Any) -> Any:
+    """One element as Python number: the only one, or the one at an index."""
+    return xla.to_numpy(self).item(*args)
+
+
+def array_tolist(self: Any) -> Any:
+    """The elements as nested lists of Python numbers."""
+    return xla.to_numpy(self).tolist()
+
+
+def array_tobytes(self: Any, order: str = "C") -> bytes:
+    """The bytes of the elements, the last index running fastest ("C") or the first ("F")."""
+    return xla.to_numpy(self).tobytes(order)  # pyright: ignore[reportArgumentType]
+
+
+def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
+    value = None if tracer._trace.done else tracer.concrete()
+    return refuse(tracer, what, fix) if value is None else value
+
+
+def tracer_bool(self: Any) -> bool:
+    """Truth, where the value is known."""
+    return bool(_concrete(self, "bool", _BRANCH))
+
+
+def tracer_int(self: Any) -> int:
+    """As int, where the value is known."""
+    return int(_concrete(self, "int", _NUMBER))
+
+
+def tracer_index(self: Any) -> int:
+    """As index, where the value is known."""
+    value = _concrete(
+        self, "index", "traced positions work as x[i]; sizes and ranges must be static: jit(static_argnums=...)"
+    )
+    return operator.index(value if not isinstance(value, np.ndarray) else value[()])
+
+
+def _losing(what: str, fix: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        _concrete(self, what, fix)
+        _lost(self, what)
+
+    return method
+
+
+tracer_float, tracer_complex = _losing("float", _NUMBER), _losing("complex", _NUMBER)
+tracer_item, tracer_tolist = _losing("item", _NUMBER), _losing("tolist", _NUMBER)
+tracer_tobytes = _losing("tobytes", _NUMPY)
+tracer_array, tracer_dlpack = _losing("numpy.asarray", _NUMPY), _losing("dlpack", _NUMPY)
+tracer_reduce = _losing("pickle", "return the value from the transformed function and store that")
+
+
+# ---------------------------------------------------------------------------------------------------------------- text
+def array_repr(self: Any) -> str:
+    """`Array([1., 2.], dtype=float32)`, long ones summarised."""
+    aval = self.aval
+    if self.is_deleted():
+        return f"<deleted Array {aval!r}>"
+    tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "") + ")"
+    if 0 in aval.shape:
+        return f"Array({'[]' if aval.ndim == 1 else f'[], shape={aval.shape}'}, {tail}"
+    body = np.array2string(_printable(self), separator=", ", prefix="Array(", suffix=",", threshold=_threshold())
+    last = body.rsplit("\n", 1)[-1]
+    room = np.get_printoptions()["linewidth"] - len(last) - (6 if "\n" not in body else 0)
+    return f"Array({body},{' ' if len(tail) + 2 <= room else chr(10) + ' ' * 6}{tail}"
+
+
+def _threshold() -> int:
+    return int(np.get_printoptions()["threshold"])
+
+
+def _printable(x: Any) -> np.ndarray[Any, Any]:
+    return xla.to_numpy(x)
+
+
+def array_str(self: Any) -> str:
+    """The elements as NumPy prints them."""
+    return str(_printable(self)) if not self.is_deleted() else array_repr(self)
+
+
+def array_format(self: Any, spec: str) -> str:
+    """A single number by the rules of Python's numbers, other arrays as text."""
+    return format(xla.to_numpy(self)[()], spec) if self.aval.shape == () and spec else format(str(self), spec)
+
+
+def tracer_repr(self: Any) -> str:
+    """`Traced<f32[3]> in jit(f)`."""
+    where = chain(self._trace) or self._trace.name or "a transformation"
+    value = None if self._trace.done else self.concrete()
+    known = "" if value is None else f" with value {np.array2string(np.asarray(value), threshold=6)}"
+    return f"Traced<{self.aval!r}> in {where}{known}"
+
+
+def tracer_format(self: Any, spec: str) -> str:
+    """Its description; a number's format needs a number."""
+    if spec:
+        refuse(self, "format", "format the result of the transformed function, or print it with f'{x}'")
+    return tracer_repr(self)
+
+
+# ---------------------------------------------------------------------------------------------------------- assignment
+def _shown(index: Any) -> str:
+    if isinstance(index, tuple):
+        return ", ".join(map(_shown, index)) or "()"
+    if isinstance(index, slice):
+        ends = ["" if e is None else _shown(e) for e in (index.start, index.stop)]
+        return ":".join(ends) + ("" if index.step is None else f":{_shown(index.step)}")
+    if index is Ellipsis:
+        return "..."
+    return repr(index) if index is None or isinstance(index, (int, np.integer, bool)) else "idx"
+
+
+def setitem(self: Any, index: Any, value: Any) -> NoReturn:
+    """Arrays are immutable."""
+    aval = aval_of(self)
+    shown = repr(value) if isinstance(value, (int, float, complex)) else "value"
+    raise ImmutableError(
+        f"arrays are immutable, and {aval!r} was assigned to at [{_shown(index)}]",
+        fix=f"x = x.at[{_shown(index)}].set({shown})",
+        at=_at(),
+        chain=chain(state.trace),
+    )
+
+
+def delitem(self: Any, index: Any) -> NoReturn:
+    """Arrays are immutable."""
+    raise ImmutableError(
+        f"arrays are immutable: nothing of {aval_of(self)!r} can be deleted", fix="use a slice or fnp.where", at=_at()
+    )
+
+
+def length(self: Any) -> int:
+    """The size of the first dimension."""
+    shape = self.aval.shape
+    if not shape:
+        raise _unsized("len()", self)
+    return shape[0]
+
+
+def _unsized(what: str, x: Any) -> FtError:
+    return ShapeError(
+        f"{what} of {aval_of(x)!r}, which has no dimensions", fix="use x.size, or fnp.atleast_1d", at=_at()
+    )
+
+
+def rows(self: Any) -> Any:
+    """The slices along the first dimension, one after the other."""
+    shape = self.aval.shape
+    if not shape:
+        raise _unsized("iteration", self)
+    return (self[i] for i in range(shape[0]))

@@ -1,0 +1,289 @@
+"""Where arrays live: devices, and moving pytrees of arrays to and from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from functorch_like.backends import xla
+from functorch_like.backends.external_settings import External
+from functorch_like.backends.xla import client
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.core import ArrayImpl, Tracer, aval_of, native
+from functorch_like.ir import dtype_origins as origins
+from functorch_like.primitives.structural.data_movement import copy
+
+#: What `devices` lists; for annotations and `isinstance`.
+Device = client.Device
+
+External(
+    "default_device",
+    None,
+    "Where arrays are made and computations run that no device is named for; None is the first there is.",
+    changes="where programs run",
+    read=lambda: client.chosen.value,
+    by="ft.set_default_device, or a block of ft.default_device",
+)
+
+
+@boundary.public
+def devices(backend: str | None = None) -> list[Any]:
+    """The devices of a platform.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Returns:
+        A list of devices, in the order of their ids.
+
+    Raises:
+        DeviceError: where there is no such platform; names those there are.
+
+    >>> import functorch_like as ft
+    >>> ft.devices("cpu")[0].platform
+    'cpu'
+    """
+    return xla.devices(backend)
+
+
+@boundary.public
+def device_count(backend: str | None = None) -> int:
+    """How many devices a platform has.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> ft.device_count() == len(ft.devices())
+    True
+    """
+    return len(xla.devices(backend))
+
+
+@boundary.public
+def local_devices(backend: str | None = None) -> list[Any]:
+    """The devices of a platform that belong to this process: all of them, where there is one process.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> ft.local_devices() == [d for d in ft.devices() if d.process_index == ft.process_index()]
+    True
+    """
+    return xla.local_devices(backend)
+
+
+@boundary.public
+def local_device_count(backend: str | None = None) -> int:
+    """How many devices of a platform belong to this process.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> ft.local_device_count() == len(ft.local_devices())
+    True
+    """
+    return len(xla.local_devices(backend))
+
+
+@boundary.public
+def process_index(backend: str | None = None) -> int:
+    """The number of this process among those that compute together; 0 where it is alone.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> 0 <= ft.process_index() < ft.process_count()
+    True
+    """
+    return xla.devices(backend)[0].client.process_index()
+
+
+@boundary.public
+def process_count(backend: str | None = None) -> int:
+    """How many processes compute together; 1 where this one is alone.
+
+    Args:
+        backend: "cpu" or "gpu"; the default platform if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> ft.process_count()
+    1
+    """
+    return 1 + max(device.process_index for device in xla.devices(backend))
+
+
+@boundary.public
+def live_arrays(platform: str | None = None) -> list[Any]:
+    """All arrays that have memory on the devices of a platform.
+
+    Args:
+        platform: "cpu" or "gpu"; the default one if None.
+
+    Raises:
+        DeviceError: where there is no such platform.
+
+    >>> import functorch_like as ft
+    >>> x = ft.numpy.ones(3)
+    >>> any(x is y for y in ft.live_arrays())
+    True
+    """
+    places = xla.devices(platform)
+    alive = [x for x in client.live_arrays() if type(x) is ArrayImpl and not xla.is_deleted(x)]
+    return [x for x in alive if xla.device_of(x) in places]
+
+
+@boundary.public
+def set_default_device(device: Any) -> None:
+    """Set where arrays are made and computations run that no device is named for, in every thread.
+
+    Args:
+        device: as `devices()` lists it, or "cpu", "gpu", "cpu:1"; None for the first there is.
+
+    Raises:
+        DeviceError: for a device that is not there.
+
+    >>> import functorch_like as ft
+    >>> ft.set_default_device("cpu"); ft.numpy.ones(2).device.platform
+    'cpu'
+    >>> ft.set_default_device(None)
+    """
+    client.chosen.set_global(_found(device))
+
+
+def default_device(device: Any) -> Any:
+    """A block, or decorator, within which arrays are made and computations run on a device, in this thread.
+
+    Arrays that were put on a device by `device_put(x, device)` stay there, and so do computations with them. Jitted
+    functions are compiled once for each device.
+
+    Args:
+        device: as `devices()` lists it, or "cpu", "gpu", "cpu:1"; None for the first there is.
+
+    Raises:
+        DeviceError: for a device that is not there.
+
+    >>> import functorch_like as ft
+    >>> with ft.default_device("cpu"):
+    ...     ft.numpy.ones(2).device.platform
+    'cpu'
+    """
+    return _within(_found(device))
+
+
+def _found(device: Any) -> Any:
+    return None if device is None else xla.find_device(device)
+
+
+@contextmanager
+def _within(device: Any) -> Iterator[None]:
+    token = client.chosen.swap_local(device)
+    try:
+        yield
+    finally:
+        client.chosen.restore(token)
+
+
+def default_backend() -> str:
+    """The platform that computations run on by default: "gpu" where there is one, else "cpu". (Not `default_device`'s.)
+
+    >>> import functorch_like as ft
+    >>> ft.default_backend() in ("cpu", "gpu")
+    True
+    """
+    return xla.default_backend()
+
+
+@boundary.public
+def device_put(x: Any, device: Any = None) -> Any:
+    """Copy a pytree of arrays to a device.
+
+    Args:
+        x: arrays, NumPy arrays and numbers. NumPy memory may be changed afterwards: it has been copied.
+        device: a device, or its name ("cpu", "gpu", "cpu:0"). An array put on a named device stays there, and
+            computations with it run there; with None the array is on the default device but free to be moved.
+
+    Returns:
+        The pytree with `Array` leaves.
+
+    Raises:
+        DeviceError: where there is no such device; names those there are.
+
+    >>> import functorch_like as ft, numpy as np
+    >>> ft.device_put({"w": np.ones(2)}, "cpu")["w"].dtype
+    dtype('float64')
+    """
+    target = None if device is None else xla.find_device(device)
+    leaves, tree = xla.flatten(x)
+    return tree.unflatten([_put(leaf, target) for leaf in leaves])
+
+
+def _put(leaf: Any, device: Any) -> Any:
+    if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
+        leaf = native(leaf)
+    aval = aval_of(leaf)
+    if isinstance(leaf, Tracer):
+        return copy(leaf)  # placement inside a traced program is XLA's
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
+    host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
+    return xla.device_put(host, device, weak_type=aval.weak_type)
+
+
+@boundary.public
+def device_get(x: Any) -> Any:
+    """Copy a pytree of arrays to the host.
+
+    Args:
+        x: arrays; leaves that are no arrays pass through.
+
+    Returns:
+        The pytree with NumPy arrays, which are read-only views where the device is the host.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.device_get([fnp.arange(3)])
+    [array([0, 1, 2], dtype=int32)]
+    """
+    leaves, tree = xla.flatten(x)
+    return tree.unflatten([np.asarray(leaf) if isinstance(leaf, (ArrayImpl, Tracer)) else leaf for leaf in leaves])
+
+
+@boundary.public
+def block_until_ready(x: Any) -> Any:
+    """Wait until every array of a pytree is computed, and return the pytree.
+
+    Args:
+        x: a pytree; leaves that are no arrays pass through.
+
+    Raises:
+        CompileError: where the computation of an array failed.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.block_until_ready(fnp.ones(2)).tolist()
+    [1.0, 1.0]
+    """
+    for leaf in xla.flatten(x)[0]:
+        if type(leaf) is ArrayImpl:
+            xla.block_until_ready(leaf)
+    return x

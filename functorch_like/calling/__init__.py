@@ -1,0 +1,1 @@
+"""From a Python call to flat leaves and back: signatures, the public API's boundary, eager kernels."""

@@ -1,0 +1,128 @@
+"""Public boundaries: errors leave the package complete, and without the frames inside it.
+
+Set FT_TRACEBACK=full to see every frame.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from functorch_like import core
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import flag_blocks as groups
+from functorch_like.backends import settings, xla
+from functorch_like.backends.xla.failures import PARTS
+from functorch_like.backends.xla.nesting import unsorted
+from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
+from functorch_like.primitives.effects.callbacks import from_callback
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def public(fun: F) -> F:
+    """Mark a function that users call: an error of ours that passes through it tells the user's line and hides ours."""
+
+    @functools.wraps(fun)
+    def boundary(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fun(*args, **kwargs)
+        except Exception as e:
+            told = polish(e, fun)
+            if told is not None:
+                raise told from None
+            raise
+
+    boundary.is_boundary = True  # type: ignore[attr-defined]
+    return boundary  # type: ignore[return-value]
+
+
+def sealed(value: Any, module: str = "", name: str = "") -> Any:
+    """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is.
+
+    Args:
+        value: any attribute of a module.
+        module: the module that has the boundary, by which pickle finds it; left out for methods.
+        name: its name there.
+    """
+    if not isinstance(value, types.FunctionType) or hasattr(value, "is_boundary"):
+        return value
+    made = public(value)
+    if module:
+        made.__module__, made.__qualname__ = module, name
+    return made
+
+
+def seal(module: types.ModuleType) -> None:
+    """Make every public function of a module a boundary, in one place instead of at each definition.
+
+    The package calls these functions under the names they have in their own files, which stay as they are.
+    """
+    for name, value in vars(module).copy().items():
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith("functorch_like"):
+            setattr(module, name, sealed(value, module.__name__, name))
+
+
+def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:
+    """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
+
+    Args:
+        error: as it leaves a public function.
+        fun: that function.
+
+    Returns:
+        The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
+    """
+    ours = unsorted(error) or _out_of_memory(error, fun)
+    if ours is not None:
+        return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+    if isinstance(error, FtError):
+        error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+    if isinstance(error, FtError) or from_callback(error):
+        error.__traceback__ = trim(error.__traceback__)
+    return None
+
+
+def _out_of_memory(error: BaseException, fun: Callable[..., Any] | None) -> FtError | None:
+    """An error of this package for NumPy's of an array that it has no memory for; None for another one."""
+    if not isinstance(error, MemoryError) or isinstance(error, FtError):
+        return None
+    told, operation = f"memory ran out: {error}", getattr(fun, "__name__", "")
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    if shape is not None and dtype is not None:
+        aval = ShapedArray(shape, dtype)
+        told = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
+    return OutOfMemoryError(told, operation=operation, fix=f"check the sizes; {PARTS}")
+
+
+xla.on_error(polish)
+settings.on_staging(lambda: core.state.trace.staging)
+# Settings are assigned by plain attribute access.
+for _kind, _names in (
+    (settings.Setting, ("__set__", "set")),
+    (groups.Flags, ("__enter__", "__call__")),
+    (groups.Group, ("__getattr__", "__setattr__", "flags")),
+    (groups.Module, ("__setattr__", "flags")),
+):
+    for _name in _names:
+        setattr(_kind, _name, public(getattr(_kind, _name)))
+del _kind, _names, _name
+
+
+def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the frames of this package."""
+    if os.environ.get("FT_TRACEBACK", "").lower() == "full":
+        return traceback
+    frames: list[types.TracebackType] = []
+    while traceback is not None:
+        if sources.is_users(traceback.tb_frame.f_code.co_filename):
+            frames.append(traceback)
+        traceback = traceback.tb_next
+    kept: types.TracebackType | None = None
+    for entry in reversed(frames):
+        kept = types.TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept

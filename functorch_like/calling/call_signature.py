@@ -1,0 +1,272 @@
+"""Arguments of compiled functions: which are static, and what a call's cache key is.
+
+The C++ fast path keeps its own key for calls it has seen; this one is for the calls that reach Python.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes, tree
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
+from functorch_like.calling.float0 import flatten_results
+from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
+from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
+from functorch_like.ir import dtype_origins as origins
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """One int or name, or a sequence of them, as a tuple; None is none."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, (int, str)) else tuple(value)
+
+
+class Static(NamedTuple):
+    """Which arguments are static, by position and by name.
+
+    A parameter named by either is static however the caller passes it, where the function's signature is known.
+    """
+
+    nums: tuple[int, ...]
+    names: tuple[str, ...]
+
+
+def resolve(fun: Callable[..., Any], nums: Any, names: Any, what: str = "static") -> Static:
+    """Complete positions by names and names by positions, from the function's signature.
+
+    Raises:
+        ArgumentError: for positions or names the function does not have.
+    """
+    positions, given = as_tuple(nums), as_tuple(names)
+    if not positions and not given:
+        return Static((), ())
+    try:
+        parameters = list(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):  # builtins without a signature
+        return Static(positions, given)
+    ordered = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = any(p.kind == p.VAR_POSITIONAL for p in parameters)
+    by_name = {p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)}
+    any_name = any(p.kind == p.VAR_KEYWORD for p in parameters)
+    found: list[int] = []
+    for n in positions:
+        k = n + len(ordered) if n < 0 else n
+        if not 0 <= k < len(ordered) and not (rest and k >= 0):
+            raise ArgumentError(
+                f"{what}_argnums={nums} names position {n}, but {_name(fun)} takes {len(ordered)} positional arguments",
+                fix=f"use positions 0 to {len(ordered) - 1}" if ordered else "name keyword arguments instead",
+            )
+        found.append(k)
+    for name in given:
+        if name not in by_name and not any_name:
+            raise ArgumentError(
+                f"{what}_argnames={names!r} names {name!r}, which {_name(fun)} does not have",
+                fix=f"its parameters are {', '.join(p.name for p in parameters)}",
+            )
+    all_nums = {*found, *(ordered.index(n) for n in given if n in ordered)}
+    all_names = {*given, *(ordered[k] for k in found if k < len(ordered) and ordered[k] in by_name)}
+    return Static(tuple(sorted(all_nums)), tuple(sorted(all_names)))
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+_WIDE = frozenset({dtypes.float64, dtypes.complex128})
+_WIDEN = {float: dtypes.float64, complex: dtypes.complex128}
+
+
+#: Types of arguments whose values matter to a trace: calls with them must come to Python each time.
+CHECKED = frozenset({int, np.int64, np.uint64})
+
+
+def argument_path(in_tree: Any, position: int) -> str:
+    """What a user calls a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
+    return _said_path(tree.leaf_paths(in_tree)[position])
+
+
+def _said_path(path: str) -> str:
+    return ("args" if path.startswith("[0]") else "kwargs") + path[3:]
+
+
+def kinds_of(value: Any) -> Any:
+    """The types of a static value and of what it holds: of tuples, frozensets and dataclasses."""
+    kind = type(value)
+    if issubclass(kind, tuple):
+        return kind, *map(kinds_of, value)
+    if kind is frozenset:
+        return kind, frozenset((v, kinds_of(v)) for v in value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return kind, *(kinds_of(getattr(value, name, None)) for name in kind.__dataclass_fields__)
+    return kind
+
+
+class Told:
+    """A static value for C++, which would take values for the same that are equal, though they hold other types."""
+
+    __slots__ = ("_hash", "kinds", "value")
+
+    def __init__(self, value: Any) -> None:
+        self.value, self.kinds, self._hash = value, kinds_of(value), hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Told and self.kinds == other.kinds and bool(self.value == other.value)
+
+
+_SIMPLE = frozenset({int, str, type(None)})
+
+
+def for_dispatch(value: Any) -> Any:
+    """A static value as C++ may compare it: itself where types inside of it cannot matter.
+
+    C++ looks at the type of the value itself. Of tuples, most hold ints and names alone.
+    """
+    kind = type(value)
+    if kind in _SIMPLE:
+        return value
+    if kind is tuple:
+        return value if _SIMPLE.issuperset(map(type, value)) else Told(value)
+    if issubclass(kind, (tuple, frozenset)) or hasattr(kind, "__dataclass_fields__"):
+        return Told(value)
+    return value
+
+
+def said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Arguments as the user said them, from those that C++ was given."""
+    plain = lambda a: a.value if type(a) is Told else a
+    return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
+
+
+class Call:
+    """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
+
+    __slots__ = ("avals", "leaves", "statics", "tree")
+
+    def __init__(self, static: Static, args: Sequence[Any], kwargs: dict[str, Any], abstract: bool = False) -> None:
+        """`abstract` allows `ShapeDtypeStruct` in place of arrays."""
+        if static.nums or static.names:
+            nums, names = static
+            positional = tuple((i, args[i]) for i in nums if i < len(args))
+            named = tuple((k, kwargs[k]) for k in names if k in kwargs)
+            dynamic: Any = (
+                tuple(None if i in nums else a for i, a in enumerate(args)),
+                {k: v for k, v in kwargs.items() if k not in names},
+            )
+            self.statics: tuple[Any, ...] = (positional, named)
+        else:
+            dynamic, self.statics = (tuple(args), kwargs), ((), ())
+        self.leaves, self.tree = xla.flatten(dynamic)
+        self.avals: list[ShapedArray] = []
+        try:
+            for leaf in self.leaves:
+                self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else argument_aval(leaf))
+        except FtError as e:
+            raise self.blame(e, len(self.avals)) from None
+        if any(type(leaf) in CHECKED for leaf in self.leaves):
+            # An int beyond 32 bits must not be narrowed to the int32 it may meet: it is as strong as an array.
+            self.avals = [
+                a.strong() if type(leaf) in CHECKED and not INT32[0] <= leaf <= INT32[1] else a
+                for leaf, a in zip(self.leaves, self.avals, strict=True)
+            ]
+        if any(a.dtype in _WIDE and not a.weak_type for a in self.avals):
+            # A Python float beside 64-bit arrays keeps all its digits: 0.1 as float32 would spoil the ninth.
+            self.avals = [
+                a.update(dtype=_WIDEN[type(leaf)]) if type(leaf) in _WIDEN else a
+                for leaf, a in zip(self.leaves, self.avals, strict=True)
+            ]
+
+    def blame(self, error: FtError, position: int) -> FtError:
+        """The error with the path of the leaf it is about."""
+        path = argument_path(self.tree, position)
+        error.reason = f"argument {path}: {error.reason}"
+        return error
+
+    def hosts(self) -> dict[int, str]:
+        """Positions of the leaves whose dtype NumPy chose, with what to call each: `a NumPy array (args[1])`."""
+        found = origins.hosts(self.leaves)
+        if not found:
+            return found
+        paths = tree.leaf_paths(self.tree)
+        return {i: text if "(" in text else f"{text} ({_said_path(paths[i])})" for i, text in found.items()}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What a trace depends on, besides the function.
+
+        Static values count by type too: 1, 1.0 and True are three, and so are (1,), (1.0,) and (True,).
+        """
+        kinds = tuple(kinds_of(v) for part in self.statics for _, v in part)
+        return (self.tree, self.statics, kinds, tuple(self.avals), xla.settings(), state.axes)
+
+    def rebuild(self, leaves: Iterable[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments with other leaves."""
+        args, kwargs = self.tree.unflatten(leaves)
+        positional, named = self.statics
+        if positional:
+            args = list(args)
+            for i, value in positional:
+                args[i] = value
+        return tuple(args), {**kwargs, **dict(named)} if named else kwargs
+
+    def flatten_function(self, fun: Callable[..., Any]) -> tuple[Callable[..., list[Any]], list[Any]]:
+        """`fun` on flat leaves, with flat results; the list receives the tree of the results when it runs."""
+        trees: list[Any] = []
+
+        def flat(*leaves: Any) -> list[Any]:
+            args, kwargs = self.rebuild(leaves)
+            outs, out_tree = flatten_results(fun(*args, **kwargs))
+            trees[:] = [out_tree]
+            for i, out in enumerate(outs):
+                if not is_value(out):
+                    path = tree.leaf_paths(out_tree)[i]
+                    where = f" at {path}" if path else ""
+                    raise DtypeError(
+                        f"the function returned {out!r:.60} of type {type(out).__name__}{where}",
+                        fix="return arrays, numbers, None, or pytrees of these",
+                        chain=chain(state.trace),
+                    )
+            return outs
+
+        return flat, trees
+
+    def traced(self) -> bool:
+        """Whether the call is inside a transformation that must see it: a traced argument, or staging."""
+        return state.trace.staging or any(isinstance(a, Tracer) for a in self.leaves)
+
+
+def donated_twice(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> DonatedError:
+    """The error for a call that donates an array and uses it a second time, naming both places."""
+    places: dict[Any, list[str]] = {}
+    leaves, in_tree = xla.flatten((args, kwargs))
+    for i, leaf in enumerate(leaves):
+        if type(leaf) is xla.ArrayImpl and not leaf.is_deleted():
+            places.setdefault(leaf.unsafe_buffer_pointer(), []).append(argument_path(in_tree, i))
+    shared = [" and ".join(paths) for paths in places.values() if len(paths) > 1]
+    second = f"{'; '.join(shared)} are the same array" if shared else "the function closes over it as well"
+    return DonatedError(f"{name}: {DONATED_TWICE}: {second}", fix=ONCE)
+
+
+def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], name: str) -> None:
+    """Refuse static arguments that cannot be part of a cache key."""
+    given = [(f"argument {i}", args[i]) for i in static.nums if i < len(args)]
+    given += [(f"argument {k!r}", kwargs[k]) for k in static.names if k in kwargs]
+    for label, value in given:
+        try:
+            hash(value)
+        except TypeError:
+            kind = type(value).__name__
+            raise ArgumentError(
+                f"static {label} of {name} is a {kind}, which is not hashable: {value!r:.60}",
+                fix="pass a tuple instead of a list, a frozenset instead of a set; "
+                "an array should not be static: leave it out of static_argnums",
+            ) from None

@@ -1,0 +1,124 @@
+"""Functions that transformations make, and how they and other objects of the package are pickled.
+
+A function is pickled as Python pickles functions: by module and name, where these lead to it. A function that a
+transformation made of another is pickled as the call that made it where they do not: `jit(grad(f))` as `f` and the
+options of both. cloudpickle and dill carry what `__main__` defines along, so there such a name is not used.
+"""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import sys
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.errors import ArgumentError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class ByName:
+    """Base of function-like objects that are pickled by module and name where these lead to them, and never copied."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return importable_name(self, sys._getframe(1)) or super().__reduce_ex__(protocol)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+
+class Transformed(ByName):
+    """A user's function as a transformation made it. Pickles by name, or as the call that made it."""
+
+    def __init__(self, function: Callable[..., Any], maker: Callable[..., Any], args: Any, kwargs: Any) -> None:
+        self._function, self._made_by = function, (maker, args, kwargs)
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._function(*args, **kwargs)
+        except Exception as e:
+            told = boundary.polish(e)
+            if told is not None:
+                raise told from None
+            raise
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> Any:
+        return call, self._made_by
+
+    def __repr__(self) -> str:
+        maker = self._made_by[0]
+        return f"<{maker.__name__} of {getattr(self, '__qualname__', self._function)}>"
+
+
+def transformation(maker: F) -> F:
+    """Mark a public function that makes a function of the user's into another one, which can then be pickled.
+
+    Both are boundaries: see `boundary.public`. What is no Python function, such as a decorator, is returned as it is.
+    """
+    checked = boundary.public(maker)
+
+    @functools.wraps(maker)
+    def make(*args: Any, **kwargs: Any) -> Any:
+        made = checked(*args, **kwargs)
+        return Transformed(made, make, args, kwargs) if isinstance(made, types.FunctionType) else made
+
+    make.is_boundary = True  # type: ignore[attr-defined]
+    return make  # type: ignore[return-value]
+
+
+def call(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Load what was pickled as a call."""
+    return function(*args, **kwargs)
+
+
+def importable_name(value: Any, pickler: types.FrameType | None = None) -> str | None:
+    """The qualified name by which a value is found in its module; None where it leads elsewhere.
+
+    Args:
+        value: has a `__module__` and a `__qualname__`, or is not found.
+        pickler: the frame that pickles it. Names in `__main__` do not serve picklers that carry its functions along.
+    """
+    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
+    found: Any = sys.modules.get(module) if isinstance(module, str) else None
+    if found is None or not isinstance(name, str):
+        return None
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value or (module == "__main__" and _carries_functions(pickler)):
+        return None
+    return name
+
+
+def _carries_functions(frame: types.FrameType | None) -> bool:
+    """Return True for the frame of a pickler that saves the functions of `__main__` by value."""
+    pickler = None if frame is None else frame.f_locals.get("self")
+    if isinstance(pickler, pickle._Pickler):  # dill's
+        return pickler.dispatch.get(types.FunctionType) is not pickle._Pickler.dispatch.get(types.FunctionType)
+    return isinstance(pickler, pickle.Pickler) and hasattr(pickler, "reducer_override")  # cloudpickle's
+
+
+def _reduce_compiled(self: Any, protocol: Any) -> Any:
+    """Pickle a function that C++ dispatches: one of `jit` by name or as a call of it, one of the package by name."""
+    name = importable_name(self, sys._getframe(1))
+    if name is not None:
+        return name
+    made_by = getattr(self, "_made_by", None)
+    if made_by is None:
+        raise ArgumentError(f"{self!r} cannot be pickled: no name leads to it", fix="pickle a function that calls it")
+    return call, made_by
+
+
+xla.PjitFunction.__reduce_ex__ = _reduce_compiled
+xla.PjitFunction.__copy__ = ByName.__copy__
+xla.PjitFunction.__deepcopy__ = ByName.__deepcopy__

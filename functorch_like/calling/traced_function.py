@@ -1,0 +1,122 @@
+"""Functions that control flow takes, as jaxprs: staged once for each signature, not for each call."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import tree
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.caches import Cache
+from functorch_like.calling.call_signature import Call, Static
+from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import stage
+
+#: Bodies by function; they die with it.
+_BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = weakref.WeakKeyDictionary()
+_MOST_BODIES = 1024
+_ALL_TRACED = Static((), ())
+
+
+class Body(NamedTuple):
+    """A staged function.
+
+    Attributes:
+        jaxpr: takes what the function closes over, then its flat arguments.
+        consts: what the function closes over.
+        out_tree: the structure of its result.
+    """
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    out_tree: Any
+
+
+def name_of(fun: Any) -> str:
+    """What errors and jaxprs call a function."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def arguments(args: Sequence[Any]) -> Call:
+    """Positional arguments of a body, taken apart.
+
+    Raises:
+        DtypeError: for a leaf that is no array or number.
+    """
+    return Call(_ALL_TRACED, args, {})
+
+
+def operands(call: Call) -> list[Any]:
+    """The leaves, numbers as arrays of the dtypes that bodies take them in."""
+    return [
+        leaf if type(leaf) is ArrayImpl or isinstance(leaf, (Tracer, np.ndarray)) else np.asarray(leaf, aval.dtype)
+        for leaf, aval in zip(call.leaves, call.avals, strict=True)
+    ]
+
+
+def staged(
+    fun: Callable[..., Any],
+    call: Call,
+    what: str,
+    kept: Cache[Any, Body] | None = None,
+    through: Callable[[Any], Callable[..., Any]] | None = None,
+) -> Body:
+    """A function staged for arguments like these.
+
+    It is kept for as long as the function lives, unless it closes over traced values.
+
+    Args:
+        fun: takes and returns pytrees.
+        call: example arguments.
+        what: whose body it is, for errors and for the text of the jaxpr ("cond").
+        kept: where to keep it instead, for a function that is made for the occasion.
+        through: makes of the function the one that is staged; always the same for one `what`.
+    """
+    if kept is None:
+        try:
+            kept = _BODIES.setdefault(fun, Cache())
+        except TypeError:  # not hashable, or no weak references to it
+            kept = Cache()
+    key = (what, call.key)
+    found = kept.get(key)
+    if found is None:
+        xla.counters.traces += 1
+        flat, trees = call.flatten_function(fun if through is None else through(fun))
+        name = name_of(fun)
+        jaxpr, consts = stage(
+            flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})", hosts=call.hosts()
+        )
+        found = Body(jaxpr, consts, trees[0])
+        if not any(isinstance(c, Tracer) for c in consts):
+            kept.keep(key, found, _MOST_BODIES)
+    return found
+
+
+def beside(titles: Sequence[str], trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]], root: str = "") -> str:
+    """A line for each leaf at which pytrees of avals differ, with what each of them has there.
+
+    Args:
+        titles: what the pytrees are called.
+        trees: their structures.
+        avals: of their leaves.
+        root: what the pytrees are, ahead of the paths of their leaves.
+    """
+    columns = [dict(zip(tree.leaf_paths(t), map(_told, a), strict=True)) for t, a in zip(trees, avals, strict=True)]
+    paths = dict.fromkeys(path for column in columns for path in column)
+    rows = [[root + path or "the result", *(column.get(path, "-") for column in columns)] for path in paths]
+    rows = [row for row in rows if len(set(row[1:])) > 1]
+    if not rows:  # only nodes without leaves differ, or kinds of nodes
+        return "\n".join(f"    {title}: {t}" for title, t in zip(titles, trees, strict=True))
+    table = [["", *titles], *rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in table]
+    return "\n".join(f"    {line}" for line in lines)
+
+
+def _told(aval: ShapedArray) -> str:
+    return f"{aval!r} (weak)" if aval.weak_type else repr(aval)

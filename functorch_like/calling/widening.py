@@ -1,0 +1,99 @@
+"""What the user hears where a NumPy array of 64 bits widens a narrower array.
+
+Dtypes are promoted in `dtypes.py`, by rules that know nothing of NumPy: a float32 array and a float64 one give float64.
+Who made the first may not have chosen the second, for float64 is what NumPy, pandas and scikit-learn hand out.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import promotion
+from functorch_like.backends.xla import events
+from functorch_like.caches import known
+from functorch_like.core import chain, state
+from functorch_like.errors import DtypeError, FtError, WideningWarning
+from functorch_like.ir.dtype_origins import origin
+
+#: Lines of the user's that were warned of; forgotten with what was traced.
+_WARNED: set[tuple[str, int]] = known(set())
+
+
+def notice(operands: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
+    """Tell of a promotion to 64 bits where NumPy alone is why, and operands of fewer bits are not NumPy's.
+
+    Raises:
+        DtypeError: where `backends.promotion.widening` is "raise".
+    """
+    if dtypes.default_float() == dtypes.float64 or (promotion.widening == "allow" and not events.heard()):
+        return
+    strong = [(a, origin(x)) for x, a in zip(operands, avals, strict=True) if not a.weak_type]
+    wide = [(a, text) for a, text in strong if dtypes.real_part(a.dtype) == dtypes.float64]
+    narrow = [a for a, text in strong if dtypes.is_narrow(a.dtype) and not text]
+    if narrow and wide and all(text for _, text in wide):
+        _tell(_error(avals, narrow[0], *wide[0], dtype))
+
+
+def _error(
+    avals: Sequence[ShapedArray], narrow: ShapedArray, wide: ShapedArray, text: str, dtype: np.dtype[Any]
+) -> DtypeError:
+    kept = dtypes.complex64 if dtypes.is_complex(wide.dtype) else dtypes.real_part(narrow.dtype)
+    return DtypeError(
+        f"the {wide.dtype.name} operand, {text}, widens {narrow.dtype.name} to {dtype.name}",
+        operation=f"{_called()}({', '.join(map(repr, avals))})",
+        chain=chain(state.trace),
+        at=str(sources.user_line(state.source) or ""),
+        fix=f"convert it where it comes in, X.astype({kept.name!r}), to stay in {narrow.dtype.name}; or say that 64 "
+        f"bits are meant: fnp.asarray(X, {wide.dtype.name!r}), or ft.set_default_dtype('float64') for all. "
+        "ft.backends.promotion.widening = 'allow' ends these warnings, 'raise' makes errors of them",
+    )
+
+
+def _tell(error: FtError) -> None:
+    """Raise the error, or warn in its words: once for each line of the user's."""
+    events.tell("widen", error.operation, why=f"{error.reason}, at {error.at}")
+    rule = promotion.widening
+    if rule == "raise":
+        raise error
+    line = sources.user_line(state.source)
+    place = ("functorch_like", 0) if line is None else (line.file, line.line)
+    if rule == "warn" and place not in _WARNED:
+        warnings.warn_explicit(str(error), WideningWarning, *place)
+        _WARNED.add(place)  # not before: the warning may be an error, which is raised each time
+
+
+#: Wrappers of the package that stand for other functions, and the variables in which they hold those, or their names.
+_WRAPPERS = {
+    "boundary": ("fun",),
+    "function": ("name",),
+    "_as_ufunc": ("function",),
+    "method": ("function",),
+    "<lambda>": ("function", "body"),
+}
+
+
+def _called() -> str:
+    """The function of the package that the user's line calls."""
+    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    found = ""
+    while frame is not None and not sources.is_users(frame.f_code.co_filename):
+        found, frame = _name(frame) or found, frame.f_back
+    return found
+
+
+def _name(frame: types.FrameType) -> str:
+    """What users call the function of a frame; "" where they have no name for it."""
+    name = frame.f_code.co_name
+    if name in _WRAPPERS:
+        held = next((frame.f_locals[v] for v in _WRAPPERS[name] if v in frame.f_locals), "")
+        name = held if isinstance(held, str) else getattr(held, "__name__", "")
+    return "" if name in _WRAPPERS else name.removeprefix("_")

@@ -1,0 +1,148 @@
+"""`jit(mode="max-autotune")`: a program is compiled in several ways, each is timed on the arguments, the best is kept.
+
+The ways are XLA's option sets and, on CPUs, the rows' standard lowerings beside the fast ones. What was chosen is
+remembered on disk beside the programs. A way that might make XLA abort is tried in another process first.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from functorch_like.backends import flags, xla
+from functorch_like.backends.xla import cache, compile_options, events
+from functorch_like.backends.xla import option_sets as sets
+from functorch_like.compiler.lower import Lowered
+from functorch_like.errors import FtError
+
+#: A way must be this much faster than the default one to be taken: less may be noise.
+_GAIN = 0.97
+_ROUNDS = 7
+#: Seconds that one sample lasts at least, for the clock not to matter.
+_SAMPLE = 2e-3
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Way:
+    """One way to compile a program.
+
+    Attributes:
+        name: tells it from the others.
+        fitting: compile options; None for those that the default rule chooses.
+        fast: whether rows take their fast lowerings.
+        risky: whether XLA might abort.
+    """
+
+    name: str
+    fitting: dict[str, Any] | None = None
+    fast: bool = True
+    risky: bool = False
+
+    def settings(self) -> AbstractContextManager[Any]:
+        """The settings under which it is lowered."""
+        return nullcontext() if self.fast else flags({"cpu.fast_lowerings": False})
+
+
+DEFAULT = Way("default")
+WAYS: dict[str, tuple[Way, ...]] = {
+    "cpu": (
+        DEFAULT,
+        Way("plain", sets.PLAIN),
+        Way("all dots", sets.ALL_DOTS),
+        Way("oneDNN", sets.ONEDNN, risky=True),
+        Way("no library", sets.NONE),
+        Way("standard lowerings", fast=False),
+    ),
+    "gpu": (DEFAULT, Way("graphs", sets.GRAPHS, risky=True)),
+}
+
+
+def choose(
+    make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None, args: Sequence[Any], name: str
+) -> Way:
+    """The fastest way to compile a program for a device.
+
+    Args:
+        make: lowers it, under whatever settings are in force.
+        device: where it will run.
+        options: the user's, which hold in every way.
+        args: what it is timed with.
+        name: for those who listen.
+    """
+    ways = WAYS.get(device.platform, (DEFAULT,))
+    standard = make()
+    if standard.calls_python:  # timing it would call again and again
+        events.tell("tune", name, how=f"{ways[0].name}, because the program has callbacks")
+        return ways[0]
+    note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {ways}")
+    known = cache.recall(note)
+    for way in ways:
+        if way.name == known:
+            events.tell("tune", name, how=f"{way.name}, as measured before")
+            return way
+    started = time.perf_counter()
+    programs: dict[Way, Any] = {}
+    seen: set[bytes] = set()
+    failures: list[FtError] = []
+    for way in ways:
+        try:
+            program, identity = _compiled(way, make, device, options)
+        except FtError as e:  # options that this version does not know
+            failures.append(e)
+            continue
+        if program is not None and identity not in seen:
+            seen.add(identity)
+            programs[way] = program
+    if not programs and failures:  # so it is not the ways, but what the user asked for
+        raise failures[0]
+    seconds = _time(programs, args)
+    best = min(seconds, key=lambda way: seconds[way])
+    if best is not ways[0] and ways[0] in seconds and seconds[best] > _GAIN * seconds[ways[0]]:
+        best = ways[0]
+    table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
+    events.tell("tune", name, time.perf_counter() - started, how=f"{best.name} of {table}", seconds_of=seconds)
+    cache.remember(note, best.name)
+    return best
+
+
+def _compiled(
+    way: Way, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
+) -> tuple[xla.Executable | None, bytes]:
+    """The program compiled one way, and what tells it from other ways; None if a trial of it died."""
+    from functorch_like.backends.xla import mlir
+    from functorch_like.backends.xla import subprocess_trial as trial
+
+    with way.settings():
+        lowered = make()
+        all_options = lowered.options(device, options, fitting=way.fitting)
+        identity = mlir.anonymous_bytecode(lowered.module) + repr(sorted(all_options.items())).encode()
+        if way.risky and not trial.survives(lowered.module, device, all_options):
+            return None, identity
+        return lowered.compile(device, options, fitting=way.fitting), identity
+
+
+def _time(programs: dict[Way, xla.Executable], args: Sequence[Any]) -> dict[Way, float]:
+    """Seconds of one run, the least of several samples taken in turn."""
+    counts: dict[Way, int] = {}
+    for way, program in programs.items():
+        _run(program, args, 1)
+        counts[way] = max(1, round(_SAMPLE / max(1e-6, _run(program, args, 1))))
+    best: dict[Way, float] = {}
+    for _ in range(_ROUNDS):
+        for way, program in programs.items():
+            took = _run(program, args, counts[way]) / counts[way]
+            best[way] = min(took, best.get(way, took))
+    return best
+
+
+def _run(program: xla.Executable, args: Sequence[Any], count: int) -> float:
+    started = time.perf_counter()
+    outs: list[Any] = []
+    for _ in range(count):
+        outs = program.execute(args)
+    for out in outs:
+        xla.block_until_ready(out)
+    return time.perf_counter() - started

@@ -1,0 +1,146 @@
+"""Fingerprints: equal for equal programs, in every process. A program on disk is found by it before it is lowered.
+
+What a jaxpr lowers to depends on the jaxpr, on the settings, and on the code that lowers it; all three are covered.
+A jaxpr that holds something else (a Python function, a row defined outside of the package) has no fingerprint.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import settings, xla
+from functorch_like.backends.xla.digest import sha256
+from functorch_like.ir.jaxpr import Jaxpr, Literal, effects
+from functorch_like.primitives.base import elementwise_makers as rows
+
+
+class _Opaque(Exception):
+    """Something whose text would not tell it from others."""
+
+
+def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
+    """A digest of a jaxpr and of whatever else its lowering depends on; None where it cannot be had.
+
+    Args:
+        jaxpr: the program.
+        parts: names, numbers, dtypes, avals, and tuples of these.
+    """
+    try:
+        texts = [_digest(jaxpr), _code()]
+        _write((parts, xla.settings()), texts)
+    except _Opaque:
+        return None
+    return sha256("\n".join(texts).encode()).digest()
+
+
+def _digest(jaxpr: Jaxpr) -> str:
+    found = jaxpr.memo("fingerprint", lambda: _read(jaxpr))
+    if found is None:
+        raise _Opaque
+    return found
+
+
+def _read(jaxpr: Jaxpr) -> str | None:
+    names: dict[Any, str] = {}
+    texts: list[str] = []
+
+    def write(atoms: Sequence[Any]) -> None:
+        for atom in atoms:
+            if type(atom) is Literal:
+                _write((atom.aval, np.asarray(atom.value)), texts)
+            else:
+                texts.append(names[atom])
+
+    def define(variables: Sequence[Any]) -> None:
+        for v in variables:
+            names[v] = f"v{len(names)}"
+
+    try:
+        define(jaxpr.inputs)
+        texts += [repr(v.aval) for v in jaxpr.inputs]  # those of results follow
+        for e in jaxpr.equations:
+            if not e.prim.native or effects(e):
+                raise _Opaque  # who calls Python must be lowered, for its calls to be known
+            texts.append(e.prim.name)
+            write(e.inputs)
+            _write(e.params, texts)
+            define(e.outputs)
+        write(jaxpr.outputs)
+    except _Opaque:
+        return None
+    return sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _write(value: Any, texts: list[str]) -> None:
+    kind: type[Any] = type(value)
+    if kind in _PLAIN:
+        texts.append(repr(value))
+    elif kind is tuple or kind is list or isinstance(value, tuple):
+        items: Sequence[Any] = value
+        if kind is tuple and _PLAIN.issuperset(map(type, items)):  # nearly all: shapes, axes
+            texts.append(repr(items))
+            return
+        texts.append(f"{kind.__name__}{len(items)}")
+        for each in items:
+            _write(each, texts)
+    elif kind is dict:
+        texts.append(f"dict{len(value)}")
+        for name, each in value.items():
+            texts.append(name)
+            _write(each, texts)
+    elif kind is settings.Values:
+        _write(value.set, texts)
+    else:
+        _write_object(value, kind, texts)
+
+
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None)))
+
+
+def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
+    if isinstance(value, Jaxpr):
+        texts.append(_digest(value))
+    elif kind is ShapedArray:
+        texts.append(repr(value))  # weak or not, it lowers alike
+    elif isinstance(value, np.dtype):
+        texts.append(value.name)
+    elif isinstance(value, (np.ndarray, np.generic)) and value.dtype != object:
+        found = np.asarray(value)
+        texts.append(f"{found.dtype.name}{found.shape}{found.tobytes().hex()}")
+    elif isinstance(value, enum.Enum):
+        texts.append(f"{kind.__qualname__}.{value.name}")
+    elif dataclasses.is_dataclass(kind):
+        texts.append(kind.__qualname__)
+        for field in dataclasses.fields(kind):
+            _write(getattr(value, field.name), texts)
+    else:
+        raise _Opaque
+
+
+@cache
+def _code() -> str:
+    """Hash of the sizes and times of the source files by which a jaxpr becomes a program, part of each cache key."""
+    package = Path(__file__).parents[1]
+    # How a jaxpr came to be is not asked: the key holds the jaxpr.
+    folders = [package, package / "ir", package / "interpreters", package / "compiler"]
+    trees = [Path(rows.__file__).parent, Path(xla.__file__).parents[1]]
+    seen: list[str] = []
+    while folders or trees:
+        nested = not folders
+        folder = folders.pop() if folders else trees.pop()
+        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                seen.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
+            elif nested and entry.is_dir() and entry.name != "__pycache__":
+                trees.append(Path(entry.path))
+    return sha256("\n".join(seen).encode()).hexdigest()

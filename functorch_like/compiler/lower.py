@@ -1,0 +1,205 @@
+"""Lowering: a jaxpr becomes a StableHLO module, and the module an executable."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.backends.xla import compile_options, events
+from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.compiler.option_rules import choose
+from functorch_like.compiler.outlining import is_transpose, parts
+from functorch_like.compiler.repeated_operands import narrow_products
+from functorch_like.errors import FtError
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, Literal
+
+
+class Lowered:
+    """A jaxpr that is lowered when its module is asked for, with what is needed to compile and call it.
+
+    Attributes:
+        kept: for each input of the jaxpr, whether the module has it.
+        in_avals: of the inputs that the module has, as they arrive.
+        out_avals: of the results.
+    """
+
+    def __init__(
+        self,
+        build: Callable[[], Any],
+        jaxpr: Jaxpr,
+        kept: list[bool],
+        in_avals: list[ShapedArray],
+        name: str,
+        identify: Callable[[], bytes | None],
+        host_calls: list[Any],
+    ) -> None:
+        self._build, self.jaxpr, self.kept, self.name = build, jaxpr, kept, name
+        self._host_calls = host_calls  # filled when the module is built
+        self.in_avals, self.out_avals = in_avals, jaxpr.out_avals
+        self._identify = identify
+
+    @cached_property
+    def module(self) -> Any:
+        """StableHLO."""
+        started = time.perf_counter()
+        module = self._build()
+        events.tell("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
+        return module
+
+    def options(
+        self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
+    ) -> dict[str, Any]:
+        """All options that `compile` would compile under, by name."""
+        fitting = self._fitting(device, mode) if fitting is None else fitting
+        return compile_options.chosen(device.platform, options, fitting)
+
+    def _fitting(self, device: Any, mode: str) -> dict[str, Any]:
+        return choose(self.jaxpr, mode, device.platform)
+
+    @property
+    def calls_python(self) -> bool:
+        """Whether the program has callbacks."""
+        assert self.module is not None  # building it finds them
+        return bool(self._host_calls)
+
+    def compile(
+        self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
+    ) -> xla.Executable:
+        """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
+
+        Args:
+            device: where it will run.
+            options: XLA's, by name.
+            mode: of `jit`: which options are chosen besides.
+            fitting: these are, instead.
+        """
+        return xla.compile(
+            lambda: self.module,
+            device=device,
+            options=options,
+            fitting=self._fitting(device, mode) if fitting is None else fitting,
+            in_avals=self.in_avals,
+            out_avals=self.out_avals,
+            name=self.name,
+            # Once there is a module it tells the program by itself; settings may have changed since it was made.
+            fingerprint=None if "module" in vars(self) else self._identify(),
+            host_calls=self._host_calls,
+        )
+
+
+def lower(
+    jaxpr: Jaxpr,
+    *,
+    name: str,
+    donated: Sequence[bool] | None = None,
+    keep_unused: bool = False,
+    physical: Sequence[np.dtype[Any] | None] | None = None,
+    platform: str = "cpu",
+) -> Lowered:
+    """Lower a jaxpr.
+
+    Args:
+        jaxpr: what to lower.
+        name: of the module.
+        donated: inputs whose memory the results may take.
+        keep_unused: keep inputs that nothing reads.
+        physical: the dtype an input arrives in where that differs from its aval: Python numbers arrive 64 bits wide.
+        platform: "cpu" or "gpu"; rows may lower differently.
+    """
+    jaxpr = passes.simplify(jaxpr)
+    used = passes.used_inputs(jaxpr)
+    kept = [keep_unused or u for u in used]
+    inputs = [v for v, k in zip(jaxpr.inputs, kept, strict=True) if k]
+    arriving = [
+        v.aval.strong() if p is None else ShapedArray(v.aval.shape, p)
+        for v, p, k in zip(jaxpr.inputs, physical or [None] * len(kept), kept, strict=True)
+        if k
+    ]
+
+    def body(e: xla.Emitter, *values: Any) -> list[Any]:
+        converted = [
+            value if aval.dtype == v.aval.dtype else e.convert(value, v.aval)
+            for value, aval, v in zip(values, arriving, inputs, strict=True)
+        ]
+        return emit(e, Jaxpr(inputs, jaxpr.equations, jaxpr.outputs, name), converted)
+
+    given = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
+    given = tuple(i for i, d in enumerate(given) if d)
+    host_calls: list[Any] = []
+    build = lambda: xla.build(name, arriving, body, donated=given, platform=platform, host_calls=host_calls)
+    identify = lambda: fingerprint(jaxpr, name, kept, arriving, given, platform)
+    return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls)
+
+
+def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool = False) -> list[Any]:
+    """Emit the equations of a jaxpr into the current block.
+
+    `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
+    """
+    values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
+    lines: dict[Any, sources.Line | None] = {None: None}  # many equations are of one line
+
+    def read(atom: Any) -> Any:
+        if type(atom) is Literal:
+            return e.constant(np.asarray(atom.value, atom.aval.dtype))
+        return values[atom]
+
+    if e.platform == "cpu":
+        jaxpr = narrow_products(jaxpr)
+    for eqn in jaxpr.equations if inlined or e.platform != "cpu" else parts(jaxpr):
+        if isinstance(eqn, Jaxpr):
+            body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
+            symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
+            values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
+            continue
+        if eqn.source not in lines:
+            lines[eqn.source] = sources.user_line(eqn.source)
+        line = lines[eqn.source]
+        if line is not None:
+            scope = sources.scope(eqn.source)
+            e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
+        e.ins = [a.aval for a in eqn.inputs]
+        e.outs = [v.aval for v in eqn.outputs]
+        try:
+            out = eqn.prim.lower(e, *[read(a) for a in eqn.inputs], **eqn.params)
+        except FtError as error:
+            raise core.complete(error.complete(at=str(line or "")), eqn.prim, e.ins, eqn.params, None, "lowering")  # noqa: B904
+        if type(out) in (list, tuple):
+            values.update(zip(eqn.outputs, out, strict=True))
+        else:
+            values[eqn.outputs[0]] = out
+    return [read(a) for a in jaxpr.outputs]
+
+
+def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any]:
+    outs = emit(e, part, operands, inlined=True)
+    return [e.by_rows(outs[0], part.out_avals[0])] if is_transpose(part) else outs
+
+
+def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
+    """What a region or function with these bodies carries besides their values: a token, if one has ordered effects."""
+    return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
+
+
+def emit_carrying(
+    e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], carries: Sequence[Any], *, inlined: bool = False
+) -> list[Any]:
+    """`emit` into a new region or function: where `token_avals` has one, the token comes last and goes last."""
+    if not carries:
+        return emit(e, jaxpr, operands, inlined=inlined)
+    *operands, e.token = operands
+    return [*emit(e, jaxpr, operands, inlined=inlined), e.token]
+
+
+def as_text(module: Any, debug_info: bool = False) -> str:
+    """StableHLO text, with or without where its operations come from."""
+    return xla.module_text(module, debug_info)

@@ -1,0 +1,137 @@
+"""The compile options of a program: a rule on what it contains, for each of jit's modes.
+
+The rule follows measurements on XLA:CPU: what is handed to libraries of kernels is worth 2 to 3 times the speed of
+attention, convolutions and recurrent products, in either direction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like.backends.xla import option_sets as sets
+from functorch_like.backends.xla import processor
+from functorch_like.compiler.outlining import ELEMENTWISE
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, held
+
+#: What `jit(mode=)` takes.
+MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
+
+_LARGE = 1 << 16  # elements; below, it does not matter
+_LOOPS = frozenset(("while", "scan"))
+_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin"))
+_MOVES = frozenset(("transpose", "reshape", "broadcast_in_dim"))
+_NARROW = frozenset(("bfloat16", "int8", "uint8"))
+
+
+class Content:
+    """What of a program its options depend on. Work is counted in multiplications."""
+
+    products: float = 0  # of all matrix products and convolutions
+    batched: float = 0  # of products of many matrices, none of them tiny
+    narrow: bool = False  # products in bfloat16 or int8
+    looped: bool = False  # products inside of a loop
+    chained: bool = False  # a product whose left operand is made of another product that nothing else reads
+    spread: bool = False  # a short reduction of something much larger than all arguments
+    rows: bool = False  # a long reduction of something large, as in softmax
+    random: bool = False  # random bits, many
+
+
+def content(jaxpr: Jaxpr) -> Content:
+    """What a program contains, the jaxprs inside of its equations included."""
+    found = Content()
+    largest = max((v.aval.size for v in jaxpr.inputs), default=0)
+    _read(jaxpr, found, largest, looped=False)
+    found.chained = _chain(jaxpr, [False] * len(jaxpr.inputs))[0]
+    return found
+
+
+def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
+    for e in jaxpr.equations:
+        name = e.prim.name
+        if name == "dot_general":
+            _read_product(e, found, looped)
+        elif name == "conv_general_dilated":
+            kernel = e.inputs[1].aval
+            found.products += e.outputs[0].aval.size * kernel.size / max(1, max(kernel.shape))
+        elif name in _REDUCTIONS:
+            size, short = e.inputs[0].aval.size, e.inputs[0].aval.size / max(1, e.outputs[0].aval.size)
+            found.spread |= size >= _LARGE and short <= 8 and size > 8 * largest
+            found.rows |= size >= _LARGE and short >= 64
+        elif name == "threefry2x32":
+            found.random |= e.outputs[0].aval.size >= _LARGE // 16
+        elif e.prim.split is not None:
+            for inner in held(e.params):
+                _read(inner, found, largest, looped or name in _LOOPS)
+
+
+def _read_product(e: Equation, found: Content, looped: bool) -> None:
+    (contracted, _), (batch, _) = e.params["dimension_numbers"]
+    left, out = e.inputs[0].aval, e.outputs[0].aval
+    depth = math.prod(left.shape[i] for i in contracted)
+    many = math.prod(left.shape[i] for i in batch)
+    work = out.size * depth
+    found.products += work
+    found.looped |= looped
+    found.narrow |= left.dtype.name in _NARROW
+    if many > 1 and work / many >= 64 * 64 * 32:
+        found.batched += work
+
+
+def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
+    """Whether a product's left operand is made of another product, and which outputs are made of one.
+
+    YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
+
+    Args:
+        jaxpr: the program, or what a call in it runs.
+        of_product: for each input, whether it is made of a product that nothing else reads.
+    """
+    reads = Counter(a for e in jaxpr.equations for a in e.inputs if type(a) is Var)
+    reads.update(a for a in jaxpr.outputs if type(a) is Var)
+    made = {v for v, m in zip(jaxpr.inputs, of_product, strict=True) if m}
+    for e in jaxpr.equations:
+        marks = [type(a) is Var and a in made and reads[a] == 1 for a in e.inputs]
+        if e.prim.name == "dot_general":
+            if marks[0]:
+                return True, []
+            made.add(e.outputs[0])
+        elif e.prim.name == "call":
+            found, outs = _chain(e.params["jaxpr"], marks)
+            if found:
+                return True, []
+            made.update(v for v, m in zip(e.outputs, outs, strict=True) if m)
+        elif e.prim.split is not None:
+            if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in held(e.params)):
+                return True, []
+        elif any(marks) and (e.prim.name in ELEMENTWISE or e.prim.name in _MOVES):
+            made.add(e.outputs[0])
+    return False, [a in made for a in jaxpr.outputs]
+
+
+def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
+    """The options that a program is compiled under where nobody says otherwise.
+
+    Args:
+        jaxpr: the program.
+        mode: one of `MODES`; "max-autotune" starts from "default".
+        platform: "cpu" or "gpu".
+    """
+    if mode == "fast-compile":
+        return sets.UNOPTIMIZED
+    if platform != "cpu":
+        return sets.GRAPHS if mode == "reduce-overhead" else {}
+    found = content(jaxpr)
+    if found.narrow or found.chained:
+        return sets.ALL_DOTS
+    if found.looped:
+        return sets.PLAIN
+    if found.batched > found.products / 2:
+        return sets.BATCHED_DOTS
+    if found.spread and not found.rows:
+        return sets.NONE
+    if found.random and not found.products and "avx512f" in processor.features():
+        return sets.WIDE
+    return {}

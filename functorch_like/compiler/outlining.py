@@ -1,0 +1,179 @@
+"""Programs in which XLA:CPU would compute the same values many times, cut into parts that it keeps apart.
+
+XLA fuses what is cheap into everything that reads it. Of a chain of n cheap operations of which every value is wanted,
+as residuals of a gradient are, it makes n kernels, each of which computes the chain from its start: n**2 operations to
+compile and to run (gradient of a jitted chain of 100 sines: 3 s to compile, and 35 times the time to run). Nothing is
+fused across the border of a function that is not inlined, so such chains become several functions.
+
+So do transposes that elementwise operations read: XLA has a fast transpose, by blocks, but fuses it into a loop that
+reads along columns (x + x.T of 1024 x 1024 took 4.2 ms, and takes 0.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from functorch_like.backends.cpu import fast_lowering
+from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+
+#: Rows that XLA computes again wherever they are wanted. Of others, such as exp, it keeps what is read more than once.
+_CHEAP = frozenset(
+    (
+        "add",
+        "sub",
+        "mul",
+        "div",
+        "rem",
+        "neg",
+        "abs",
+        "sign",
+        "square",
+        "integer_pow",
+        "max",
+        "min",
+        "clamp",
+        "select_n",
+    )
+    + ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "cbrt", "floor", "ceil", "round", "is_finite", "nextafter")
+    + ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "shift_left", "shift_right_logical")
+    + ("shift_right_arithmetic", "convert_element_type", "bitcast_convert_type", "real", "imag", "complex", "conj")
+    + ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
+)
+#: Fewer equations than this are left as they are;
+_FEW = 64
+#: so are those that would be computed this often on average;
+_OFTEN = 8
+#: and a part has this many at most. (Of a chain of sines, 12 compiled and ran fastest among 12, 24, 48.)
+_PART = 16
+#: Places where values are wanted are told apart up to this many, so that the sets of them stay small.
+_PLACES = 1024
+#: Transposes of fewer elements are fused as before;
+_LARGE = 1 << 16
+#: so are those that anything else reads than these primitives,
+ELEMENTWISE = _CHEAP.difference(
+    ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
+).union(("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "pow", "erf", "half_integer_pow"))
+#: and those of products, which XLA may as well write in the other order.
+_PRODUCTS = frozenset(("dot_general", "conv_general_dilated"))
+
+_ON = fast_lowering(
+    "parts",
+    "chains of cheap operations of which many values are wanted, and large transposes that elementwise operations "
+    "read, are compiled in parts",
+)
+
+
+def parts(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
+    """The equations in order; in place of runs that are to be kept apart, jaxprs that do the same.
+
+    A part takes variables under their own names, and gives some under theirs.
+    """
+    if not _ON():
+        return jaxpr.equations
+    found, turned = _runs(jaxpr), _transposes(jaxpr)
+    return [turned.get(e.outputs[0], e) for e in found] if turned else found
+
+
+def is_transpose(part: Jaxpr) -> bool:
+    """Whether a part is one. Its result must be laid out row by row, or XLA leaves the work to whoever reads it."""
+    return part.equations[-1].prim.name == "transpose"
+
+
+def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
+    """Those to keep apart, by their results."""
+    made = {e.outputs[0]: e for e in jaxpr.equations if _is_slow(e)}
+    if not made:
+        return {}
+    constants = {v for e in jaxpr.equations if _is_constant(e) for v in e.outputs}
+    produced = {v for e in jaxpr.equations if e.prim.name in _PRODUCTS for v in e.outputs}
+    kept = {v for v, e in made.items() if e.inputs[0] not in produced}
+    read: set[Atom] = set()
+    for e in jaxpr.equations:
+        arrays = {a for a in e.inputs if type(a) is Var and a not in constants}
+        read.update(arrays)
+        # Where only transposes meet, XLA transposes what they make instead.
+        if e.prim.name not in ELEMENTWISE or (len(arrays) > 1 and arrays <= made.keys()):
+            kept -= arrays
+    return {v: Jaxpr([e.inputs[0]], [e], [v], "transpose", "kept apart") for v, e in made.items() if v in kept & read}
+
+
+def _is_slow(e: Equation) -> bool:
+    if e.prim.name != "transpose" or type(e.inputs[0]) is not Var or e.outputs[0].aval.size < _LARGE:
+        return False
+    return e.params["permutation"][-1] != len(e.params["permutation"]) - 1
+
+
+def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
+    """`parts`, as far as chains are concerned."""
+    if len(jaxpr.equations) < _FEW:
+        return jaxpr.equations
+    often = _copies(jaxpr)
+    cheap = [n for n in often if n]
+    if len(cheap) < _FEW or sum(cheap) < _OFTEN * len(cheap):
+        return jaxpr.equations
+    found: list[Equation | Jaxpr] = []
+    run: list[Equation] = []
+    hot = False
+    made: dict[Atom, Equation] = {}  # constants, which every part makes for itself
+    last: dict[Atom, int] = {a: k for k, e in enumerate(jaxpr.equations) for a in e.inputs if type(a) is Var}
+    last.update((a, len(jaxpr.equations)) for a in jaxpr.outputs if type(a) is Var)
+
+    def close(end: int) -> None:
+        nonlocal hot
+        found.extend([_part(run, made, last, end, jaxpr.name)] if hot else run)
+        run.clear()
+        hot = False
+
+    for k, e in enumerate(jaxpr.equations):
+        if _is_constant(e):
+            made[e.outputs[0]] = e
+            found.append(e)
+        elif often[k]:
+            run.append(e)
+            hot |= often[k] > _OFTEN
+            if len(run) == _PART:
+                close(k)
+        else:
+            close(k - 1)
+            found.append(e)
+    close(len(jaxpr.equations) - 1)
+    return found
+
+
+def _is_constant(e: Equation) -> bool:
+    return e.prim.name in _CHEAP and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
+
+
+def _copies(jaxpr: Jaxpr) -> list[int]:
+    """How often XLA would compute each equation: in how many places that are computed on their own it is wanted.
+
+    It is 0 for constants and for equations that are no part of fusions.
+    """
+    wanted: dict[Var, int] = {}  # sets of places, as bits
+    places = 0
+
+    def place() -> int:
+        nonlocal places
+        places += 1
+        return 1 << (places % _PLACES)
+
+    for a in dict.fromkeys(a for a in jaxpr.outputs if type(a) is Var):
+        wanted[a] = place()
+    often: list[int] = []
+    for e in reversed(jaxpr.equations):
+        cheap = e.prim.name in _CHEAP and len(e.outputs) == 1
+        here = wanted.pop(e.outputs[0], 0) if cheap else place()
+        for a in e.inputs:
+            if type(a) is Var:
+                wanted[a] = wanted.get(a, 0) | here
+        often.append(here.bit_count() if cheap and not _is_constant(e) else 0)
+    often.reverse()
+    return often
+
+
+def _part(run: Sequence[Equation], made: dict[Atom, Equation], last: dict[Atom, int], end: int, name: str) -> Jaxpr:
+    inside = {v for e in run for v in e.outputs}
+    read = dict.fromkeys(a for e in run for a in e.inputs if type(a) is Var and a not in inside)
+    constants = [made[a] for a in read if a in made]
+    outputs = [v for e in run for v in e.outputs if last.get(v, -1) > end]
+    return Jaxpr([a for a in read if a not in made], [*constants, *run], list(outputs), f"{name}_part", "kept apart")

@@ -1,0 +1,59 @@
+"""What the package tells of itself: its surroundings, and a log of what it compiles."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from functorch_like.backends.xla import events
+from functorch_like.calling import api_boundary as boundary
+
+
+@boundary.public
+def print_environment_info(return_string: bool = False) -> str | None:
+    """Print versions, devices, settings and environment: what a bug report needs.
+
+    Args:
+        return_string: return the text instead of printing it.
+
+    >>> import functorch_like as ft
+    >>> "jaxlib" in ft.print_environment_info(return_string=True)
+    True
+    """
+    from functorch_like.backends import report
+
+    text = report.bug_report()
+    if return_string:
+        return text
+    sys.stdout.write(text + "\n")
+    return None
+
+
+@contextmanager
+def log_compiles(enable: bool = True) -> Iterator[None]:
+    """Within the block, in this thread, log each program that is traced, lowered, compiled or loaded, and why.
+
+    Lines go to the logger "functorch_like" of Python's `logging`, as warnings, so that they are seen unless it is told
+    otherwise. For the whole process there is the environment variable FT_LOG_COMPILES=1. `explain` gives the same as
+    an object, `backends.xla.verbose` adds the time that operations take.
+
+    Args:
+        enable: False ends an outer block's effect.
+
+    >>> import functorch_like as ft, logging
+    >>> seen = []
+    >>> handler = logging.Handler()
+    >>> handler.emit = lambda record: seen.append(record.getMessage())
+    >>> logging.getLogger("functorch_like").addHandler(handler)
+    >>> with ft.log_compiles():
+    ...     y = ft.jit(lambda x: x + 1)(1.0)
+    >>> seen[0]  # doctest: +ELLIPSIS
+    'traced <lambda> in ... ms: first call'
+    >>> logging.getLogger("functorch_like").removeHandler(handler)
+    """
+    token = events.LOGGED.swap_local(bool(enable))
+    try:
+        yield
+    finally:
+        events.LOGGED.restore(token)

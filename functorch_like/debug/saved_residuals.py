@@ -1,0 +1,78 @@
+"""What reverse mode would keep of a function between its run and its derivative, as a list to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.call_signature import Call, Static, argument_path
+from functorch_like.ir.jaxpr import Jaxpr, Literal
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.effects.checkpoint_name import name as named
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import with_tangents
+from functorch_like.primitives.higher_order.partial_eval import halves
+
+
+def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
+    """What is kept, each with where it comes from. Nothing is computed."""
+    call = Call(Static((), ()), args, kwargs, abstract=True)
+    flat, _ = call.flatten_function(fun)
+    jaxpr, consts = stage(flat, call.avals, name=getattr(fun, "__name__", "f"), chain="print_saved_residuals")
+    some = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in call.avals]
+    derived, more, _ = with_tangents(jaxpr, some)
+    known = len(derived.inputs) - sum(some)
+    parts = halves(derived, [False] * known + [True] * sum(some))
+    closed_over = len(parts.consts) + len(more) + len(consts)
+    found: list[tuple[ShapedArray, str]] = []
+    for kind, k in sorted(parts.residuals):  # arguments first
+        if kind == "out":
+            found.append((parts.known.out_avals[k].strong(), _origin(parts.known, k)))
+        elif k < closed_over:
+            found.append((parts.known.in_avals[k].strong(), "from a value that is closed over"))
+        else:
+            path = argument_path(call.tree, k - closed_over)
+            found.append((parts.known.in_avals[k].strong(), f"from the argument {path}"))
+    return found
+
+
+@boundary.public
+def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode would keep of a call between the run of the function and its derivative.
+
+    Args:
+        fun: as for `grad`, though its result may be anything.
+        args: arrays, numbers or `ShapeDtypeStruct`s.
+        kwargs: likewise.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.print_saved_residuals(lambda w, x: fnp.tanh(w * x), 2.0, 3.0)  # doctest: +ELLIPSIS
+    f32[] from the argument args[0]
+    f32[] from the argument args[1]
+    f32[] from tanh at ...
+    >>> ft.print_saved_residuals(ft.checkpoint(lambda w, x: fnp.tanh(w * x)), 2.0, 3.0)
+    f32[] from the argument args[0]
+    f32[] from the argument args[1]
+    """
+    for aval, origin in saved_residuals(fun, *args, **kwargs):
+        print(f"{aval!r} {origin}")
+
+
+def _origin(jaxpr: Jaxpr, position: int) -> str:
+    """Which equation makes an output, and the user's line."""
+    atom = jaxpr.outputs[position]
+    if isinstance(atom, Literal):
+        return "from a constant"
+    for e in jaxpr.equations:
+        if atom not in e.outputs:
+            continue
+        inner = e.params.get("jaxpr")
+        if e.prim.name in ("call", "checkpoint") and isinstance(inner, Jaxpr):
+            return _origin(inner, list(e.outputs).index(atom))
+        line = sources.user_line(e.source) if e.source is not None else None
+        at = f" at {line}" if line else ""
+        return f"named {e.params['name']!r}{at}" if e.prim is named else f"from {e.prim.name}{at}"
+    return "from an argument"

@@ -1,0 +1,89 @@
+"""Whether a block leaves traced values behind: a list, an attribute or a cache that holds on to them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+from functorch_like.core import Tracer
+from functorch_like.errors import FtError, LeakError
+
+
+@contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Raise at the end of the block if traced values made in it are still alive.
+
+    A tracer that outlives its transformation has no value, and using it is an error; this finds who keeps it, before.
+    All objects of the process are looked through, which takes tens of milliseconds.
+
+    Raises:
+        LeakError: with each traced value, and the kinds of objects that hold it.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> kept = []
+    >>> with ft.checking_leaks():
+    ...     y = ft.jit(lambda x: kept.append(x) or 2 * x)(fnp.ones(3))
+    Traceback (most recent call last):
+        ...
+    functorch_like.errors.LeakError: 1 traced value outlived its transformation:
+      ...held by list of length 1...
+    """
+    before = alive()
+    yield
+    text = left(before)
+    if text:
+        raise LeakError(text, fix="return the values from the transformed function instead of storing them")
+
+
+def check_tracer_leaks(enable: bool = True) -> Any:
+    """As `checking_leaks`; does nothing where it is not enabled.
+
+    Args:
+        enable: whether to look.
+
+    >>> import functorch_like as ft
+    >>> with ft.check_tracer_leaks(False):
+    ...     y = ft.jit(lambda x: 2 * x)(1.0)
+    """
+    return checking_leaks() if enable else nullcontext()
+
+
+def alive() -> dict[int, Tracer]:
+    """The traced values that are alive now, by identity."""
+    gc.collect()
+    return {id(t): t for t in _tracers()}
+
+
+def left(before: dict[int, Tracer]) -> str:
+    """What is alive that was not before, and who holds it, as text; "" where there is nothing."""
+    gc.collect()
+    leaked = [t for t in _tracers() if id(t) not in before]
+    if not leaked:
+        return ""
+    ignored = {id(leaked), id(before)}
+    lines = [f"  {_shown(t)}, held by {_holders(t, ignored)}" for t in leaked[:5]]
+    more = [f"  and {len(leaked) - 5} more"] if len(leaked) > 5 else []
+    plural = "value" if len(leaked) == 1 else "values"
+    return "\n".join([f"{len(leaked)} traced {plural} outlived its transformation:", *lines, *more])
+
+
+def _tracers() -> list[Tracer]:
+    return [x for x in gc.get_objects() if issubclass(type(x), Tracer)]
+
+
+def _shown(t: Tracer) -> str:
+    try:
+        return f"{type(t).__name__} {t.aval!r}"
+    except FtError:
+        return type(t).__name__
+
+
+def _holders(t: Tracer, ignored: set[int]) -> str:
+    kinds = [
+        f"{type(x).__name__} of length {len(x)}" if isinstance(x, (list, dict, tuple, set)) else type(x).__name__
+        for x in gc.get_referrers(t)
+        if id(x) not in ignored and type(x).__name__ != "frame"
+    ]
+    return ", ".join(dict.fromkeys(kinds)) or "a variable of a running function"

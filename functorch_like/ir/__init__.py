@@ -1,0 +1,1 @@
+"""Programs as data: jaxprs, functions traced into them, and passes over them."""

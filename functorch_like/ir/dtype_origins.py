@@ -1,0 +1,107 @@
+"""Which values have a dtype that NumPy chose: its arrays, what is made of them, and what is computed of these.
+
+NumPy makes float64 unasked. Where such a value widens another one, `widening.py` tells the user; what it asks is here.
+It asks as operations are traced. Calls of what is compiled pay nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.ir.jaxpr import Equation, Var
+from functorch_like.ir.trace_to_jaxpr import StageTracer
+
+#: Arrays whose dtype NumPy chose, by identity (arrays have no hash), with what to call each; they leave when they die.
+_MADE: dict[int, tuple[weakref.ref[Any], str]] = {}
+
+
+def made(array: Any, text: str = "made of a NumPy array") -> Any:
+    """Note that an array has the dtype of the NumPy array that it was made of; returns the array."""
+    if dtypes.real_part(array.dtype) == dtypes.float64:
+        key = id(array)
+        _MADE[key] = weakref.ref(array, lambda _: _MADE.pop(key, None)), text
+    return array
+
+
+def follow(operands: Iterable[Any], results: Iterable[Any]) -> None:
+    """Note which results of a program are of 64 bits by NumPy alone. Only first calls ask: later ones stay in C++."""
+    arrays = [x for x in operands if type(x) is ArrayImpl or isinstance(x, np.ndarray)]
+    wide = [origin(x) for x in arrays if x.ndim and dtypes.real_part(x.dtype) == dtypes.float64]
+    if wide and all(wide):
+        for x in results:
+            made(x, _computed_from(wide[0]))
+
+
+def _computed_from(text: str) -> str:
+    return f"computed from {text.removeprefix('computed from ').removeprefix('made of ')}"
+
+
+def chosen(x: Any) -> None:
+    """Note that the user has named the dtype that a value has."""
+    x = _innermost(x)
+    if type(x) is StageTracer:
+        trace: Any = x._trace
+        _staged(trace, x._var)
+        trace.hosts.pop(x._var, None)
+    elif _MADE:
+        _MADE.pop(id(x), None)
+
+
+def origin(x: Any) -> str:
+    """What to call a value whose dtype NumPy chose; "" for others.
+
+    Arrays of rank 0 count as numbers, which widen nothing.
+    """
+    x = _innermost(x)
+    if type(x) is StageTracer:
+        return _staged(x._trace, x._var)
+    if isinstance(x, np.ndarray):
+        return "a NumPy array" if x.ndim else ""
+    found = _MADE.get(id(x)) if _MADE and type(x) is ArrayImpl else None
+    return found[1] if found is not None and found[0]() is x else ""
+
+
+def hosts(values: Iterable[Any]) -> dict[int, str]:
+    """Positions of the values whose dtype NumPy chose, with what to call each: for `stage`."""
+    return {i: text for i, x in enumerate(values) if (text := origin(x))}
+
+
+def _innermost(x: Any) -> Any:
+    """The array behind the tracers of vmap and of derivatives, or the tracer of what is being staged."""
+    while isinstance(x, Tracer) and type(x) is not StageTracer:
+        x = x.beneath()
+    return x
+
+
+def _staged(trace: Any, var: Var) -> str:
+    """As `origin`, of a variable; looks at what was recorded since the last time."""
+    found, (equations, constants) = trace.hosts, trace.looked
+    if len(trace.const_vars) > constants:
+        found.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
+    for equation in trace.equations[equations:]:
+        found.update(_computed(equation, found))
+    trace.looked = len(trace.equations), len(trace.const_vars)
+    return found.get(var, "")
+
+
+def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:
+    """The results of an equation that have their dtype by NumPy alone; constants, which have no text, do not count."""
+    operands = [v for v in equation.inputs if isinstance(v, Var)]
+    found: dict[Var, str] = {}
+    for out in equation.outputs:
+        alike = [v for v in operands if _width(v) == _width(out) and not v.aval.weak_type]
+        text = next(filter(None, (known.get(v) for v in alike)), "")
+        # Without operands of its width, a result is a constant only where all of them are.
+        if all(v in known for v in (alike if text else operands)):
+            found[out] = _computed_from(text) if text else ""
+    return found
+
+
+def _width(var: Var) -> Any:
+    return dtypes.real_part(var.aval.dtype)

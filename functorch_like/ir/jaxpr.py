@@ -1,0 +1,212 @@
+"""Jaxprs: recorded programs, as data. Their text, and running them again.
+
+A `Jaxpr` is closed: whatever the traced function closed over is among its inputs, so it may be cached, transformed
+and compiled wherever it is. Memos of what was derived from it (its jvp, its batched forms, its executable) live on
+the jaxpr itself and die with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Primitive, state
+from functorch_like.errors import refuse_pickling
+
+
+class Var:
+    """A value named in a jaxpr."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ShapedArray) -> None:
+        self.aval = aval
+
+
+class Literal:
+    """A small constant written into a jaxpr."""
+
+    __slots__ = ("aval", "value")
+
+    def __init__(self, value: np.ndarray[Any, Any], aval: ShapedArray) -> None:
+        self.value, self.aval = value, aval
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """One applied primitive: operands, parameters, results, and the recorded traceback of the user's line."""
+
+    __slots__ = ("inputs", "outputs", "params", "prim", "source")
+
+    def __init__(
+        self, prim: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Sequence[Var], source: Any
+    ) -> None:
+        self.prim, self.inputs, self.params, self.outputs, self.source = prim, inputs, params, outputs, source
+
+
+def effects(equation: Equation) -> frozenset[str]:
+    """What an equation does besides computing its results."""
+    of = equation.prim.effects
+    return of(**equation.params) if of is not None else frozenset()
+
+
+def held(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """The jaxprs among an equation's parameters, those in tuples included."""
+    for value in params.values():
+        values: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
+        yield from (v for v in values if isinstance(v, Jaxpr))
+
+
+class Jaxpr:
+    """A closed program: inputs, equations, outputs.
+
+    Args:
+        inputs: variables.
+        equations: in order of execution.
+        outputs: variables and literals.
+        name: what it is called when printed.
+        origin: how it was made ("traced by jit", "jvp of loss").
+    """
+
+    __slots__ = ("__weakref__", "_effects", "_memo", "equations", "inputs", "name", "origin", "outputs")
+
+    def __init__(
+        self, inputs: list[Var], equations: list[Equation], outputs: list[Atom], name: str, origin: str = ""
+    ) -> None:
+        self.inputs, self.equations, self.outputs = inputs, equations, outputs
+        self.name, self.origin = name, origin
+        self._memo: dict[Any, Any] = {}
+        self._effects: frozenset[str] | None = None
+
+    __reduce_ex__ = refuse_pickling("a jaxpr")
+
+    def __deepcopy__(self, memo: Any) -> Jaxpr:
+        return self
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        return [v.aval for v in self.inputs]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        return [a.aval for a in self.outputs]
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """What running it does besides computing results: some of "ordered" and "unordered"."""
+        if self._effects is None:
+            self._effects = frozenset[str]().union(*(effects(e) for e in self.equations if e.prim.effects))
+        return self._effects
+
+    def memo(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What was derived from this jaxpr under a key, made at the first request.
+
+        Two threads may make it at once; both get what the first one made, so that what hangs on it is not made twice.
+        """
+        try:
+            return self._memo[key]
+        except KeyError:
+            return self._memo.setdefault(key, make())
+
+    def __str__(self) -> str:
+        return _Printer().text(self)
+
+    __repr__ = __str__
+
+
+def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
+    """Apply the equations again, under the current trace; each keeps the user's line it was recorded at."""
+    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    carried = state.source
+    try:
+        for equation in jaxpr.equations:
+            state.source = equation.source
+            operands = [values[a] if type(a) is Var else a.value for a in equation.inputs]
+            out = state.trace.process(equation.prim, operands, equation.params)
+            if equation.prim.multiple:
+                values.update(zip(equation.outputs, out, strict=True))
+            else:
+                values[equation.outputs[0]] = out
+    finally:
+        state.source = carried
+    return [a.value if isinstance(a, Literal) else values[a] for a in jaxpr.outputs]
+
+
+# ---------------------------------------------------------------------------------------------------------- text
+class _Printer:
+    """Python-like text: a `def` for the jaxpr, and one for each jaxpr it calls, before it."""
+
+    def __init__(self) -> None:
+        self.done: dict[int, str] = {}
+        self.taken: set[str] = set()
+        self.parts: list[str] = []
+
+    def text(self, jaxpr: Jaxpr) -> str:
+        self.define(jaxpr)
+        return "\n\n".join(self.parts)
+
+    def define(self, jaxpr: Jaxpr) -> str:
+        if id(jaxpr) in self.done:
+            return self.done[id(jaxpr)]
+        names: dict[Var, str] = {}
+
+        def name(atom: Any) -> str:
+            if isinstance(atom, Literal):
+                return literal_text(atom.value)
+            return names.setdefault(atom, letters(len(names)))
+
+        header = ", ".join(f"{name(v)}: {v.aval!r}" for v in jaxpr.inputs)
+        rows: list[tuple[str, str]] = []
+        for eqn in jaxpr.equations:
+            operands = [name(a) for a in eqn.inputs]
+            params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec"]
+            results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
+            line = sources.user_line(eqn.source) if eqn.source is not None else None
+            place = " in ".join(filter(None, (line.short if line else "", sources.scope(eqn.source))))
+            rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", place))
+        outs = ", ".join(name(a) for a in jaxpr.outputs)
+        width = min(max((len(row) for row, _ in rows), default=0), 88)
+        title = self.done[id(jaxpr)] = self.unique(jaxpr.name)
+        origin = f"  # {jaxpr.origin}" if jaxpr.origin else ""
+        body = [f"    {row:<{width}}  # {line}" if line else f"    {row}" for row, line in rows]
+        self.parts.append("\n".join([f"def {title}({header}):{origin}", *body, f"    return {outs or '()'}"]))
+        return title
+
+    def param(self, value: Any) -> str:
+        if isinstance(value, Jaxpr):
+            return self.define(value)
+        if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
+            return f"({', '.join(map(self.param, value))})"
+        if isinstance(value, np.dtype):
+            return value.name
+        if callable(value):  # a rule of the user's
+            return getattr(value, "__name__", type(value).__name__)
+        return repr(value)
+
+    def unique(self, name: str) -> str:
+        found, k = name, 1
+        while found in self.taken:
+            found, k = f"{name}_{k}", k + 1
+        self.taken.add(found)
+        return found
+
+
+def letters(n: int) -> str:
+    """a, b, ..., z, ba, bb, ...: the n-th variable's name, skipping Python's keywords."""
+    text = ""
+    while True:
+        text = chr(97 + n % 26) + text
+        n //= 26
+        if not n:
+            return text + "_" if text in ("as", "if", "in", "is", "or") else text
+
+
+def literal_text(value: Any) -> str:
+    """A number as Python writes it; of a small array, its elements."""
+    return str(np.asarray(value).tolist())

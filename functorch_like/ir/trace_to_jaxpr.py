@@ -1,0 +1,165 @@
+"""Staging: run a Python function on tracers and record what it does as a jaxpr."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import (
+    ArrayImpl,
+    Primitive,
+    Trace,
+    Tracer,
+    aval_of,
+    infer,
+    leak,
+    state,
+    tracing,
+)
+from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+
+#: NumPy constants of up to this many elements are written into the jaxpr; larger ones become inputs.
+LITERAL_SIZE = 16
+
+
+class VarTracer(Tracer):
+    """A value that is only a variable of what is being recorded."""
+
+    __slots__ = ("_aval", "_var")
+
+    def __init__(self, trace: Trace, var: Var) -> None:
+        self._trace, self._var, self._aval = trace, var, var.aval
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self._aval
+
+    def made(self) -> Any:
+        equations: list[Equation] = getattr(self._trace, "equations", [])
+        return next((e.source for e in equations if self._var in e.outputs), None)
+
+
+class StageTracer(VarTracer):
+    """A value that will exist when the jaxpr runs."""
+
+    __slots__ = ()
+
+
+class StageTrace(Trace):
+    """Records every primitive as an equation; whatever is not its own becomes a constant or a literal.
+
+    Attributes:
+        equations: what was recorded.
+        consts, const_vars: values from outside that became inputs, and the inputs.
+        hosts: the variables whose dtype NumPy chose, with a description of each, as far as `dtype_origins.py`
+            has looked:
+        looked: at how many equations and constants.
+    """
+
+    __slots__ = ("_const_of", "const_vars", "consts", "equations", "hosts", "looked")
+
+    def __init__(self, name: str, parent: Trace) -> None:
+        super().__init__(name, parent)
+        self.staging = True
+        self.equations: list[Equation] = []
+        self.consts: list[Any] = []
+        self.const_vars: list[Var] = []
+        self.hosts: dict[Var, str] = {}
+        self.looked = (0, 0)
+        self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        if prim.staged is not None:
+            args, params = prim.staged(args, params)
+        inputs: list[Any] = []
+        avals: list[ShapedArray] = []
+        for a in args:
+            atom = a._var if type(a) is StageTracer and a._trace is self else self.lift(a, prim.name)
+            inputs.append(atom)
+            avals.append(atom.aval)
+        out = infer(prim, avals, params)
+        source = state.source
+        if source is None:
+            source = xla.here()
+        if prim.multiple:
+            outputs = [Var(aval) for aval in out]
+            self.equations.append(Equation(prim, inputs, params, outputs, source))
+            return [StageTracer(self, v) for v in outputs]
+        var = Var(out)
+        self.equations.append(Equation(prim, inputs, params, (var,), source))
+        return StageTracer(self, var)
+
+    def input(self, aval: ShapedArray) -> StageTracer:
+        """A fresh tracer for an input."""
+        return StageTracer(self, Var(aval))
+
+    def lift(self, value: Any, using: str = "the result") -> Atom:
+        """The atom for a value from outside: a literal if small, an added input otherwise."""
+        if isinstance(value, StageTracer) and value._trace is self:
+            return value._var
+        known = self._const_of.get(id(value))
+        if known is not None:
+            return known[0]
+        if isinstance(value, Tracer):
+            if value._trace.done or value._trace.within(self):
+                raise leak(value, using)
+        elif type(value) is not ArrayImpl:
+            aval = aval_of(value)
+            host = np.asarray(value, aval.dtype)
+            if host.size <= LITERAL_SIZE:
+                if host is value and host.flags.writeable:  # its owner may change it before the jaxpr runs again
+                    host = host.copy()
+                return Literal(host, aval)
+            const = xla.device_put(host)
+            return self._constant(value, const)
+        return self._constant(value, value)
+
+    def originals(self) -> list[tuple[Var, Any]]:
+        """The inputs that values from outside became, and the values as they were given."""
+        return list(self._const_of.values())
+
+    def _constant(self, key: Any, value: Any) -> Var:
+        var = Var(aval_of(value))
+        self._const_of[id(key)] = (var, key)
+        self.consts.append(value)
+        self.const_vars.append(var)
+        return var
+
+
+def stage(
+    fun: Callable[..., Sequence[Any]],
+    avals: Sequence[ShapedArray],
+    *,
+    name: str,
+    origin: str = "",
+    parent: Trace | None = None,
+    chain: str | None = None,
+    hosts: Mapping[int, str] | None = None,
+) -> tuple[Jaxpr, list[Any]]:
+    """Record a function of flat arguments and flat results.
+
+    Args:
+        fun: takes one tracer for each aval, returns a sequence of values.
+        avals: of the arguments.
+        name: of the jaxpr.
+        origin: how the jaxpr came about, for its text.
+        parent: the trace to run under; the current one by default. `core.EVALUATE` where the function closes over
+            nothing, so that the result depends on nothing but the function.
+        chain: what errors call the transformation; the name by default, and nothing at all if empty.
+        hosts: positions of the arguments that are NumPy arrays, with what to call each.
+
+    Returns:
+        The jaxpr, whose first inputs are what the function closed over, and those values.
+    """
+    trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
+    with tracing(trace):
+        inputs = [trace.input(a) for a in avals]
+        if hosts:
+            trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
+        outputs = [trace.lift(o) for o in fun(*inputs)]
+    jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)
+    return jaxpr, trace.consts

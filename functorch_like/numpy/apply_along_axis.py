@@ -1,0 +1,111 @@
+"""Functions applied along axes, and nested lists of arrays put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.joining import concatenate
+from functorch_like.numpy.shapes import expand_dims, ndim, reshape
+from functorch_like.transforms.vmap import vmap
+
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+    """A function of vectors applied to all of an array that lie along an axis, by `vmap`.
+
+    Args:
+        func1d: takes a vector, and gives an array or a pytree of arrays.
+        axis: of the vectors.
+        arr: array.
+        args: passed on, behind the vector.
+        kwargs: passed on.
+
+    Returns:
+        The results, whose dimensions stand where the axis was.
+
+    Raises:
+        ShapeError: where there is no such axis.
+
+    >>> fnp.apply_along_axis(lambda v: v - v.min(), 0, fnp.asarray([[1, 5], [3, 4]])).tolist()
+    [[0, 1], [2, 0]]
+    """
+    arr = arr if P.is_array(arr) else asarray(arr)
+    n = ndim(arr)
+    d = axis_of(axis, n, "fnp.apply_along_axis")
+    mapped: Callable[[Any], Any] = lambda v: func1d(v, *args, **kwargs)
+    for k in range(1, n - d):  # what lies behind the axis comes out behind the result
+        mapped = vmap(mapped, in_axes=k, out_axes=-1)
+    for _ in range(d):
+        mapped = vmap(mapped, in_axes=0, out_axes=0)
+    return mapped(arr)
+
+
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
+    """A reduction applied to one axis after the other; the axes stay, with size 1.
+
+    Args:
+        func: called as func(array, axis).
+        a: array.
+        axes: int, or sequence of ints.
+
+    Raises:
+        ShapeError: where the function gives neither as many dimensions nor one less.
+
+    >>> fnp.apply_over_axes(fnp.sum, fnp.ones((2, 3)), (0, 1)).tolist()
+    [[6.0]]
+    """
+    a = a if P.is_array(a) else asarray(a)
+    n = ndim(a)
+    for axis in axes if isinstance(axes, Sequence) else (axes,):
+        d = axis_of(axis, n, "fnp.apply_over_axes")
+        out = func(a, d)
+        out = expand_dims(out, d) if ndim(out) == n - 1 else out
+        if ndim(out) != n:
+            why = f"the function of fnp.apply_over_axes gave {aval_of(out)!r} for {aval_of(a)!r}"
+            raise P.error(ShapeError, why, "it should reduce the axis it is given")
+        a = out
+    return a
+
+
+def block(arrays: Any) -> Any:
+    """An array put together from blocks in nested lists: the innermost along the last axis, and so on.
+
+    Args:
+        arrays: array, or list, or nested lists, all as deep as each other, of arrays and numbers.
+
+    Raises:
+        ArgumentError: for lists that are empty or not equally deep.
+        ShapeError: where blocks do not fit together.
+
+    >>> fnp.block([[fnp.eye(2), fnp.zeros((2, 1))], [fnp.ones((1, 3))]]).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 1.0]]
+    """
+    depth, leaves = _depth(arrays), _leaves(arrays)
+    n = max(depth, *(ndim(leaf) for leaf in leaves))
+    return _joined(arrays, depth, n)
+
+
+def _depth(arrays: Any) -> int:
+    if not isinstance(arrays, list):
+        return 0
+    depths = {_depth(a) for a in arrays}
+    if len(depths) != 1:
+        why = "an empty list" if not depths else f"lists of depths {sorted(depths)} side by side"
+        raise P.error(ArgumentError, f"fnp.block was given {why}", "nest all lists equally deep, none of them empty")
+    return 1 + depths.pop()
+
+
+def _leaves(arrays: Any) -> list[Any]:
+    return [leaf for a in arrays for leaf in _leaves(a)] if isinstance(arrays, list) else [asarray(arrays)]
+
+
+def _joined(arrays: Any, depth: int, n: int) -> Any:
+    if not isinstance(arrays, list):
+        a = asarray(arrays)
+        return reshape(a, (1,) * (n - ndim(a)) + aval_of(a).shape)
+    return concatenate([_joined(a, depth - 1, n) for a in arrays], axis=-depth)

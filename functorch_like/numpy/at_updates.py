@@ -1,0 +1,325 @@
+"""Updates by index: `x.at[idx].set(value)` and its relatives. Arrays are immutable; each returns a new one.
+
+Positions that are out of bounds are dropped (see `mode`). Where an index occurs twice, `add`, `multiply`, `min` and
+`max` use all values, and `set` keeps one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, aval_of
+from functorch_like.errors import DtypeError, NonConcreteBooleanIndexError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.binary import divide, power
+from functorch_like.numpy.creation import asarray, ones_like
+from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
+from functorch_like.numpy.indexing import (
+    _get_kernel,
+    batch_place,
+    get,
+    getitem,
+    index_vectors,
+    is_position,
+    mode_of,
+    position,
+)  # fmt: skip
+from functorch_like.numpy.logic import truth
+from functorch_like.numpy.unary import negative
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing import gather_and_scatter_add as G
+from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.updates import dynamic_slice as D
+from functorch_like.primitives.updates.scatter import scatter, scatter_max, scatter_min, scatter_mul
+from functorch_like.transforms.eager_jit import kernel
+
+_ROWS = {"set": scatter, "add": G.scatter_add, "mul": scatter_mul, "min": scatter_min, "max": scatter_max}
+_COMBINE: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda old, new: new, "add": E.add, "mul": E.mul, "min": E.min, "max": E.max,
+}  # fmt: skip
+
+
+class IndexUpdate:
+    """`x.at`: index it, then call `set`, `add`, ... on what that gives.
+
+    >>> fnp.zeros(3).at[1].set(5).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> IndexRef:
+        return IndexRef(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"IndexUpdate({self.array!r})"
+
+
+class IndexRef:
+    """`x.at[idx]`: its methods return updated copies.
+
+    All take `indices_are_sorted` and `unique_indices`, promises that make them faster and are not checked, and `mode`:
+    "drop" (default: positions out of bounds are left out), "clip" (moved to the nearest element), "wrap" (counted
+    around) or "promise_in_bounds".
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array, self.index = array, index
+
+    def __repr__(self) -> str:
+        return f"IndexRef({self.array!r}, {self.index!r})"
+
+    def set(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Any:
+        """x, with x[idx] = values."""
+        return _update("set", self, values, indices_are_sorted, unique_indices, mode)
+
+    def add(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Any:
+        """x, with x[idx] += values, once for each time an index occurs."""
+        return _update("add", self, values, indices_are_sorted, unique_indices, mode)
+
+    def subtract(self, values: Any, **options: Any) -> Any:
+        """x, with x[idx] -= values."""
+        return _update("add", self, negative(values), **_named(options))
+
+    def multiply(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Any:
+        """x, with x[idx] *= values."""
+        return _update("mul", self, values, indices_are_sorted, unique_indices, mode)
+
+    mul = multiply
+
+    def min(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Any:
+        """x, with x[idx] = minimum(x[idx], values)."""
+        return _update("min", self, values, indices_are_sorted, unique_indices, mode)
+
+    def max(
+        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
+    ) -> Any:
+        """x, with x[idx] = maximum(x[idx], values)."""
+        return _update("max", self, values, indices_are_sorted, unique_indices, mode)
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """x, with x[idx] /= values."""
+        return divide(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """x, with x[idx] **= values."""
+        return power(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
+
+    def apply(
+        self,
+        func: Callable[[Any], Any],
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+    ) -> Any:
+        """x, with x[idx] = func(x[idx]), as often as an index occurs.
+
+        Derivatives by reverse mode need `unique_indices` where an index occurs twice, or may do so under `jit`; so do
+        functions that close over arrays.
+        """
+        x = self.array
+        if not unique_indices:
+            from functorch_like.numpy.at_apply import apply_repeatedly, repeated
+
+            places = repeated(x, parse(self.index, aval_of(x).shape), mode_of(mode, "fill", "x.at[...].apply"))
+            if places is not None:
+                return apply_repeatedly(x, places, func)
+        return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
+                        unique_indices=unique_indices, mode=mode)  # fmt: skip
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: Any = None,
+        fill_value: Any = None,
+    ) -> Any:
+        """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
+        x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
+        try:
+            plan = parse(self.index, aval_of(x).shape, dynamic=False)
+        except Nothing:
+            return getitem(x, False)
+        if fill_value is not None:
+            fill_value = np.asarray(fill_value).item()
+        if type(x) is ArrayImpl and all(map(is_plain, plan.values)):
+            return _get_kernel(x, plan.values, plan.items, how, fill_value, indices_are_sorted, unique_indices)
+        return get(x, plan, how, fill_value, indices_are_sorted, unique_indices)
+
+
+def _named(options: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "is_sorted": options.pop("indices_are_sorted", False),
+        "unique": options.pop("unique_indices", False),
+        "mode": options.pop("mode", None),
+    }
+
+
+def _update(
+    op: str, ref: IndexRef, values: Any, is_sorted: bool = False, unique: bool = False, mode: Any = None
+) -> Any:
+    x = ref.array
+    how = mode_of(mode, "fill", "x.at[...]")
+    if isinstance(values, (list, tuple)):
+        values = asarray(values)
+    try:
+        plan = parse(ref.index, aval_of(x).shape)
+    except Mask as e:
+        return _masked(op, x, e.mask, values)
+    except Nothing:
+        return x
+    x, values = P.numbers(x, values)
+    return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
+
+
+def _masked(op: str, x: Any, mask: Any, values: Any) -> Any:
+    """A traced mask: of known shape, so that it can choose element by element, if there is one value for all."""
+    shape, given = aval_of(x).shape, aval_of(mask).shape
+    if given != shape[: len(given)] or aval_of(values).ndim > len(shape) - len(given):
+        raise P.error(
+            NonConcreteBooleanIndexError,
+            f"x.at[mask].{op} with a traced mask {aval_of(mask)!r} on {aval_of(x)!r} and values {aval_of(values)!r}",
+            "use fnp.where(mask, values, x) with values of the shape of x",
+        )
+    mask = S.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=tuple(range(len(given))))
+    new = P.broadcast(_cast(x, values), shape)
+    return E.select_n(mask, x, _combined(op, x, new))
+
+
+def _combined(op: str, old: Any, new: Any) -> Any:
+    if aval_of(old).dtype == dtypes.bool_:
+        return {"add": E.or_, "max": E.or_, "mul": E.and_, "min": E.and_}.get(op, _COMBINE["set"])(old, new)
+    return _COMBINE[op](old, new)
+
+
+def _cast(x: Any, values: Any) -> Any:
+    """Values in the dtype of x; an imaginary part would be lost silently, so it is refused."""
+    dtype = aval_of(x).dtype
+    if aval_of(values).dtype.kind == "c" and dtype.kind != "c":
+        raise P.error(
+            DtypeError, f"{aval_of(values)!r} cannot be written into {aval_of(x)!r}", "take fnp.real, or make x complex"
+        )
+    return P.convert(values, dtype)
+
+
+@kernel(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)
+def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_sorted: bool, unique: bool) -> Any:
+    values = _cast(x, values)
+    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
+    if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, which scatters know
+        out = _kernel.inline(P.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
+        return truth(out)
+    plan = Plan(items, tuple(data))
+    dims = [item for item in items if item[0] != "new"]
+    if plan.static and op == "set" and all(item[0] == "at" or abs(item[3]) == 1 or item[2] < 2 for item in dims):
+        return _static_set(x, values, items, dims)
+    return _scattered(op, x, values, plan, mode, is_sorted, unique)
+
+
+def _fitted(values: Any, shape: tuple[int, ...], x: Any) -> Any:
+    """Values broadcast to the shape of x[idx]."""
+    given = aval_of(values).shape
+    while len(given) > len(shape) and given[0] == 1:
+        given = given[1:]
+    values = values if given == aval_of(values).shape else S.reshape(values, shape=given)
+    if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
+        raise P.error(
+            ShapeError,
+            f"values {aval_of(values)!r} do not broadcast to {shape}, the shape of x[idx] for x {aval_of(x)!r}",
+            "give values that broadcast to it",
+        )
+    return P.broadcast(values, shape)
+
+
+def _static_set(x: Any, values: Any, items: tuple[Item, ...], dims: list[Item]) -> Any:
+    shape = tuple(1 if item[0] == "new" else item[2] for item in items if item[0] != "at")
+    values = _fitted(values, shape, x)
+    window = tuple(1 if item[0] == "at" else item[2] for item in dims)
+    values = S.reshape(values, shape=window)
+    turned = tuple(d for d, item in enumerate(dims) if item[0] == "cut" and item[3] < 0 and item[2] > 1)
+    values = S.rev(values, dimensions=turned) if turned else values
+    starts = [
+        item[1] if item[0] == "at" or item[3] > 0 or not item[2] else item[1] + (item[2] - 1) * item[3] for item in dims
+    ]
+    if window == aval_of(x).shape:
+        return values
+    wide = np.int32 if all(s < 2**31 for s in starts) else np.int64
+    return D.dynamic_update_slice(x, values, *[np.asarray(s, wide) for s in starts])
+
+
+def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: bool, unique: bool) -> Any:
+    """By a scatter: whole dimensions are windows; positions and slices are components of the index vectors."""
+    items, sizes = plan.items, aval_of(x).shape
+    place = batch_place(items) if plan.advanced else -1
+    arrays: dict[int, Any] = {}
+    d = -1
+    for item in items:
+        d += item[0] != "new"
+        if is_position(item):
+            arrays[d] = position(item[1] if item[0] == "at" else plan.values[item[1]], sizes[d], mode)
+    batch = P.broadcast_shapes(*(aval_of(a).shape for a in arrays.values())) if arrays else ()
+    # Dimensions of x[idx], in order; what each is: part of the batch, new, whole, or a slice with positions of its own.
+    shape: list[int] = []
+    whole: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
+    ranges: dict[int, tuple[int, Item]] = {}
+    lead, d = 0, -1
+    for k, item in enumerate(items):
+        if k == place:
+            lead = len(shape)
+            shape += batch
+        d += item[0] != "new"
+        if item[0] == "new":
+            shape.append(1)
+        elif item[0] == "cut":
+            if item[1:] == (0, sizes[d], 1):
+                whole[d] = len(shape)
+            else:
+                ranges[d] = (len(shape), item)
+            shape.append(item[2])
+    values = _fitted(values, tuple(shape), x)
+    outside = [k for k in range(len(shape)) if k not in whole.values()]  # the scatter dimensions
+    outer = tuple(shape[k] for k in outside)
+    vectors = []
+    for d in sorted((*arrays, *ranges)):
+        if d in arrays:
+            into = tuple(outside.index(lead + k) for k in range(len(batch)))
+            full = P.broadcast(arrays[d], batch)
+            vectors.append(S.broadcast_in_dim(full, shape=outer, broadcast_dimensions=into))
+        else:
+            at, (_, start, size, step) = ranges[d]
+            places = np.arange(start, start + size * step, step, dtype=np.int32 if sizes[d] < 2**31 else np.int64)[
+                :size
+            ]
+            vectors.append(S.broadcast_in_dim(places, shape=outer, broadcast_dimensions=(outside.index(at),)))
+    indexed = tuple(sorted((*arrays, *ranges)))
+    if not indexed:
+        return _combined(op, x, S.reshape(values, shape=sizes))
+    return _ROWS[op](
+        x,
+        index_vectors(vectors),
+        values,
+        dimension_numbers=ScatterDimensionNumbers(tuple(whole[d] for d in sorted(whole)), indexed, indexed),
+        mode="clip" if mode == "wrap" else mode,
+        indices_are_sorted=is_sorted,
+        unique_indices=unique or not plan.advanced,
+    )

@@ -1,0 +1,290 @@
+"""Elements chosen by conditions and numbers: choose, compress, extract, piecewise, place, put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.at_updates import IndexUpdate
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.cumulative import cumsum
+from functorch_like.numpy.indexing import take, take_along_axis
+from functorch_like.numpy.logic import truth
+from functorch_like.numpy.selection import clip, select, where
+from functorch_like.numpy.shapes import ndim, ravel, reshape
+from functorch_like.numpy.sorting_searching import nonzero
+from functorch_like.numpy.unique import known
+from functorch_like.primitives.structural import data_movement as S
+
+
+def _array(x: Any) -> Any:
+    return x if P.is_array(x) else asarray(x)
+
+
+def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+    """For each element of an integer array, the element at its place in the choice of that number.
+
+    Args:
+        a: integers from 0 to len(choices) - 1.
+        choices: sequence of arrays, or an array along whose first dimension they lie; all broadcast with `a`.
+        out: not supported, arrays are immutable.
+        mode: what other integers do: "raise", where the values are known; "wrap" (counted around) or "clip".
+
+    Raises:
+        BoundsError: in mode "raise", where a number has no choice.
+        ConcretizationError: in mode "raise", where the numbers are traced.
+        DtypeError: where `a` is not of integers.
+
+    >>> fnp.choose(fnp.asarray([1, 0]), [fnp.asarray([1, 2]), fnp.asarray([10, 20])]).tolist()
+    [10, 2]
+    """
+    P.no_out(out, "fnp.choose")
+    a = _array(a)
+    if not dtypes.is_integer(aval_of(a).dtype) and aval_of(a).dtype != dtypes.bool_:
+        raise P.error(DtypeError, f"fnp.choose takes integers, got {aval_of(a)!r}", "convert with astype('int32')")
+    given = [choices[i] for i in range(len(choices))] if P.is_array(choices) else [_array(c) for c in choices]
+    n = len(given)
+    if not n:
+        raise P.error(ArgumentError, "fnp.choose was given no choices", "give one or more")
+    index = P.convert(a, dtypes.default_int())
+    if mode == "raise":
+        host = known(a)
+        if host is None:
+            raise P.error(
+                ConcretizationError,
+                f"fnp.choose of a traced {aval_of(a)!r} cannot raise for numbers without a choice",
+                "use mode='clip' or mode='wrap'",
+            )
+        if host.size and not (host.min() >= 0 and host.max() < n):
+            raise P.error(BoundsError, f"fnp.choose: a number is outside of 0 to {n - 1}", "use mode='clip' or 'wrap'")
+    elif mode == "wrap":
+        index = index % n
+    elif mode == "clip":
+        index = clip(index, 0, n - 1)
+    else:
+        raise P.error(ArgumentError, f"fnp.choose does not know mode={mode!r}", "use 'raise', 'wrap' or 'clip'")
+    index, *given = [
+        P.broadcast(v, P.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in given)))
+        for v in (index, *P.promote(*given))
+    ]
+    stacked = S.concatenate(*[reshape(c, (1, *aval_of(c).shape)) for c in given], dimension=0)
+    chosen = take_along_axis(stacked, reshape(index, (1, *aval_of(index).shape)), axis=0, mode="clip")
+    return reshape(chosen, aval_of(index).shape)
+
+
+def compress(
+    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
+) -> Any:
+    """Slices along an axis where a condition is true.
+
+    Args:
+        condition: one-dimensional; it may be shorter than the axis.
+        a: array.
+        axis: along which; elements of the flattened array if None.
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`.
+        out: not supported, arrays are immutable.
+
+    Raises:
+        ConcretizationError: for a traced condition without `size`.
+        ShapeError: for a condition of another number of dimensions, or longer than the axis.
+
+    >>> fnp.compress(fnp.asarray([True, False, True]), fnp.asarray([1, 2, 3])).tolist()
+    [1, 3]
+    """
+    P.no_out(out, "fnp.compress")
+    condition, a = _array(condition), _array(a)
+    a, axis = (ravel(a), 0) if axis is None else (a, axis_of(axis, ndim(a), "fnp.compress"))
+    n = aval_of(a).shape[axis]
+    if ndim(condition) != 1 or aval_of(condition).size > n:
+        raise P.error(
+            ShapeError,
+            f"fnp.compress of {aval_of(a)!r} by {aval_of(condition)!r} along axis {axis}",
+            "give a condition in one dimension, no longer than the axis; fnp.extract takes any shape",
+        )
+    (places,) = nonzero(condition, size=size, fill_value=n)
+    if not n:
+        shape = aval_of(a).shape
+        return S.full((*shape[:axis], *aval_of(places).shape, *shape[axis + 1 :]), fill_value, aval_of(a).dtype)
+    return take(a, places, axis, mode="fill", fill_value=fill_value)
+
+
+def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+    """Elements of the flattened array where a condition is true; `size` and `fill_value` as for `compress`.
+
+    >>> fnp.extract(fnp.asarray([[True, False], [False, True]]), fnp.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 4]
+    """
+    return compress(ravel(_array(condition)), ravel(_array(arr)), size=size, fill_value=fill_value)
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+    """A function given by cases: where several conditions are true, the last of them counts.
+
+    Args:
+        x: array.
+        condlist: boolean arrays that broadcast with x, in a sequence or along a first dimension.
+        funclist: a function or number for each condition, and perhaps one more for where none is true (by default 0).
+            Every function is called with all of x: what it gives elsewhere is dropped, but spoils derivatives where
+            its derivative is not finite.
+        args: passed to the functions behind x.
+        kw: passed to the functions.
+
+    Returns:
+        An array of the shape and dtype of x.
+
+    Raises:
+        ArgumentError: where the numbers of conditions and functions do not go together.
+
+    >>> fnp.piecewise(fnp.asarray([-2.0, 3.0]), [fnp.asarray([True, False])], [lambda x: -x, 7.0]).tolist()
+    [2.0, 7.0]
+    """
+    x = _array(x)
+    if isinstance(condlist, (list, tuple)) and condlist and not isinstance(condlist[0], (list, tuple)):
+        conditions = list(condlist) if ndim(condlist[0]) or not ndim(x) else [condlist]
+    else:
+        conditions = [condlist] if P.is_array(condlist) and ndim(condlist) <= 1 and ndim(x) else list(condlist)
+    conditions = [truth(_array(c)) for c in conditions]
+    n = len(conditions)
+    if len(funclist) not in (n, n + 1) or not n:
+        raise P.error(
+            ArgumentError,
+            f"fnp.piecewise was given {n} conditions and {len(funclist)} functions",
+            "give a function for each condition, and at most one more",
+        )
+
+    def value(f: Any) -> Any:
+        out = f(x, *args, **kw) if callable(f) else f
+        out = out if type(out) in P.NUMBERS else _array(out)
+        return P.broadcast(P.convert(out, aval_of(x).dtype), aval_of(x).shape)
+
+    default = value(funclist[n]) if len(funclist) > n else S.full_like(x, 0)
+    return select(conditions[::-1], [value(f) for f in funclist[:n]][::-1], default)
+
+
+# ------------------------------------------------------------------------------------------------ NumPy's assignments
+def _refuse(inplace: bool, name: str) -> None:
+    if inplace:
+        raise P.error(
+            ArgumentError, f"fnp.{name} cannot change an array in place", "pass inplace=False and use the result"
+        )
+
+
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+    """A copy with values, one after the other and repeated as need be, where a mask is true.
+
+    Args:
+        arr: array.
+        mask: booleans, as many as elements.
+        vals: values, flattened.
+        inplace: must be False: arrays are immutable, and the result is returned.
+
+    Raises:
+        ArgumentError: where `inplace` is not False, or there are no values.
+
+    >>> fnp.place(fnp.asarray([1, 2, 3]), fnp.asarray([True, False, True]), [7, 8], inplace=False).tolist()
+    [7, 2, 8]
+    """
+    _refuse(inplace, "place")
+    arr, mask, vals = _array(arr), truth(_array(mask)), ravel(_array(vals))
+    if aval_of(mask).size != aval_of(arr).size:
+        raise P.error(ShapeError, f"fnp.place of {aval_of(arr)!r} by {aval_of(mask)!r}", "give a mask of the same size")
+    n = aval_of(vals).size
+    if not n:
+        if not aval_of(arr).size:
+            return arr
+        raise P.error(ArgumentError, "fnp.place was given no values", "give one or more")
+    places = (cumsum(mask, dtype=dtypes.default_int()) - 1) % n
+    values = reshape(take(P.convert(vals, aval_of(arr).dtype), places, mode="clip"), aval_of(arr).shape)
+    return where(reshape(mask, aval_of(arr).shape), values, arr)
+
+
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:
+    """A copy with values where a mask is true: the values of the same places, repeated as need be.
+
+    >>> fnp.putmask(fnp.asarray([1, 2, 3]), fnp.asarray([True, False, True]), [7, 8], inplace=False).tolist()
+    [7, 2, 7]
+    """
+    _refuse(inplace, "putmask")
+    a, mask, values = _array(a), truth(_array(mask)), ravel(_array(values))
+    if aval_of(mask).size != aval_of(a).size:
+        raise P.error(ShapeError, f"fnp.putmask of {aval_of(a)!r} by {aval_of(mask)!r}", "give a mask of the same size")
+    if not aval_of(values).size:
+        return a
+    places = np.arange(aval_of(a).size, dtype=np.int32) % aval_of(values).size
+    values = reshape(take(P.convert(values, aval_of(a).dtype), places, mode="clip"), aval_of(a).shape)
+    return where(reshape(mask, aval_of(a).shape), values, a)
+
+
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """A copy with values at positions of the flattened array.
+
+    Args:
+        a: array.
+        ind: integers.
+        v: values, repeated as need be.
+        mode: what positions out of bounds do: nothing (by default), "wrap" (counted around) or "clip".
+        inplace: must be False: arrays are immutable, and the result is returned.
+
+    Raises:
+        ArgumentError: where `inplace` is not False.
+
+    >>> fnp.put(fnp.zeros(4), [0, 2], 5, inplace=False).tolist()
+    [5.0, 0.0, 5.0, 0.0]
+    """
+    _refuse(inplace, "put")
+    a, ind, v = _array(a), ravel(_array(ind)), ravel(_array(v))
+    if not aval_of(ind).size or not aval_of(v).size:
+        return a
+    repeated = np.arange(aval_of(ind).size, dtype=np.int32) % aval_of(v).size
+    values = take(v, repeated, mode="clip")
+    ind = (
+        clip(ind, 0, None) if mode == "clip" else ind
+    )  # as in NumPy, negative positions do not count from the end then
+    return reshape(IndexUpdate(ravel(a))[ind].set(values, mode=mode), aval_of(a).shape)
+
+
+def put_along_axis(
+    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
+) -> Any:
+    """A copy with values at positions along an axis, other positions for each of the other indices.
+
+    Args:
+        arr: array.
+        indices: integers, with as many dimensions as the array, broadcasting outside of the axis.
+        values: what to put there; broadcasts to the indices.
+        axis: along which; of the flattened array if None.
+        inplace: must be False: arrays are immutable, and the result is returned.
+        mode: as for `put`.
+
+    Raises:
+        ArgumentError: where `inplace` is not False.
+        ShapeError: where the numbers of dimensions differ.
+
+    >>> fnp.put_along_axis(fnp.zeros((2, 2)), fnp.asarray([[1], [0]]), 5, axis=1, inplace=False).tolist()
+    [[0.0, 5.0], [5.0, 0.0]]
+    """
+    _refuse(inplace, "put_along_axis")
+    arr, indices = _array(arr), _array(indices)
+    if axis is None:
+        flat = put_along_axis(ravel(arr), ravel(indices), ravel(_array(values)), 0, False, mode=mode)
+        return reshape(flat, aval_of(arr).shape)
+    n = ndim(arr)
+    if ndim(indices) != n:
+        raise P.error(
+            ShapeError,
+            f"fnp.put_along_axis of {aval_of(arr)!r} at {aval_of(indices)!r}: the numbers of dimensions differ",
+            "give indices with as many dimensions",
+        )
+    d, sizes = axis_of(axis, n, "fnp.put_along_axis"), aval_of(arr).shape
+    grid = [np.arange(m, dtype=np.int32).reshape([m if k == i else 1 for k in range(n)]) for i, m in enumerate(sizes)]
+    full = P.broadcast_shapes(aval_of(indices).shape, tuple(1 if k == d else m for k, m in enumerate(sizes)))
+    where_to = tuple(P.broadcast(indices, full) if k == d else grid[k] for k in range(n))
+    return IndexUpdate(arr)[where_to].set(_array(values), mode=mode)

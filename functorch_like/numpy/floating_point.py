@@ -1,0 +1,252 @@
+"""Floating-point numbers taken apart and put together: exponents, fractions, spacing; and steps and Bessel's i0."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.binary import _copysign_row
+from functorch_like.numpy.unary import signbit
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.elementwise.bessel import bessel_i0e
+from functorch_like.transforms.eager_jit import kernel
+
+_DOC = """{summary}
+
+    Args:
+        {args}
+
+    Raises:
+        DtypeError: for complex numbers{extra}.
+
+    >>> {example}
+    {value}
+    """
+
+
+def _real(x: Any, name: str) -> Any:
+    if aval_of(x).dtype.kind == "c":
+        raise P.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "take fnp.real or fnp.abs")
+    return P.to_inexact(x)
+
+
+class _Layout(NamedTuple):
+    """Where the exponent stands in the bits of a dtype."""
+
+    bits: np.dtype[Any]
+    mantissa: int
+    bias: int
+    most: int  # the exponent field of infinities and NaN
+
+
+def _layout(dtype: np.dtype[Any]) -> _Layout:
+    info = dtypes.finfo(dtype)
+    bits = np.dtype(f"int{8 * dtype.itemsize}")
+    return _Layout(bits, int(info.nmant), int(info.maxexp) - 1, 2 * int(info.maxexp) - 1)
+
+
+def _wide(x: Any) -> Any:
+    """16-bit numbers and smaller ones in 32 bits, which hold them and what is computed of them exactly."""
+    aval = aval_of(x)
+    return P.convert(x, dtypes.float32, aval.weak_type) if aval.dtype.itemsize < 4 else x
+
+
+def _field(x: Any) -> Any:
+    """The exponent field, as integers of the width of x."""
+    at = _layout(aval_of(x).dtype)
+    pattern = E.bitcast_convert_type(x, new_dtype=at.bits)
+    shifted = E.shift_right_arithmetic(pattern, P.like(pattern, at.mantissa))
+    return E.and_(shifted, P.like(shifted, at.most))
+
+
+def _exponent(x: Any) -> tuple[Any, Any]:
+    """k with |x| = m * 2**k and 0.5 <= m < 1; and whether x is zero, infinite or NaN, where k means nothing.
+
+    Subnormal numbers are brought up to normal ones first; XLA's CPU code takes them as zeros.
+    """
+    at = _layout(aval_of(x).dtype)
+    up = at.mantissa + 1
+    field, raised = _field(x), _field(E.mul(x, P.like(x, 2.0**up)))
+    zero = P.like(field, 0)
+    k = E.sub(E.select_n(E.eq(field, zero), field, E.sub(raised, P.like(field, up))), P.like(field, at.bias - 1))
+    return k, E.or_(E.eq(raised, zero), E.eq(field, P.like(field, at.most)))
+
+
+def _power_of_two(k: Any, like: Any) -> Any:
+    """2**k in the dtype of another value, for exponents of normal numbers."""
+    at = _layout(aval_of(like).dtype)
+    pattern = E.shift_left(E.add(k, P.like(k, at.bias)), P.like(k, at.mantissa))
+    return E.bitcast_convert_type(pattern, new_dtype=aval_of(like).dtype)
+
+
+def _scaled(x: Any, k: Any) -> Any:
+    """x * 2**k, rounded once: in steps that are exact, and a last one into the subnormal numbers."""
+    at = _layout(aval_of(x).dtype)
+    bound = lambda v, low, high: E.min(E.max(v, P.like(v, low)), P.like(v, high))
+    reach = 3 * at.bias - 3
+    k = bound(k, -reach, reach)
+    # Down to the least normal number first: x = 0 may go anywhere.
+    floor = E.sub(P.like(k, 1 - at.bias), E.sub(_exponent(x)[0], P.like(k, 1)))
+    whole = E.select_n(E.lt(k, P.like(k, 0)), k, E.min(E.max(k, floor), P.like(k, 0)))
+    rest = bound(E.sub(k, whole), 1 - at.bias, 0)
+    third = bound(E.div(whole, P.like(whole, 3)), 1 - at.bias, at.bias)
+    last = bound(E.sub(whole, E.add(third, third)), 1 - at.bias, at.bias)
+    for step in (third, third, last, rest):
+        x = E.mul(x, _power_of_two(step, x))
+    return x
+
+
+def _frexp(x: Any) -> tuple[Any, Any]:
+    given = aval_of(_real(x, "frexp"))
+    x = _wide(_real(x, "frexp"))
+    k, none = _exponent(x)
+    k = E.select_n(none, k, P.like(k, 0))
+    return P.convert(_scaled(x, E.neg(k)), given.dtype, given.weak_type), P.convert(k, dtypes.int32)
+
+
+_frexp_kernel = kernel(ints=True)(_frexp)
+
+
+def frexp(x: Any, /) -> tuple[Any, Any]:
+    """Mantissa m and exponent k with x = m * 2**k and 0.5 <= |m| < 1; zeros, infinities and NaN with exponent 0.
+
+    Args:
+        x: array or number.
+
+    Returns:
+        The mantissa, in the dtype of x, and the exponent, an int32 array.
+
+    Raises:
+        DtypeError: for complex numbers.
+
+    >>> m, k = fnp.frexp(fnp.asarray([12.0]))
+    >>> m.tolist(), k.tolist()
+    ([0.75], [4])
+    """
+    return tuple(_frexp_kernel(*P.numbers(x)))
+
+
+def _ldexp(x: Any, k: Any) -> Any:
+    if not (dtypes.is_integer(aval_of(k).dtype) or aval_of(k).dtype == dtypes.bool_):
+        raise P.error(
+            DtypeError, f"fnp.ldexp takes integers as exponents, got {aval_of(k)!r}", "convert with astype('int32')"
+        )
+    x = _real(x, "ldexp")
+    given = aval_of(x)
+    x, k = P.spread(_wide(x), P.convert(k, aval_of(k).dtype))
+    bits = _layout(aval_of(x).dtype).bits
+    if aval_of(k).dtype.itemsize > bits.itemsize or dtypes.is_unsigned(aval_of(k).dtype):
+        top = np.asarray(np.iinfo(np.int16).max, aval_of(k).dtype) if aval_of(k).dtype.itemsize > 2 else None
+        k = k if top is None else E.min(k, P.like(k, top))
+        low = None if dtypes.is_unsigned(aval_of(k).dtype) else P.like(k, np.iinfo(np.int16).min)
+        k = k if low is None else E.max(k, low)
+    return P.convert(_scaled(x, P.convert(k, bits)), given.dtype, given.weak_type)
+
+
+ldexp = P.binary(
+    "ldexp",
+    _ldexp,
+    _DOC.format(
+        summary="x1 * 2**x2, rounded once.",
+        args="x1: array or number.\n        x2: integers; the two broadcast.",
+        extra=", and exponents that are not integers",
+        example="float(fnp.ldexp(0.75, 4))",
+        value="12.0",
+    ),
+)
+
+
+def _modf(x: Any) -> tuple[Any, Any]:
+    x = _real(x, "modf")
+    whole = E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))
+    size = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(x, whole), P.like(x, 0))
+    turned = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(E.neg(x), E.neg(whole)), P.like(x, 0))
+    return E.select_n(signbit.body(x), size, E.neg(turned)), whole  # zeros have the sign of x, and derivative 1
+
+
+_modf_kernel = kernel(ints=True)(_modf)
+
+
+def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+    """The fraction and the whole part of numbers, both with the sign of x.
+
+    Args:
+        x: array or number.
+        out: not supported, arrays are immutable.
+
+    Raises:
+        DtypeError: for complex numbers.
+
+    >>> [float(part) for part in fnp.modf(-2.5)]
+    [-0.5, -2.0]
+    """
+    P.no_out(out, "fnp.modf")
+    return tuple(_modf_kernel(*P.numbers(x)))
+
+
+def _spacing(x: Any) -> Any:
+    """By the bits: floating-point arithmetic on CPUs would take subnormal distances as zeros."""
+    x = _real(x, "spacing")
+    at, field = _layout(aval_of(x).dtype), _field(x)
+    one, width = P.like(field, 1), P.like(field, at.mantissa)
+    normal = E.shift_left(E.max(E.sub(field, width), one), width)
+    subnormal = E.shift_left(one, E.min(E.max(E.sub(field, one), P.like(field, 0)), width))
+    pattern = E.select_n(E.gt(field, width), subnormal, normal)
+    gap = _copysign_row(E.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
+    gap = E.select_n(E.lt(x, P.like(x, 0)), E.abs(gap), gap)
+    return E.select_n(E.eq(field, P.like(field, at.most)), gap, P.like(x, math.nan))
+
+
+def _heaviside(x: Any, at_zero: Any) -> Any:
+    x, at_zero = P.align_inexact(x, at_zero)
+    if aval_of(x).dtype.kind == "c":
+        raise P.error(DtypeError, "fnp.heaviside takes real numbers", "take fnp.real")
+    step = E.select_n(E.gt(x, P.like(x, 0)), P.like(x, 0), P.like(x, 1))
+    return E.select_n(E.ne(x, x), E.select_n(E.eq(x, P.like(x, 0)), step, at_zero), x)
+
+
+def _i0(x: Any) -> Any:
+    x = E.abs(_real(x, "i0"))
+    return E.mul(bessel_i0e(x), E.exp(x))
+
+
+_ONE = "x: array or number; integers and booleans become the default float."
+spacing = P.unary(
+    "spacing",
+    _spacing,
+    _DOC.format(
+        summary="The distance to the next number away from zero, with the sign of x; NaN for infinities.",
+        args=_ONE, extra="", example="float(fnp.spacing(fnp.float32(1)))", value="1.1920928955078125e-07",
+    ),
+)  # fmt: skip
+fabs = P.unary(
+    "fabs",
+    lambda x: E.abs(_real(x, "fabs")),
+    _DOC.format(
+        summary="Absolute value, in floating point for integers too.",
+        args=_ONE, extra="", example="float(fnp.fabs(-2))", value="2.0",
+    ),
+)  # fmt: skip
+heaviside = P.binary(
+    "heaviside",
+    _heaviside,
+    _DOC.format(
+        summary="The unit step: 0 where x1 < 0, x2 where x1 == 0, and 1 where x1 > 0.",
+        args="x1: array or number.\n        x2: array or number; the two broadcast.",
+        extra="", example="fnp.heaviside(fnp.asarray([-2.0, 0.0, 3.0]), 0.5).tolist()", value="[0.0, 0.5, 1.0]",
+    ),
+)  # fmt: skip
+i0 = P.unary(
+    "i0",
+    _i0,
+    _DOC.format(
+        summary="The modified Bessel function of the first kind and order 0 (DLMF 10.25).",
+        args=_ONE, extra="", example="round(float(fnp.i0(1.0)), 4)", value="1.2661",
+    ),
+)  # fmt: skip

@@ -1,0 +1,202 @@
+"""Indices made from others: of flattened arrays, of triangles and diagonals, of open grids."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.creation import asarray, ones, shape_of
+from functorch_like.numpy.diagonals import diag, diag_indices, tril_indices, triu_indices
+from functorch_like.numpy.selection import clip
+from functorch_like.numpy.shapes import ndim, ravel, reshape, shape
+from functorch_like.numpy.sorting_searching import nonzero
+from functorch_like.numpy.unique import known
+
+
+def _integers(x: Any, what: str) -> Any:
+    x = x if P.is_array(x) else asarray(x)
+    if not dtypes.is_integer(aval_of(x).dtype):
+        raise P.error(DtypeError, f"{what} takes integers, got {aval_of(x)!r}", "convert with astype('int32')")
+    return x
+
+
+def _index_dtype(sizes: Sequence[int]) -> Any:
+    return dtypes.default_int() if math.prod(sizes) <= P.bounds(dtypes.default_int())[1] + 1 else dtypes.int64
+
+
+def _strides(sizes: tuple[int, ...], order: str, what: str) -> list[int]:
+    if order not in ("C", "F"):
+        raise P.error(ArgumentError, f"{what} does not know order={order!r}", "use 'C' or 'F'")
+    k = range(len(sizes))
+    return [math.prod(sizes[i + 1 :]) if order == "C" else math.prod(sizes[:i]) for i in k]
+
+
+def ravel_multi_index(
+    multi_index: Sequence[Any], dims: Sequence[int], mode: Any = "raise", order: str = "C", *, dtype: Any = None
+) -> Any:
+    """Positions in the flattened array of positions given by an index for each dimension.
+
+    Args:
+        multi_index: integer arrays, one for each dimension; they broadcast.
+        dims: the shape of the array.
+        mode: what positions out of bounds do: "raise", where the values are known; "wrap" (counted around) or "clip";
+            or one of these for each dimension.
+        order: of the elements, "C" or "F".
+        dtype: of the result: the default int, or int64 where that does not hold all positions.
+
+    Raises:
+        BoundsError: in mode "raise", for positions out of bounds.
+        ConcretizationError: in mode "raise", where positions are traced.
+
+    >>> fnp.ravel_multi_index((fnp.asarray([0, 1]), fnp.asarray([2, 0])), (2, 3)).tolist()
+    [2, 3]
+    """
+    sizes = shape_of(dims, "fnp.ravel_multi_index")
+    given = [_integers(i, "fnp.ravel_multi_index") for i in multi_index]
+    modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
+    if len(given) != len(sizes) or len(modes) != len(sizes):
+        raise P.error(
+            ShapeError, f"fnp.ravel_multi_index: {len(given)} indices for {len(sizes)} dimensions", "give one for each"
+        )
+    wanted = _index_dtype(sizes) if dtype is None else dtypes.as_dtype(dtype)
+    total: Any = 0
+    for i, n, how, stride in zip(given, sizes, modes, _strides(sizes, order, "fnp.ravel_multi_index"), strict=True):
+        total = total + P.convert(_bounded(i, n, how), wanted) * stride
+    return asarray(total, wanted)
+
+
+def _bounded(i: Any, n: int, mode: str) -> Any:
+    if mode == "clip":
+        return clip(i, 0, max(n - 1, 0))
+    if mode == "wrap":
+        return i % max(n, 1)
+    if mode != "raise":
+        raise P.error(
+            ArgumentError, f"fnp.ravel_multi_index does not know mode={mode!r}", "use 'raise', 'wrap', 'clip'"
+        )
+    host = known(i)
+    if host is None:
+        raise P.error(
+            ConcretizationError,
+            f"fnp.ravel_multi_index of a traced {aval_of(i)!r} cannot raise for positions out of bounds",
+            "use mode='clip' or mode='wrap'",
+        )
+    if host.size and not (host.min() >= 0 and host.max() < n):
+        raise P.error(BoundsError, f"a position is outside of 0 to {n - 1}", "use mode='clip' or mode='wrap'")
+    return i
+
+
+def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+    """An index for each dimension, of positions in the flattened array.
+
+    Args:
+        indices: integers. Negative ones count from the end; those out of bounds are moved to the nearest element.
+        shape: of the array.
+        order: of its elements, "C" or "F".
+
+    Raises:
+        DtypeError: for anything but integers.
+
+    >>> [i.tolist() for i in fnp.unravel_index(fnp.asarray([2, 3]), (2, 3))]
+    [[0, 1], [2, 0]]
+    """
+    sizes = shape_of(shape, "fnp.unravel_index")
+    flat, total = _integers(indices, "fnp.unravel_index"), math.prod(sizes)
+    flat = P.convert(flat, _index_dtype(sizes))
+    flat = clip(flat + total * (flat < 0), 0, max(total - 1, 0))
+    strides = _strides(sizes, order, "fnp.unravel_index")
+    return tuple(flat // max(s, 1) % max(n, 1) for n, s in zip(sizes, strides, strict=True))
+
+
+def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+    """Indices of the main diagonal of an array whose dimensions have one size.
+
+    >>> [i.tolist() for i in fnp.diag_indices_from(fnp.ones((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
+    sizes = shape(arr)
+    if len(sizes) < 2 or len(set(sizes)) > 1:
+        why = f"fnp.diag_indices_from of an array of shape {sizes}"
+        raise P.error(ShapeError, why, "give two dimensions or more, all of one size")
+    return diag_indices(sizes[0], len(sizes))
+
+
+def _matrix(arr: Any, what: str) -> tuple[int, int]:
+    sizes = shape(arr)
+    if len(sizes) != 2:
+        raise P.error(ShapeError, f"{what} of an array of shape {sizes}", "give a matrix")
+    return sizes[0], sizes[1]
+
+
+def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Indices of the lower triangle of a matrix.
+
+    >>> [i.tolist() for i in fnp.tril_indices_from(fnp.ones((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    rows, columns = _matrix(arr, "fnp.tril_indices_from")
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+    """Indices of the upper triangle of a matrix.
+
+    >>> [i.tolist() for i in fnp.triu_indices_from(fnp.ones((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = _matrix(arr, "fnp.triu_indices_from")
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, Any]:
+    """Indices where a function of a matrix of ones, such as `fnp.triu`, is not zero.
+
+    Args:
+        n: rows and columns of the matrix.
+        mask_func: called as mask_func(matrix, k).
+        k: its second argument.
+        size: how many to return; needed where the function gives traced values.
+
+    >>> [i.tolist() for i in fnp.mask_indices(2, fnp.triu)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    rows, columns = nonzero(mask_func(ones((n, n)), k), size=size)
+    return rows, columns
+
+
+def ix_(*args: Any) -> tuple[Any, ...]:
+    """Indices of an open grid: `x[fnp.ix_(rows, columns)]` is the part of x at these rows and columns.
+
+    Args:
+        args: one-dimensional arrays or lists, of integers, or of booleans whose values are known.
+
+    Raises:
+        ShapeError: for other numbers of dimensions.
+
+    >>> fnp.arange(6).reshape(2, 3)[fnp.ix_([0, 1], [2, 0])].tolist()
+    [[2, 0], [5, 3]]
+    """
+    out = []
+    for k, given in enumerate(args):
+        a = given if P.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
+        if ndim(a) != 1:
+            raise P.error(ShapeError, f"fnp.ix_ takes vectors, got {aval_of(a)!r}", "give one dimension each")
+        a = nonzero(a)[0] if aval_of(a).dtype == dtypes.bool_ else a
+        out.append(reshape(a, tuple(aval_of(a).size if i == k else 1 for i in range(len(args)))))
+    return tuple(out)
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """A matrix with the elements of an array on a diagonal, zeros elsewhere.
+
+    >>> fnp.diagflat(fnp.asarray([[1, 2]])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    return diag(ravel(v if P.is_array(v) else asarray(v)), k)

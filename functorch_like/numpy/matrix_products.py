@@ -1,0 +1,315 @@
+"""Products of arrays: matmul, dot, tensordot and their relatives; each is one dot_general."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.backends.precision_names import canonical
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.ranges import diagonal_band
+from functorch_like.numpy.reductions import _widened
+from functorch_like.numpy.shapes import arr
+from functorch_like.primitives.contractions import dot_general as C
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
+
+
+def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
+    """The row, with promotion."""
+    lhs, rhs = P.promote(lhs, rhs)
+    numbers = (tuple(map(tuple, contract)), tuple(map(tuple, batch)))
+    return C.dot_general(lhs, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred)
+
+
+def _static(precision: Any, preferred: Any) -> tuple[Any, Any]:
+    return canonical(precision), None if preferred is None else dtypes.as_dtype(preferred)
+
+
+def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Matrix product; dimensions before the last two are batches, and broadcast.
+
+    Args:
+        a: array of at least one dimension; a vector counts as a row.
+        b: array of at least one dimension; a vector counts as a column.
+        precision: of the products: "default", "high", "highest", or the name of a dot algorithm, such as
+            "BF16_BF16_F32_X3"; None for what `ft.default_matmul_precision` and `ft.backends` say, which is full
+            float32 by default.
+        preferred_element_type: dtype to accumulate and return.
+
+    Returns:
+        The product, without the dimension that stood for a vector.
+
+    Raises:
+        ShapeError: where the sizes do not fit, or an operand is a scalar.
+
+    >>> fnp.matmul(fnp.eye(2), fnp.asarray([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    if precision is None and preferred_element_type is None:
+        if type(a) is ArrayImpl and type(b) is ArrayImpl:
+            return _matmul_kernel(a, b)
+        if isinstance(a, Tracer) or isinstance(b, Tracer):
+            return _matmul(a, b)
+    return _matmul_kernel(arr(a, "fnp.matmul"), arr(b, "fnp.matmul"), *_static(precision, preferred_element_type))
+
+
+#: Of a matrix on the right, by the number of dimensions on the left.
+_MATRICES = {n: (((n - 1,), (0,)), ((), ())) for n in (1, 2, 3)}
+
+
+def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
+    x, y = aval_of(a), aval_of(b)
+    if y.ndim == 2 and 0 < x.ndim < 4 and x.dtype is y.dtype and x.shape[-1] == y.shape[0]:
+        numbers = _MATRICES[x.ndim]
+        return C.dot_general(a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred)
+    if not x.ndim or not y.ndim:
+        raise P.error(ShapeError, f"fnp.matmul of {x!r} and {y!r}: an operand is a scalar", "multiply with * instead")
+    inner = -1 if y.ndim == 1 else -2
+    if x.shape[-1] != y.shape[inner]:
+        raise P.error(
+            ShapeError,
+            f"fnp.matmul of {x!r} and {y!r}: the last dimension of the first has size {x.shape[-1]}, "
+            f"{'the second' if y.ndim == 1 else 'the last but one of the second'} has {y.shape[inner]}",
+            "make the two sizes equal; transpose one operand with .mT, or use fnp.einsum to name dimensions",
+        )
+    if y.ndim <= 2 or x.ndim == 1:  # no batch on one side: its dimensions are free ones
+        if y.ndim > 2:
+            out = dot_general(a, b, ((0,), (y.ndim - 2,)), ((), ()), precision, preferred)
+        else:
+            out = dot_general(a, b, ((x.ndim - 1,), (0,)), ((), ()), precision, preferred)
+        return out
+    # Dimensions of size 1 on one side only are free on the other.
+    lead = P.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    n = len(lead)
+    left, right = (1,) * (n - x.ndim + 2) + x.shape[:-2], (1,) * (n - y.ndim + 2) + y.shape[:-2]
+    both = [d for d in range(n) if left[d] == right[d]]
+    only = [[d for d in range(n) if d not in both and sizes[d] != 1] for sizes in (left, right)]
+    shape = lambda sizes, mine: tuple(sizes[d] for d in both) + tuple(sizes[d] for d in mine)
+    a = S.reshape(_front(a, both, only[0], n), shape=(*shape(left, only[0]), *x.shape[-2:]))
+    b = S.reshape(_front(b, both, only[1], n), shape=(*shape(right, only[1]), *y.shape[-2:]))
+    k = len(both)
+    numbers = (((aval_of(a).ndim - 1,), (aval_of(b).ndim - 2,)), (range(k), range(k)))
+    out = dot_general(a, b, *numbers, precision, preferred)
+    # It has: both, only left, rows, only right, columns.
+    i, j = len(only[0]), len(only[1])
+    places = {d: p for p, d in enumerate(both)}
+    places |= {d: k + p for p, d in enumerate(only[0])} | {d: k + i + 1 + p for p, d in enumerate(only[1])}
+    order = tuple(places[d] for d in range(n)) + (k + i, k + i + 1 + j)
+    return out if order == tuple(range(n + 2)) else S.transpose(out, permutation=order)
+
+
+def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
+    """Batch dimensions in the order: shared ones, own ones, those of size 1."""
+    ndim = aval_of(x).ndim
+    lead = n - (ndim - 2)
+    first = [d - lead for d in (*both, *mine) if d >= lead]
+    order = (*first, *(d for d in range(ndim - 2) if d not in first), ndim - 2, ndim - 1)
+    return x if order == tuple(range(ndim)) else S.transpose(x, permutation=order)
+
+
+_matmul.__name__ = "matmul"
+_matmul_kernel = kernel(static=("precision", "preferred"))(_matmul)
+
+
+def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """NumPy's dot: products over the last dimension of the first and the last but one of the second.
+
+    Args:
+        a: array or number; a number multiplies.
+        b: array or number.
+        precision: as for `matmul`.
+        preferred_element_type: as for `matmul`.
+
+    Raises:
+        ShapeError: where the two sizes differ.
+
+    >>> float(fnp.dot(fnp.asarray([1.0, 2.0]), fnp.asarray([3.0, 4.0])))
+    11.0
+    """
+    return _dot(*P.numbers(a, b), *_static(precision, preferred_element_type))
+
+
+@kernel(static=("precision", "preferred"), ints=True)
+def _dot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
+    x, y = aval_of(a), aval_of(b)
+    if not x.ndim or not y.ndim:
+        a, b = P.align(a, b)
+        return (E.and_ if aval_of(a).dtype.kind == "b" else E.mul)(a, b)
+    at = max(y.ndim - 2, 0)
+    if x.shape[-1] != y.shape[at]:
+        raise P.error(
+            ShapeError,
+            f"fnp.dot of {x!r} and {y!r}: sizes {x.shape[-1]} and {y.shape[at]} differ",
+            "transpose one operand",
+        )
+    return dot_general(a, b, ((x.ndim - 1,), (at,)), ((), ()), precision, preferred)
+
+
+def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """The sum of conj(a) * b over all elements.
+
+    >>> float(fnp.vdot(fnp.ones((2, 2)), fnp.ones((2, 2))))
+    4.0
+    """
+    return _vdot(arr(a, "fnp.vdot"), arr(b, "fnp.vdot"), *_static(precision, preferred_element_type))
+
+
+@kernel(static=("precision", "preferred"))
+def _vdot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
+    a = E.conj(a) if aval_of(a).dtype.kind == "c" else a
+    a, b = (S.reshape(v, shape=(aval_of(v).size,)) for v in (a, b))
+    return _dot.inline(a, b, precision, preferred)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Products of vectors along an axis, conj(x1) * x2 summed; the other dimensions broadcast.
+
+    Args:
+        x1: array; conjugated where complex.
+        x2: array of the same size along the axis.
+        axis: along which the vectors lie, in each array by itself.
+        precision: as for `matmul`.
+        preferred_element_type: as for `matmul`.
+
+    Raises:
+        AxisError: where there is no such axis.
+        ShapeError: where the sizes along the axis differ, even if one is 1, or the other dimensions do not broadcast.
+
+    >>> fnp.vecdot(fnp.ones((2, 3)), fnp.arange(3.0)).tolist()
+    [3.0, 3.0]
+    """
+    return _vecdot(arr(x1, "fnp.vecdot"), arr(x2, "fnp.vecdot"), axis, *_static(precision, preferred_element_type))
+
+
+@kernel(static=("axis", "precision", "preferred"))
+def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = None) -> Any:
+    x = E.conj(x) if aval_of(x).dtype.kind == "c" else x
+    x, y = (_last(v, axis) for v in (x, y))
+    n, m = aval_of(x).shape[-1], aval_of(y).shape[-1]
+    if n != m:
+        why = f"fnp.vecdot of vectors of {n} and of {m} components along axis {axis}: that axis is not broadcast"
+        raise P.error(ShapeError, why, "make the two sizes equal, or multiply and sum: fnp.sum(fnp.conj(x) * y, axis)")
+    x, y = P.align(x, y)
+    lead = range(aval_of(x).ndim - 1)
+    last = (aval_of(x).ndim - 1,)
+    return dot_general(x, y, (last, last), (lead, lead), precision, preferred)
+
+
+def _last(x: Any, axis: int) -> Any:
+    n = aval_of(x).ndim
+    return S.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
+
+
+def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Products over the last dimension of both.
+
+    >>> fnp.inner(fnp.eye(2), fnp.asarray([1.0, 2.0])).tolist()
+    [1.0, 2.0]
+    """
+    x, y = aval_of(a), aval_of(b)
+    if not x.ndim or not y.ndim:
+        return dot(a, b, precision=precision, preferred_element_type=preferred_element_type)
+    return tensordot(a, b, ((-1,), (-1,)), precision=precision, preferred_element_type=preferred_element_type)
+
+
+def outer(a: Any, b: Any, out: None = None) -> Any:
+    """Products of each element of one with each of the other, both flattened.
+
+    >>> fnp.outer(fnp.asarray([1, 2]), fnp.asarray([3, 4])).tolist()
+    [[3, 4], [6, 8]]
+    """
+    P.no_out(out, "fnp.outer")
+    return _outer(*P.numbers(a, b))
+
+
+@kernel(ints=True)
+def _outer(a: Any, b: Any) -> Any:
+    a, b = P.promote(a, b)
+    m, n = aval_of(a).size, aval_of(b).size
+    a, b = P.align(S.reshape(a, shape=(m, 1)), S.reshape(b, shape=(1, n)))
+    return (E.and_ if aval_of(a).dtype.kind == "b" else E.mul)(a, b)
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+    """Products over chosen dimensions.
+
+    Args:
+        a: array.
+        b: array.
+        axes: how many, of the last of a and the first of b; or a pair of axes, or of sequences of axes.
+        precision: as for `matmul`.
+        preferred_element_type: as for `matmul`.
+
+    Raises:
+        ShapeError: where paired dimensions differ in size.
+
+    >>> fnp.tensordot(fnp.ones((2, 3)), fnp.ones((3, 4)), 1).shape
+    (2, 4)
+    """
+    a, b = arr(a, "fnp.tensordot"), arr(b, "fnp.tensordot")
+    x, y = aval_of(a), aval_of(b)
+    if isinstance(axes, Sequence):
+        pair = [tuple(v) if isinstance(v, (list, tuple)) else (v,) for v in axes]
+        left, right = (tuple(axis_of(d, v.ndim, "fnp.tensordot") for d in p) for p, v in zip(pair, (x, y), strict=True))
+    else:
+        n = operator.index(axes)
+        if not 0 <= n <= min(x.ndim, y.ndim):
+            raise P.error(ShapeError, f"fnp.tensordot over {n} dimensions of {x!r} and {y!r}", "both must have as many")
+        left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
+    return _tensordot(a, b, (left, right), *_static(precision, preferred_element_type))
+
+
+@kernel(static=("contract", "precision", "preferred"))
+def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) -> Any:
+    return dot_general(a, b, contract, ((), ()), precision, preferred)
+
+
+def kron(a: Any, b: Any) -> Any:
+    """Kronecker product: each element of `a` times all of `b`.
+
+    >>> fnp.kron(fnp.asarray([1, 10]), fnp.asarray([1, 2])).tolist()
+    [1, 2, 10, 20]
+    """
+    return _kron(arr(a, "fnp.kron"), arr(b, "fnp.kron"))
+
+
+@kernel
+def _kron(a: Any, b: Any) -> Any:
+    n = max(aval_of(a).ndim, aval_of(b).ndim)
+    sizes = [(1,) * (n - aval_of(v).ndim) + aval_of(v).shape for v in (a, b)]
+    wide = [
+        tuple(m for s in shape for m in ((s, 1) if left else (1, s)))
+        for shape, left in zip(sizes, (True, False), strict=True)
+    ]
+    a, b = P.align(S.reshape(a, shape=wide[0]), S.reshape(b, shape=wide[1]))
+    return S.reshape(E.mul(a, b), shape=tuple(m * k for m, k in zip(*sizes, strict=True)))
+
+
+# ----------------------------------------------------------------------------------------------------------- diagonals
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+    """The sum of a diagonal.
+
+    >>> float(fnp.trace(fnp.eye(3)))
+    3.0
+    """
+    P.no_out(out, "fnp.trace")
+    return _trace(
+        arr(a, "fnp.trace"), operator.index(offset), axis1, axis2, None if dtype is None else dtypes.as_dtype(dtype)
+    )
+
+
+@kernel(static=("offset", "axis1", "axis2", "dtype"))
+def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
+    n = aval_of(a).ndim
+    i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))
+    order = (*(d for d in range(n) if d not in (i, j)), i, j)
+    a = _widened(S.transpose(a, permutation=order), dtype)
+    on = diagonal_band(aval_of(a).shape, offset, E.eq)
+    return S.reduce_sum(E.select_n(on, S.full_like(a, 0), a), axes=(n - 2, n - 1))

@@ -1,0 +1,232 @@
+"""Reductions, running sums and positions of extremes that leave NaN out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.numpy import complex_order
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import reductions as N
+from functorch_like.numpy import statistics as T
+from functorch_like.numpy.axes import hashable
+from functorch_like.numpy.cumulative import _cumprod, _cumsum
+from functorch_like.numpy.logic import truth
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
+
+_DOC = """{summary} of the elements that are not NaN{empty}.
+
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all.
+        {dtype}out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: {initial}.
+        where: boolean array: which elements to take.
+
+    >>> float(fnp.nan{name}(fnp.asarray([1.0, fnp.nan, 3.0])))
+    {value}
+    """
+
+
+def _seen(x: Any, where: Any) -> Any:
+    """Which elements to take; None for all."""
+    if not dtypes.is_inexact(aval_of(x).dtype):
+        return where
+    number = E.eq(x, x)
+    return number if where is None else E.and_(*P.spread(number, truth(where)))
+
+
+def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
+    """nansum and nanprod, whose sum or product of nothing is a number."""
+
+    @kernel(static=("axis", "dtype", "keepdims"))
+    def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        x = N.plain(x)
+        return fold.inline(x, axis, dtype, keepdims, initial, _seen(x, where))
+
+    def function(
+        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
+        where: Any = None,
+    ) -> Any:  # fmt: skip
+        P.no_out(out, f"fnp.{name}")
+        return body(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), initial, where)
+
+    given = "dtype: to convert to first.\n        "
+    doc = _DOC.format(summary=summary, name=name[3:], value=value, empty="", dtype=given, initial="what to start from")
+    return P.named(function, name, doc, __name__)
+
+
+nansum = _folded("nansum", N._sum, "Sum", "4.0")
+nanprod = _folded("nanprod", N._prod, "Product", "3.0")
+
+
+def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
+    """nanmax and nanmin, which need an element to choose."""
+
+    @kernel(static=("axis", "keepdims"))
+    def body(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
+        x = N.plain(x)
+        if not dtypes.is_inexact(aval_of(x).dtype):
+            return fold.inline(x, axis, None, keepdims, initial, where)
+        seen = _seen(x, where)
+        out = fold.inline(x, axis, None, keepdims, initial, seen)
+        if initial is not None:
+            return out
+        nothing = complex(np.nan, np.nan) if aval_of(out).dtype.kind == "c" else np.nan
+        return E.select_n(N._any.inline(seen, axis, keepdims), S.full_like(out, nothing), out)
+
+    def function(
+        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Any:
+        P.no_out(out, f"fnp.{name}")
+        return body(*P.numbers(a), hashable(axis), bool(keepdims), initial, where)
+
+    doc = _DOC.format(
+        summary=summary, name=name[3:], value=value, empty="; NaN where there are none and no `initial`", dtype="",
+        initial="one more element",
+    )  # fmt: skip
+    return P.named(function, name, doc, __name__)
+
+
+nanmax = _extreme("nanmax", N._max, "Greatest", "3.0")
+nanmin = _extreme("nanmin", N._min, "Least", "1.0")
+
+
+# ------------------------------------------------------------------------------------------------------------- moments
+def nanmean(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
+) -> Any:
+    """Mean over axes of the elements that are not NaN; NaN where there are none. Arguments as for `mean`.
+
+    >>> float(fnp.nanmean(fnp.asarray([1.0, fnp.nan, 3.0])))
+    2.0
+    """
+    P.no_out(out, "fnp.nanmean")
+    return _nanmean(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), where)
+
+
+@kernel(static=("axis", "dtype", "keepdims"))
+def _nanmean(x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
+    x = N.plain(x)
+    return T._mean.inline(x, axis, dtype, keepdims, _seen(x, where))
+
+
+def nanvar(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
+    """Variance over axes of the elements that are not NaN; NaN where there are none. Arguments as for `var`.
+
+    >>> float(fnp.nanvar(fnp.asarray([1.0, fnp.nan, 3.0])))
+    1.0
+    """
+    P.no_out(out, "fnp.nanvar")
+    less = ddof if correction is None else correction
+    return _nanvar(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), less, where, mean)
+
+
+def nanstd(
+    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
+    where: Any = None, mean: Any = None, correction: int | float | None = None,
+) -> Any:  # fmt: skip
+    """Standard deviation over axes of the elements that are not NaN: the square root of `nanvar`.
+
+    >>> float(fnp.nanstd(fnp.asarray([1.0, fnp.nan, 3.0])))
+    1.0
+    """
+    P.no_out(out, "fnp.nanstd")
+    less = ddof if correction is None else correction
+    return _nanstd(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), less, where, mean)
+
+
+@kernel(static=("axis", "dtype", "keepdims", "ddof"))
+def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
+    x = N.plain(x)
+    seen = _seen(x, where)
+    out = T._var.inline(x, axis, dtype, keepdims, ddof, seen, mean)
+    count = T._counted(x, axis, keepdims, seen, out)
+    return E.select_n(E.gt(count, S.full_like(count, ddof)), S.full_like(out, np.nan), out)
+
+
+@kernel(static=("axis", "dtype", "keepdims", "ddof"))
+def _nanstd(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
+    return T.deviation(_nanvar, x, axis, dtype, keepdims, ddof, where, mean)
+
+
+# --------------------------------------------------------------------------------------------- running sums, positions
+_ALONG = """{summary} along an axis, with NaN as {neutral}.
+
+    Args:
+        a: array.
+        axis: along which; of the flattened array if None.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+
+    >>> fnp.{name}(fnp.asarray([2.0, fnp.nan, 3.0])).tolist()
+    {value}
+    """
+
+
+def _running(name: str, row: Any, neutral: int, summary: str, value: str) -> Any:
+    @kernel(static=("axis", "dtype"))
+    def body(x: Any, axis: Any, dtype: Any) -> Any:
+        x = N.plain(x)
+        return row.inline(N._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
+
+    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+        P.no_out(out, f"fnp.{name}")
+        return body(*P.numbers(a), axis, N._dtype(dtype))
+
+    doc = _ALONG.format(summary=summary, neutral=neutral, name=name, value=value)
+    return P.named(function, name, doc, __name__)
+
+
+nancumsum = _running("nancumsum", _cumsum, 0, "Running sum", "[2.0, 2.0, 5.0]")
+nancumprod = _running("nancumprod", _cumprod, 1, "Running product", "[2.0, 2.0, 6.0]")
+
+_ARG = """The index of the first {which} element that is not NaN; -1 where there is none.
+
+    Args:
+        a: array of real numbers.
+        axis: along which; of the flattened array if None.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+
+    Raises:
+        ShapeError: where there is nothing to choose from.
+
+    >>> int(fnp.{name}(fnp.asarray([fnp.nan, 3.0, 1.0])))
+    {value}
+    """
+
+
+def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, value: int) -> Any:
+    @kernel(static=("axis", "keepdims"))
+    def body(x: Any, axis: Any, keepdims: bool) -> Any:
+        x = N.plain(x)
+        if not dtypes.is_inexact(aval_of(x).dtype):
+            return choose.inline(x, axis, keepdims)
+        seen = _seen(x, None)
+        out = choose.inline(N._masked(x, seen, extreme(aval_of(x).dtype)), axis, keepdims)
+        # An element may be as extreme as what stands for NaN, and behind it.
+        first = N._argmax.inline(seen, axis, keepdims)
+        missed = E.lt(out, first)
+        there = N._any.inline(seen, axis, keepdims)
+        return E.select_n(there, S.full_like(out, -1), E.select_n(missed, out, first))
+
+    def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+        P.no_out(out, f"fnp.{name}")
+        return body(*P.numbers(a), axis, bool(keepdims))
+
+    return P.named(function, name, _ARG.format(which=which, name=name, value=value), __name__)
+
+
+nanargmax = _arg("nanargmax", N._argmax, complex_order.lowest, "greatest", 1)
+nanargmin = _arg("nanargmin", N._argmin, complex_order.highest, "least", 2)

@@ -1,0 +1,284 @@
+"""Regular sequences and grids: arange, linspace, eye, triangles."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import ArrayImpl, Tracer, aval_of, state
+from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray, shape_of
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
+
+
+def _known(value: Any, what: str) -> Any:
+    """A number that decides on a shape."""
+    if isinstance(value, Tracer):
+        raise P.error(
+            ConcretizationError,
+            f"{what} has a traced argument ({aval_of(value)!r}), and its value decides on the shape of the result",
+            "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
+        )
+    return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
+
+
+def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+    """Numbers from `start` (included) to `stop` (excluded) by `step`.
+
+    Args:
+        start: first number; the only argument is `stop`, and the start 0.
+        stop: where to stop.
+        step: 1 by default; may be negative or a fraction.
+        dtype: by default what the arguments promote to: int32 or float32.
+        device: where to put it.
+
+    Raises:
+        ArgumentError: for step 0.
+        ConcretizationError: for traced arguments, whose values would decide on the shape.
+
+    >>> fnp.arange(3).tolist(), fnp.arange(1, 2, 0.5).tolist()
+    ([0, 1, 2], [1.0, 1.5])
+    """
+    given = [v for v in (start, stop, step) if v is not None]
+    start, stop, step = (None if v is None else _known(v, "fnp.arange") for v in (start, stop, step))
+    if stop is None:
+        start, stop = 0, start
+    step = 1 if step is None else step
+    if step == 0:
+        raise P.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
+    wanted = dtypes.promote(*(aval_of(v) for v in given))[0] if dtype is None else dtypes.as_dtype(dtype)
+    span = (stop - start) / step
+    if not math.isfinite(span):
+        raise P.error(ArgumentError, f"fnp.arange from {start} to {stop} by {step} has no end", "use finite numbers")
+    size = max(0, math.ceil(span))
+    ShapedArray((size,), wanted)  # raises for sizes beyond 64 bits, in place of NumPy
+    if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (start, step)) and wanted.kind in "iuf":
+        for end in (start, start + (size - 1) * step):
+            P.check_int(end, wanted)
+        x = S.iota(dtype=wanted, shape=(size,), dimension=0)
+        x = x if step == 1 else E.mul(x, S.full_like(x, step))
+        return x if start == 0 else E.add(x, S.full_like(x, start))
+    values = start + step * np.arange(size) if size else np.zeros(0)
+    if size and wanted.kind in "iu":
+        P.check_int(int(values.min()), wanted)
+        P.check_int(int(values.max()), wanted)
+    return xla.device_put(values.astype(wanted), None if device is None else xla.find_device(device))
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
+    axis: int = 0, *, device: Any = None,
+) -> Any:  # fmt: skip
+    """Numbers at equal distances.
+
+    Args:
+        start: first number, or array of such.
+        stop: last number, or array of such.
+        num: how many.
+        endpoint: whether `stop` is one of them.
+        retstep: return the distance too.
+        dtype: float32 by default.
+        axis: of the result that runs over the numbers, where start and stop are arrays.
+        device: where to put it.
+
+    Raises:
+        ArgumentError: for negative `num`.
+
+    >>> fnp.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    n = operator.index(num)
+    if n < 0:
+        raise P.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
+    promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
+    wanted = P.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
+    if wanted in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(wanted):
+        # A Python number by itself would count as float32.
+        wide = dtypes.complex128 if complex in (type(start), type(stop)) or wanted.kind == "c" else dtypes.float64
+        start, stop = (np.asarray(v, wide)[()] if type(v) in P.NUMBERS else v for v in (start, stop))
+    out = _linspace(*P.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted)
+    out = out if device is None else xla.device_put(out, xla.find_device(device))
+    if not retstep:
+        return out
+    spaces = n - 1 if endpoint else n
+    return out, asarray((stop - start) / spaces if spaces else math.nan)
+
+
+@kernel(static=("num", "endpoint", "axis", "dtype"), ints=True)
+def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
+    start, stop = P.align_inexact(start, stop)
+    given = aval_of(start)
+    real = dtypes.real_part(given.dtype)
+    axis = axis_of(axis, given.ndim + 1, "fnp.linspace")
+    shape = (*given.shape[:axis], num, *given.shape[axis:])
+    spaces = max(num - 1 if endpoint else num, 1)
+    others = tuple(d for d in range(len(shape)) if d != axis)
+    spread = lambda v: S.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
+    count = S.iota(dtype=real, shape=shape, dimension=axis)
+    part = E.div(count, S.full_like(count, spaces))
+    part = part if real == given.dtype else S.convert_element_type(part, new_dtype=given.dtype)
+    # The weighted mean of both ends is free of overflow. XLA divides by multiplying with a rounded 1 / spaces, so the
+    # last part may miss 1.
+    rest = E.sub(S.full_like(part, 1), part)
+    out = E.add(E.mul(spread(start), rest), E.mul(spread(stop), part))
+    if endpoint and num > 1:
+        out = E.select_n(E.eq(count, S.full_like(count, spaces)), out, spread(stop))
+    if dtypes.is_integer(dtype):
+        out = _whole(out, E.max(E.abs(spread(start)), E.abs(spread(stop))))
+    return P.convert(out, dtype)
+
+
+def _whole(x: Any, size: Any) -> Any:
+    """Whole numbers not above x, which was computed from numbers of this size: rounding must not cross one."""
+    near = E.round(x, rounding_method=1)
+    error = E.mul(size, S.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
+    return E.select_n(E.le(E.abs(E.sub(x, near)), error), E.floor(x), near)
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
+) -> Any:
+    """Powers of `base` at equal distances of the exponents.
+
+    >>> fnp.logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    avals = [aval_of(v) for v in (start, stop, base)]
+    wide = wanted if wanted in (dtypes.float64, dtypes.complex128) else P.inexact_dtype(dtypes.promote(*avals)[0])
+    out = _power(*P.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
+    return out if wanted is None else asarray(out, wanted)
+
+
+@kernel
+def _power(base: Any, exponents: Any) -> Any:
+    return E.pow(*P.align_inexact(base, exponents))
+
+
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+    """Ones on a diagonal, zeros elsewhere.
+
+    Args:
+        N: rows.
+        M: columns; as many as rows by default.
+        k: which diagonal: 0 the main one, positive above it.
+        dtype: float32 by default.
+        device: where to put it.
+
+    >>> fnp.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    shape = shape_of((N, N if M is None else M), "fnp.eye")
+    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    if state.trace.staging:
+        return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
+    ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
+    return xla.device_put(
+        np.eye(shape[0], shape[1], k, dtype=wanted), None if device is None else xla.find_device(device)
+    )
+
+
+def identity(n: int, dtype: Any = None) -> Any:
+    """The identity matrix.
+
+    >>> fnp.identity(2, int).tolist()
+    [[1, 0], [0, 1]]
+    """
+    return eye(n, dtype=dtype)
+
+
+def diagonal_band(shape: tuple[int, ...], k: int, compare: Any) -> Any:
+    """Booleans of the last two dimensions: `compare(row + k, column)`."""
+    ndim = len(shape)
+    rows = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 2)
+    columns = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 1)
+    return compare(E.add(rows, S.full_like(rows, k)), columns)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+    """Ones on and below a diagonal, zeros above.
+
+    >>> fnp.tri(2).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    shape = shape_of((N, N if M is None else M), "fnp.tri")
+    wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
+    return S.convert_element_type(diagonal_band(shape, operator.index(k), E.ge), new_dtype=wanted)
+
+
+def tril(m: Any, k: int = 0) -> Any:
+    """The lower triangle of matrices: zeros above a diagonal.
+
+    Args:
+        m: array of at least two dimensions.
+        k: the diagonal.
+
+    Raises:
+        ShapeError: for fewer dimensions.
+
+    >>> fnp.tril(fnp.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return _triangle(asarray(m), operator.index(k), lower=True)
+
+
+def triu(m: Any, k: int = 0) -> Any:
+    """The upper triangle of matrices: zeros below a diagonal.
+
+    >>> fnp.triu(fnp.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return _triangle(asarray(m), operator.index(k), lower=False)
+
+
+@kernel(static=("k", "lower"))
+def _triangle(m: Any, k: int, lower: bool) -> Any:
+    aval = aval_of(m)
+    if aval.ndim < 2:
+        raise P.error(
+            ShapeError, f"a triangle of {aval!r}, which is no matrix", "give an array of two dimensions or more"
+        )
+    kept = diagonal_band(aval.shape, k, E.ge if lower else E.le)
+    return E.select_n(kept, S.full_like(m, 0), m)
+
+
+def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+    """Coordinates on a grid, one array for each axis.
+
+    Args:
+        xi: one-dimensional arrays.
+        copy: ignored, arrays are immutable.
+        sparse: leave dimensions of size 1 to broadcasting.
+        indexing: "xy" (the first array runs along columns) or "ij" (along rows).
+
+    Raises:
+        ArgumentError: for another `indexing`.
+
+    >>> [a.tolist() for a in fnp.meshgrid(fnp.arange(2), fnp.arange(2))]
+    [[[0, 1], [0, 1]], [[0, 0], [1, 1]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise P.error(ArgumentError, f"indexing={indexing!r}", "use 'xy' or 'ij'")
+    arrays = [asarray(x) for x in xi]
+    order = list(range(len(arrays)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    sizes = [aval_of(a).size for a in arrays]
+    shape = [0] * len(order)
+    for axis, n in zip(order, sizes, strict=True):
+        shape[axis] = n
+    out: list[Any] = []
+    for axis, a in zip(order, arrays, strict=True):
+        flat = S.reshape(a, shape=tuple(n if d == axis else 1 for d, n in enumerate(shape)))
+        out.append(flat if sparse else P.broadcast(flat, tuple(shape)))
+    return out

@@ -1,0 +1,256 @@
+"""Sorting, searching, and indices of what is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy import selection
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.indexing import getitem, take
+from functorch_like.numpy.logic import truth
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.reductions.cumulative import cumsum
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
+
+
+def sort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """Sorted along an axis; NaN last.
+
+    Args:
+        a: array.
+        axis: along which; the flattened array if None.
+        kind: not supported.
+        order: not supported.
+        stable: equal elements stay in order (they always do).
+        descending: the greatest first; NaN is then first.
+
+    >>> fnp.sort(fnp.asarray([3, 1, 2])).tolist()
+    [1, 2, 3]
+    """
+    a, d = _axis(a, axis, "fnp.sort")
+    return _sort(a, d=d, descending=bool(descending))
+
+
+def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
+    a = a if P.is_array(a) else asarray(a)
+    if axis is None:
+        return S.reshape(a, shape=(aval_of(a).size,)), 0
+    return a, axis_of(axis, aval_of(a).ndim, what)
+
+
+@kernel(static=("d", "descending"))
+def _sort(a: Any, d: int, descending: bool) -> Any:
+    (out,) = sorting.sort(a, dimension=d, is_stable=True, num_keys=1)
+    return S.rev(out, dimensions=(d,)) if descending else out
+
+
+def argsort(
+    a: Any,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Any:
+    """Positions that sort an array along an axis; NaN last, equal elements in order.
+
+    Args:
+        a: array.
+        axis: along which; the flattened array if None.
+        kind: not supported.
+        order: not supported.
+        stable: equal elements stay in order (they always do).
+        descending: the greatest first; NaN is then first.
+
+    >>> fnp.argsort(fnp.asarray([3, 1, 2])).tolist()
+    [1, 2, 0]
+    """
+    a, d = _axis(a, axis, "fnp.argsort")
+    return _argsort(a, d=d, descending=bool(descending))
+
+
+@kernel(static=("d", "descending"))
+def _argsort(a: Any, d: int, descending: bool) -> Any:
+    shape = aval_of(a).shape
+    places = S.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)
+    if descending:  # turned before and after, so that equal elements stay in order
+        a, places = S.rev(a, dimensions=(d,)), S.rev(places, dimensions=(d,))
+    _, order = sorting.sort(S.stop_gradient(a), places, dimension=d, is_stable=True, num_keys=1)
+    return S.rev(order, dimensions=(d,)) if descending else order
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """Positions that sort by several keys, the last one first.
+
+    >>> fnp.lexsort((fnp.asarray([1, 0]), fnp.asarray([5, 5]))).tolist()
+    [1, 0]
+    """
+    return _lexsort(tuple(asarray(k) for k in keys), axis=axis)
+
+
+@kernel(static=("axis",))
+def _lexsort(keys: Any, axis: int) -> Any:
+    d = axis_of(axis, aval_of(keys[0]).ndim, "fnp.lexsort")
+    places = S.iota(dtype=dtypes.default_int(), shape=aval_of(keys[0]).shape, dimension=d)
+    return sorting.sort(*keys[::-1], places, dimension=d, is_stable=True, num_keys=len(keys))[-1]
+
+
+#: JAX's names of ways to search.
+METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str | None = None) -> Any:
+    """Where to put values into a sorted array so that it stays sorted.
+
+    Args:
+        a: one-dimensional and sorted.
+        v: values.
+        side: "left" (before equal elements) or "right" (behind them).
+        sorter: positions that sort `a`.
+        method: accepted for JAX's sake ("scan", "scan_unrolled", "sort" or "compare_all"); it is always a bisection.
+
+    Raises:
+        ArgumentError: for another side or method.
+        ShapeError: for an array of another number of dimensions.
+
+    >>> fnp.searchsorted(fnp.asarray([1, 3, 5]), fnp.asarray([3, 4])).tolist()
+    [1, 2]
+    """
+    if side not in ("left", "right"):
+        raise P.error(ArgumentError, f"fnp.searchsorted does not know side={side!r}", "use 'left' or 'right'")
+    if method not in METHODS:
+        raise P.error(ArgumentError, f"fnp.searchsorted does not know method={method!r}", "leave method out")
+    a = a if P.is_array(a) else asarray(a)
+    if aval_of(a).ndim != 1:
+        raise P.error(ShapeError, f"fnp.searchsorted in {aval_of(a)!r}", "give one dimension, and use vmap for more")
+    if sorter is not None:
+        a = getitem(a, sorter)
+    return _searchsorted(*P.numbers(a, v if not isinstance(v, (list, tuple)) else asarray(v)), side=side)
+
+
+def _precedes(is_complex: bool, side: str) -> Any:
+    """The comparison of an element with a value that is put behind it."""
+    if not is_complex:
+        return E.lt if side == "left" else E.le
+    from functorch_like.numpy.complex_order import less  # few programs need it
+
+    return less if side == "left" else lambda element, value: E.not_(less(value, element))
+
+
+@kernel(static=("side",), ints=True)
+def _searchsorted(a: Any, v: Any, side: str) -> Any:
+    """Bisection, all values at once: the bits of each position, the highest first, of one gather each.
+
+    It is a loop, since XLA fuses unrolled steps, and computes each position again wherever it is used.
+    """
+    a, v = P.promote(S.stop_gradient(a), S.stop_gradient(v), told=False)
+    n, shape = aval_of(a).size, aval_of(v).shape
+    index = dtypes.default_int()
+    bits, last = n.bit_length(), S.full(shape, max(n - 1, 0), index)
+    nan = E.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
+    precedes = _precedes(aval_of(v).dtype.kind == "c", side)
+
+    def step(i: Any, found: Any) -> Any:
+        bit = E.shift_left(np.asarray(1, index), E.sub(np.asarray(bits - 1, index), i))
+        reach = E.add(found, S.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
+        at = E.min(E.sub(reach, S.full(shape, 1, index)), last)
+        element = take(a, at, mode="promise_in_bounds")
+        before = precedes(element, v)
+        if nan is not None:  # NaN is greater than all numbers, and equal to itself
+            number = E.eq(element, element)
+            before = E.select_n(nan, before, number if side == "left" else S.full(shape, True, dtypes.bool_))
+        return E.select_n(E.and_(E.le(reach, S.full(shape, n, index)), before), found, reach)
+
+    from functorch_like.lax.counted import fori_loop  # `lax` is not imported for everybody
+
+    return fori_loop(0, bits, step, S.full(shape, 0, index)) if n else S.full(shape, 0, index)
+
+
+# ------------------------------------------------------------------------------------------------- what is true
+def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+    """Indices of the elements that are not zero, one array for each dimension.
+
+    Args:
+        a: array.
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`, 0 by default; or one for each dimension.
+
+    Raises:
+        ConcretizationError: for a traced array without `size`.
+
+    >>> [i.tolist() for i in fnp.nonzero(fnp.asarray([0, 5, 7]))]
+    [[1, 2]]
+    """
+    a = a if P.is_array(a) else asarray(a)
+    if aval_of(a).ndim == 0:
+        raise P.error(ShapeError, f"fnp.nonzero of {aval_of(a)!r}, which has no dimensions", "use fnp.atleast_1d first")
+    concrete = a.concrete() if isinstance(a, Tracer) else a
+    if size is None:
+        if concrete is None:
+            raise P.error(
+                ConcretizationError,
+                f"fnp.nonzero of a traced {aval_of(a)!r}: the number of indices is not known",
+                "pass size=, or use fnp.where(mask, x, y)",
+            )
+        return tuple(asarray(i.astype(dtypes.default_int())) for i in np.nonzero(np.asarray(concrete)))
+    fills = tuple(np.asarray(fill_value).reshape(-1).tolist()) if fill_value is not None else (0,)
+    return tuple(_nonzero(a, size=int(size), fills=fills))
+
+
+@kernel(static=("size", "fills"))
+def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
+    shape, index = aval_of(a).shape, dtypes.default_int()
+    flat = S.reshape(truth(a), shape=(aval_of(a).size,))
+    count = cumsum(P.convert(flat, index), axis=0, reverse=False)
+    wanted = S.iota(dtype=index, shape=(size,), dimension=0)
+    # The k-th one is where the count of true elements first exceeds k.
+    places = _searchsorted.inline(count, wanted, "right")
+    total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
+    valid = E.lt(wanted, P.broadcast(total, (size,)))
+    out, rest = [], places
+    for n in reversed(shape):
+        out.append(E.rem(rest, S.full_like(rest, max(n, 1))))
+        rest = E.div(rest, S.full_like(rest, max(n, 1)))
+    fills = fills * len(shape) if len(fills) == 1 else fills
+    return [E.select_n(valid, S.full_like(o, f), o) for o, f in zip(reversed(out), fills, strict=True)]
+
+
+def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Indices of the elements of the flattened array that are not zero.
+
+    >>> fnp.flatnonzero(fnp.asarray([[0, 5], [7, 0]])).tolist()
+    [1, 2]
+    """
+    a = a if P.is_array(a) else asarray(a)
+    return nonzero(S.reshape(a, shape=(aval_of(a).size,)), size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """Indices of the elements that are not zero, as rows.
+
+    >>> fnp.argwhere(fnp.asarray([[0, 5], [7, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    found = nonzero(a, size=size, fill_value=fill_value)
+    return S.concatenate(*[S.reshape(i, shape=(*aval_of(i).shape, 1)) for i in found], dimension=1)
+
+
+selection._nonzero.append(nonzero)

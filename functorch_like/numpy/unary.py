@@ -1,0 +1,266 @@
+"""Elementwise functions of one array, and of two: exponentials, trigonometry, rounding, parts of complex numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError
+from functorch_like.numpy import promotion as P
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+
+_FLOAT_DOC = """{summary}
+
+    Args:
+        x: array or number; integers and booleans become the default float.
+
+    Returns:
+        An array of the shape of x.
+
+    Raises:
+        DtypeError: where x is no array of numbers{extra}.
+
+    >>> bool(np.allclose(fnp.{name}({at}), np.{name}({at}), rtol=1e-5))
+    True
+    """
+
+
+def _inexact(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def body(x: Any) -> Any:
+        return row(x if aval_of(x).dtype.kind in "fc" and type(x) not in P.NUMBERS else P.to_inexact(x))
+
+    return body
+
+
+def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Any:
+    made = P.unary(name, _inexact(row), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
+    made.__module__ = __name__
+    return made
+
+
+def _over(x: Any, number: float) -> Any:
+    """x divided by a real number: part by part, for a complex quotient of infinities would be NaN."""
+    if aval_of(x).dtype.kind == "c":
+        return E.complex(_over(E.real(x), number), _over(E.imag(x), number))
+    return E.div(x, P.like(x, number))
+
+
+_no_complex = ", or complex"
+
+exp = _float("exp", E.exp, "e to the power of each element.")
+exp2 = _float("exp2", E.exp2, "2 to the power of each element.")
+expm1 = _float("expm1", E.expm1, "exp(x) - 1, exact for small x.")
+log = _float("log", E.log, "Natural logarithm; NaN below 0, -inf at 0.")
+log1p = _float("log1p", E.log1p, "log(1 + x), exact for small x.")
+log2 = _float("log2", lambda x: _over(E.log(x), math.log(2)), "Logarithm to base 2.")
+log10 = _float("log10", lambda x: _over(E.log(x), math.log(10)), "Logarithm to base 10.")
+sqrt = _float("sqrt", E.sqrt, "Square root; NaN below 0.")
+cbrt = _float("cbrt", E.cbrt, "Cube root, of negative numbers too.", extra=_no_complex)
+sin = _float("sin", E.sin, "Sine of an angle in radians.")
+cos = _float("cos", E.cos, "Cosine of an angle in radians.")
+tan = _float("tan", E.tan, "Tangent of an angle in radians.")
+arcsin = _float("arcsin", E.asin, "Inverse sine, in radians; NaN outside [-1, 1].")
+arccos = _float("arccos", E.acos, "Inverse cosine, in radians; NaN outside [-1, 1].")
+arctan = _float("arctan", E.atan, "Inverse tangent, in radians.")
+sinh = _float("sinh", E.sinh, "Hyperbolic sine.")
+cosh = _float("cosh", E.cosh, "Hyperbolic cosine.")
+tanh = _float("tanh", E.tanh, "Hyperbolic tangent.")
+arcsinh = _float("arcsinh", E.asinh, "Inverse hyperbolic sine.")
+arccosh = _float("arccosh", E.acosh, "Inverse hyperbolic cosine; NaN below 1.", at="1.5")
+arctanh = _float("arctanh", E.atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
+deg2rad = _float("deg2rad", lambda x: E.mul(x, P.like(x, math.pi / 180)), "Degrees to radians.")
+rad2deg = _float("rad2deg", lambda x: E.mul(x, P.like(x, 180 / math.pi)), "Radians to degrees.")
+
+
+def _sinc(x: Any) -> Any:
+    # Near 0 the series, so that derivatives of all orders that matter are right there too.
+    angle = E.mul(x, P.like(x, math.pi))
+    square = E.square(angle)
+    small = E.lt(E.abs(square), P.like(E.abs(square), 1e-4))
+    safe = E.select_n(small, angle, P.like(angle, 1))
+    series, coefficient = P.like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
+    for c in coefficient:
+        series = E.add(E.mul(series, square), P.like(angle, c))
+    return E.select_n(small, E.div(E.sin(safe), safe), series)
+
+
+sinc = _float("sinc", _sinc, "sin(pi x) / (pi x), 1 at 0.")
+radians, degrees = deg2rad, rad2deg
+acos, acosh, asin, asinh, atan, atanh = arccos, arccosh, arcsin, arcsinh, arctan, arctanh
+
+# --------------------------------------------------------------------------------- functions that keep the dtype
+_SAME_DOC = """{summary}
+
+    Args:
+        x: array or number.
+
+    Returns:
+        An array of the shape of x{gives}.
+
+    Raises:
+        DtypeError: where x is no array of numbers{extra}.
+
+    >>> bool(np.allclose(fnp.{name}({at}), np.{name}({at})))
+    True
+    """
+
+
+def _same(
+    name: str, body: Callable[[Any], Any], summary: str, at: str = "-1.5", gives: str = "", extra: str = ""
+) -> Any:
+    def checked(x: Any) -> Any:
+        return body(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x)
+
+    made = P.unary(name, checked, _SAME_DOC.format(summary=summary, name=name, at=at, gives=gives, extra=extra))
+    made.__module__ = __name__
+    return made
+
+
+def _kind(x: Any) -> str:
+    dtype = aval_of(x).dtype
+    return (
+        "f"
+        if dtypes.is_float(dtype)
+        else "u"
+        if dtypes.is_unsigned(dtype)
+        else "i"
+        if dtypes.is_integer(dtype)
+        else dtype.kind
+    )
+
+
+def _no_bool(name: str, instead: str, x: Any) -> None:
+    if _kind(x) == "b":
+        raise P.error(
+            DtypeError, f"fnp.{name} takes numbers, got {aval_of(x)!r}", f"use {instead}, or convert with astype"
+        )
+
+
+def _negative(x: Any) -> Any:
+    _no_bool("negative", "fnp.logical_not (~x)", x)
+    return E.neg(x)
+
+
+def _sign(x: Any) -> Any:
+    _no_bool("sign", "the value itself", x)
+    return E.sign(x)
+
+
+def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def body(x: Any) -> Any:
+        if _kind(x) == "c":
+            raise P.error(
+                DtypeError, f"rounding is for real numbers, got {aval_of(x)!r}", "round fnp.real and fnp.imag"
+            )
+        return x if _kind(x) in "iub" else row(x)
+
+    return body
+
+
+negative = _same("negative", _negative, "-x.", extra=", or boolean")
+positive = _same("positive", lambda x: x, "+x: x itself.")
+absolute = _same(
+    "absolute", lambda x: x if _kind(x) in "bu" else E.abs(x), "Absolute value; of complex numbers the modulus.",
+    gives=", real",
+)  # fmt: skip
+sign = _same("sign", _sign, "-1, 0 or 1; of complex numbers x/|x|.")
+square = _same("square", lambda x: x if _kind(x) == "b" else E.square(x), "x times x.")
+floor = _same("floor", _rounding(E.floor), "The greatest whole number that is not above x.", extra=_no_complex)
+ceil = _same("ceil", _rounding(E.ceil), "The least whole number that is not below x.", extra=_no_complex)
+trunc = _same(
+    "trunc",
+    _rounding(lambda x: E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))),
+    "x without its fraction.",
+    extra=_no_complex,
+)
+fix = trunc  # NumPy's older name
+rint = _same(
+    "rint",
+    _rounding(lambda x: E.round(x, rounding_method=1)),
+    "The nearest whole number, halves to even.",
+    extra=_no_complex,
+)
+real = _same("real", lambda x: E.real(x) if _kind(x) == "c" else x, "The real part.", at="1 - 2j", gives=", real")
+conjugate = _same("conjugate", lambda x: E.conj(x) if _kind(x) == "c" else x, "The complex conjugate.", at="1 - 2j")
+imag = _same(
+    "imag", lambda x: E.imag(x) if _kind(x) == "c" else P.like(x, 0), "The imaginary part, 0 for reals.",
+    at="1 - 2j", gives=", real",
+)  # fmt: skip
+
+
+def _reciprocal(x: Any) -> Any:
+    x = P.to_inexact(x)
+    return E.div(P.like(x, 1), x)
+
+
+def _angle(z: Any) -> Any:
+    if _kind(z) == "c":
+        return E.atan2(E.imag(z), E.real(z))
+    z = P.to_inexact(z)
+    return E.atan2(P.like(z, 0), z)
+
+
+def _isnan(x: Any) -> Any:
+    return E.ne(x, x) if _kind(x) in "fc" else S.full(aval_of(x).shape, False, dtypes.bool_)
+
+
+def _isinf(x: Any) -> Any:
+    if _kind(x) == "c":
+        return E.or_(_isinf(E.real(x)), _isinf(E.imag(x)))
+    if _kind(x) != "f":
+        return S.full(aval_of(x).shape, False, dtypes.bool_)
+    return E.eq(E.abs(x), P.like(x, math.inf))
+
+
+def _isfinite(x: Any) -> Any:
+    if _kind(x) == "c":
+        return E.and_(E.is_finite(E.real(x)), E.is_finite(E.imag(x)))
+    return E.is_finite(x) if _kind(x) == "f" else S.full(aval_of(x).shape, True, dtypes.bool_)
+
+
+def _signed_inf(x: Any, value: float) -> Any:
+    return E.eq(x, P.like(x, value)) if _kind(x) == "f" else S.full(aval_of(x).shape, False, dtypes.bool_)
+
+
+def _signbit(x: Any) -> Any:
+    if _kind(x) != "f":
+        return E.lt(x, P.like(x, 0)) if _kind(x) == "i" else S.full(aval_of(x).shape, False, dtypes.bool_)
+    bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
+    pattern = E.bitcast_convert_type(x, new_dtype=bits)
+    return E.lt(pattern, P.like(pattern, 0))
+
+
+reciprocal = _same("reciprocal", _reciprocal, "1 / x, in floating point for integers too.")
+_radians = _same("angle", _angle, "", at="1 - 2j")
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The argument of a complex number.
+
+    Args:
+        z: array or number.
+        deg: in degrees, rather than in radians.
+
+    >>> float(fnp.angle(-1j, deg=True))
+    -90.0
+    """
+    return rad2deg(_radians(z)) if deg else _radians(z)
+
+
+isnan = _same("isnan", _isnan, "Whether an element is no number.", at="np.nan", gives=", boolean")
+isinf = _same("isinf", _isinf, "Whether an element is infinite.", at="-np.inf", gives=", boolean")
+isfinite = _same("isfinite", _isfinite, "Whether an element is neither infinite nor NaN.", gives=", boolean")
+isposinf = _same(
+    "isposinf", lambda x: _signed_inf(x, math.inf), "Whether an element is +inf.", at="np.inf", gives=", boolean"
+)
+isneginf = _same(
+    "isneginf", lambda x: _signed_inf(x, -math.inf), "Whether an element is -inf.", at="np.inf", gives=", boolean"
+)
+signbit = _same("signbit", _signbit, "Whether the sign is minus, of -0.0 and NaN too.", at="-0.0", gives=", boolean")
+abs, conj = absolute, conjugate

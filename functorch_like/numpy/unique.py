@@ -1,0 +1,218 @@
+"""The distinct elements of an array: `unique` and its relatives of the array API standard.
+
+How many there are depends on the values. Where they are known, the result has just that many; where they are traced,
+`size` says how many to return.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ConcretizationError
+from functorch_like.numpy import promotion as P
+from functorch_like.numpy.at_updates import IndexUpdate
+from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.cumulative import cumsum
+from functorch_like.numpy.indexing import getitem, take
+from functorch_like.numpy.joining import _cut
+from functorch_like.numpy.selection import where
+from functorch_like.numpy.shapes import moveaxis, reshape
+from functorch_like.numpy.sorting_searching import nonzero
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.ordering import sort as sorting
+from functorch_like.primitives.structural import data_movement as S
+from functorch_like.transforms.eager_jit import kernel
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def unique(
+    ar: Any,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements, sorted; or the distinct slices along an axis.
+
+    Args:
+        ar: array.
+        return_index: return the positions where each occurs first, too.
+        return_inverse: return the positions in the result that make up the array, too.
+        return_counts: return how often each occurs, too.
+        axis: of the slices; the elements of the flattened array if None.
+        equal_nan: whether all NaN are one element, or each is one of its own. (Slices with NaN are always distinct.)
+        size: how many to return; needed under transformations that stage, where the number must be known.
+        fill_value: fills up to `size`; by default the least element. Its index is that of the least element, its
+            count 0.
+        sorted: accepted for NumPy's sake; the result is always sorted.
+
+    Raises:
+        ConcretizationError: for a traced array without `size`.
+
+    >>> fnp.unique(fnp.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    >>> ft.jit(lambda x: fnp.unique(x, size=4, fill_value=-1))(fnp.asarray([3, 1, 3])).tolist()
+    [1, 3, -1, -1]
+    """
+    wanted = (return_index, return_inverse, return_counts)
+    found = distinct(ar, axis, equal_nan, size, fill_value, "fnp.unique")
+    out = (found[0], *(part for part, asked in zip(found[1:], wanted, strict=True) if asked))
+    return out if len(out) > 1 else out[0]
+
+
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+    """The distinct elements, where each occurs first, the positions that make up the array, and the counts.
+
+    Each NaN is an element of its own. `size` and `fill_value` are as for `unique`.
+
+    >>> values, indices, inverse, counts = fnp.unique_all(fnp.asarray([3, 1, 3]))
+    >>> values.tolist(), indices.tolist(), inverse.tolist(), counts.tolist()
+    ([1, 3], [1, 0], [1, 0, 1], [1, 2])
+    """
+    return UniqueAll(*distinct(x, None, False, size, fill_value, "fnp.unique_all"))
+
+
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+    """The distinct elements, and how often each occurs; arguments as for `unique_all`.
+
+    >>> [a.tolist() for a in fnp.unique_counts(fnp.asarray([3, 1, 3]))]
+    [[1, 3], [1, 2]]
+    """
+    found = distinct(x, None, False, size, fill_value, "fnp.unique_counts")
+    return UniqueCounts(found[0], found[3])
+
+
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+    """The distinct elements, and the positions that make up the array; arguments as for `unique_all`.
+
+    >>> [a.tolist() for a in fnp.unique_inverse(fnp.asarray([3, 1, 3]))]
+    [[1, 3], [1, 0, 1]]
+    """
+    found = distinct(x, None, False, size, fill_value, "fnp.unique_inverse")
+    return UniqueInverse(found[0], found[2])
+
+
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The distinct elements; arguments as for `unique_all`.
+
+    >>> fnp.unique_values(fnp.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    return distinct(x, None, False, size, fill_value, "fnp.unique_values")[0]
+
+
+def known(x: Any) -> np.ndarray[Any, Any] | None:
+    """The values of an array where they are known, as NumPy array; None where they are traced."""
+    concrete = x.concrete() if isinstance(x, Tracer) else x
+    if concrete is None:
+        return None
+    host = np.asarray(concrete)
+    if host.dtype.kind != "V":
+        return host
+    # NumPy's functions of sets do not know bfloat16, int4 and their like; these hold them exactly.
+    return host.astype(np.float32 if dtypes.is_float(host.dtype) else np.int8)
+
+
+def no_size(what: str, x: Any) -> Any:
+    """The error for a result whose size is not known."""
+    return P.error(
+        ConcretizationError,
+        f"{what} of a traced {aval_of(x)!r}: the number of its results is not known",
+        "pass size=, the number to return, and fill_value= for what is missing to it",
+    )
+
+
+def distinct(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill: Any, what: str) -> tuple[Any, ...]:
+    """Values, first positions, inverse and counts."""
+    ar = ar if P.is_array(ar) else asarray(ar)
+    aval = aval_of(ar)
+    d = None if axis is None else axis_of(axis, aval.ndim, what)
+    if size is not None:
+        index, inverse, counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=int(size))
+        return _filled(ar, index, counts, d, fill), index, inverse, counts
+    host = known(ar)
+    if host is None:
+        raise no_size(what, ar)
+    _, index, inverse, counts = np.unique(host, True, True, True, axis=d, equal_nan=bool(equal_nan))
+    index, inverse, counts = (asarray(i.astype(dtypes.default_int())) for i in (index, inverse, counts))
+    return _filled(ar, index, counts, d, None), index, inverse, counts
+
+
+def _filled(ar: Any, index: Any, counts: Any, d: int | None, fill: Any) -> Any:
+    shape, many = aval_of(ar).shape, aval_of(index).shape
+    if aval_of(ar).size:
+        values = take(ar, index, axis=d, mode="clip")
+    else:
+        values = S.full(many if d is None else (*shape[:d], *many, *shape[d + 1 :]), 0, aval_of(ar).dtype)
+    if fill is None:
+        return values
+    along = (slice(None), *(None,) * (aval_of(values).ndim - 1 - (d or 0)))
+    return where(getitem(counts, along) > 0, values, P.convert(asarray(fill), aval_of(values).dtype))
+
+
+@kernel(static=("axis", "equal_nan", "size"))
+def _distinct(x: Any, axis: int | None, equal_nan: bool, size: int) -> Any:
+    aval = aval_of(x)
+    rows = reshape(x, (aval.size, 1)) if axis is None else moveaxis(x, axis, 0)
+    n = aval_of(rows).shape[0]
+    rows = reshape(rows, (n, aval_of(rows).size // max(n, 1)))
+    keys = [reshape(_cut(rows, 1, i, i + 1), (n,)) for i in range(aval_of(rows).shape[1])]
+    order, new = first_ones(keys, n, equal_nan)
+    index = dtypes.default_int()
+    group = cumsum(new, dtype=index) - 1
+    inverse = IndexUpdate(S.full((n,), 0, index))[order].set(group)
+    if axis is None:
+        inverse = reshape(inverse, aval.shape)
+    counts = IndexUpdate(S.full((size,), 0, index))[group].add(1)
+    first = getitem(order, nonzero(new, size=size)) if n else S.full((size,), 0, index)
+    return first, inverse, counts
+
+
+def first_ones(keys: list[Any], n: int, equal_nan: bool, tag: Any = None) -> tuple[Any, Any]:
+    """The order that sorts by keys (then by a tag), and at each place of it, whether the key is a new one there."""
+    places = S.iota(dtype=dtypes.default_int(), shape=(n,), dimension=0)
+    keys = [S.stop_gradient(key) for key in keys]
+    keys = keys if tag is None else [*keys, tag]
+    if not keys or not n:
+        return places, E.eq(places, S.full_like(places, 0))
+    *ordered, order = sorting.sort(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))
+    new = S.full((n - 1,), False, dtypes.bool_)
+    for key in ordered:
+        before, after = _cut(key, 0, 0, n - 1), _cut(key, 0, 1, n)
+        differs = E.ne(before, after)
+        if equal_nan and len(keys) == (1 if tag is None else 2):
+            differs = E.and_(differs, E.not_(E.and_(E.ne(before, before), E.ne(after, after))))
+        new = E.or_(new, differs)
+    return order, S.concatenate(S.full((1,), True, dtypes.bool_), new, dimension=0)

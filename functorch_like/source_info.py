@@ -1,0 +1,94 @@
+"""The user's line: which frames of a traceback are ours, and which is the first that is not.
+
+Recording a traceback costs a tenth of a microsecond (C++ keeps code objects and offsets); it is decoded only when
+somebody reads it: an error, a printed jaxpr, the locations of a lowered module.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from typing import Any, NamedTuple
+
+from functorch_like import __file__ as _package_file
+from functorch_like.backends import __file__ as _backends_file
+from functorch_like.backends import xla
+
+
+class Line(NamedTuple):
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"{_cell(self.file) or self.file}:{self.line} in {self.function}"
+
+    @property
+    def short(self) -> str:
+        """`file.py:12`, without the folder; `In[3]:1` in a notebook."""
+        return f"{_cell(self.file) or os.path.basename(self.file)}:{self.line}"
+
+
+def _cell(file: str) -> str | None:
+    """`In[3]` where a file is the third cell of the running notebook: its own name says nothing to its author."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    named = shell.compile.format_code_name(file) if shell is not None else None
+    return named[1] if named else None
+
+
+def _folder(file: str | None) -> str:
+    return os.path.dirname(os.path.abspath(file or "")) + os.sep
+
+
+# In a checkout backends/ and primitives/ stand beside functorch_like/; in an installed wheel inside it.
+_OURS = (
+    _folder(_package_file),
+    _folder(_backends_file),
+    os.path.join(os.path.dirname(os.path.dirname(_folder(_backends_file))), "primitives") + os.sep,
+)
+_USER_FACING = (os.path.join(_OURS[0], "__main__.py"), os.path.join(_OURS[0], "examples") + os.sep)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_users(file: str) -> bool:
+    """Whether a source file is the user's."""
+    return not is_ours(file)
+
+
+def is_ours(file: str) -> bool:
+    """Whether a source file belongs to the package (and so is hidden from users)."""
+    path = os.path.abspath(file)
+    inside = path.startswith(_OURS) and not path.startswith(_USER_FACING)
+    return inside or f"{os.sep}functools.py" in path or f"{os.sep}contextlib.py" in path
+
+
+class Scoped(NamedTuple):
+    """A recorded traceback, inside of a scope that the user has named."""
+
+    name: str
+    source: Any
+
+
+def scope(source: Any) -> str:
+    """The named scopes of a recorded traceback, outermost first: "encoder/attention"; empty outside of any."""
+    names: list[str] = []
+    while type(source) is Scoped:
+        names.append(source.name)
+        source = source.source
+    return "/".join(names)
+
+
+def user_line(source: Any = None) -> Line | None:
+    """The innermost line outside the package, of a recorded traceback, or of the present call."""
+    while type(source) is Scoped:
+        source = source.source
+    if source is None:
+        source = xla.here()
+    if isinstance(source, Line):
+        return source
+    found = xla.innermost(source, is_users)
+    return None if found is None else Line(*found)

@@ -1,0 +1,111 @@
+"""By which arguments a function is differentiated: their positions, and whether they have derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError, DifferentiationError, FtError
+from functorch_like.transforms.tangents import Fun, where
+
+
+def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
+    """The positions that `argnums` means in a call of `count` arguments: non-negative, each once."""
+    given = as_positions(argnums, name)
+    if any(not -count <= n < count for n in given):
+        raise ArgumentError(
+            f"{name} by argnums={argnums}, but the call has {count} positional arguments",
+            fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional",
+            **where(),
+        )
+    chosen = [n % count for n in given]
+    if len(set(chosen)) != len(chosen):
+        raise ArgumentError(f"{name} by argnums={argnums} names an argument twice", fix="name each once", **where())
+    return chosen
+
+
+def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
+    """An int or a sequence of ints, as a tuple."""
+    given = (argnums,) if isinstance(argnums, (int, np.integer)) else argnums
+    if not isinstance(given, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in given):
+        raise ArgumentError(
+            f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}", fix="argnums=(0, 1)"
+        )
+    return tuple(int(n) for n in given)
+
+
+def close_over(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: list[int]) -> tuple[Any, Any]:
+    """A function of one tuple, of the chosen arguments alone; and that tuple."""
+
+    def partial(values: Any) -> Any:
+        whole = list(args)
+        for n, value in zip(chosen, values, strict=True):
+            whole[n] = value
+        return fun(*whole, **kwargs)
+
+    return partial, tuple(args[n] for n in chosen)
+
+
+def aval_for(x: Any, name: str) -> ShapedArray:
+    """The aval of a leaf to differentiate by."""
+    try:
+        return aval_of(x)
+    except FtError as e:
+        e.fix = e.fix or "differentiate by arrays only"
+        raise e.complete(operation=name, **where()) from None
+
+
+def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
+    """Whether to differentiate by a leaf in reverse mode."""
+    aval = aval_for(x, name)
+    if holomorphic and not dtypes.is_complex(aval.dtype):
+        raise DifferentiationError(
+            f"holomorphic derivatives are by complex arguments, got {aval!r}",
+            fix="convert it with x.astype('complex64'), or leave holomorphic out",
+            operation=name,
+            **where(),
+        )
+    if not dtypes.is_inexact(aval.dtype):
+        if allow_int:
+            return False
+        raise DifferentiationError(
+            f"the derivative is by a float argument, got {aval!r}",
+            fix="pass a float (2.0, not 2; x.astype('float32')), choose other argnums, or set allow_int=True",
+            operation=name,
+            **where(),
+        )
+    return True
+
+
+def check_forward_input(x: Any, holomorphic: bool, name: str) -> None:
+    """Refuse a leaf that a Jacobian in forward mode cannot be taken by."""
+    aval = aval_for(x, name)
+    if holomorphic:
+        check_input(x, holomorphic, False, name)
+    elif not dtypes.is_float(aval.dtype):
+        raise DifferentiationError(
+            f"the derivative is by a real float argument, got {aval!r}",
+            fix="set holomorphic=True if the function is, or push tangents of your choice with jvp"
+            if dtypes.is_complex(aval.dtype)
+            else "pass a float (2.0, not 2; x.astype('float32')), or choose other argnums",
+            operation=name,
+            **where(),
+        )
+
+
+def check_output(aval: ShapedArray, holomorphic: bool, of: str, name: str) -> None:
+    """Refuse a result whose derivative in reverse mode is not one array of its argument's shape."""
+    if dtypes.is_complex(aval.dtype) if holomorphic else dtypes.is_float(aval.dtype):
+        return
+    raise DifferentiationError(
+        f"{name} needs {'complex' if holomorphic else 'real float'} results, {of} returned {aval!r}",
+        fix="take its real part or abs, or set holomorphic=True"
+        if dtypes.is_complex(aval.dtype)
+        else "return a float, e.g. with .astype('float32')",
+        **where(),
+    )

@@ -1,0 +1,101 @@
+"""`checkpoint`: derivatives that compute intermediate values again instead of keeping them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import tree
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call, resolve
+from functorch_like.calling.pickling import transformation
+from functorch_like.errors import ArgumentError
+from functorch_like.primitives.effects.checkpoint_name import name as named
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint as row
+
+
+@transformation
+def checkpoint(
+    fun: Callable[..., Any] | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+) -> Any:
+    """A function that computes the same, and whose derivatives keep less memory and compute more.
+
+    Reverse mode keeps, of a checkpointed function, its arguments and what the policy says. Everything else that the
+    derivative needs is computed again when it comes to that. Also called `remat`.
+
+    Args:
+        fun: takes and returns pytrees of arrays; it may close over arrays. It is traced, as by `jit`. Left out,
+            `checkpoint` gives a decorator.
+        prevent_cse: whether to keep XLA from finding that it computes the same twice, and undoing it. Within
+            `lax.scan` there is nothing to find, and False lets XLA optimise freely.
+        policy: which intermediate values are kept: one of `checkpoint_policies`, or a function
+            `(primitive, *avals, **params) -> bool` that is asked for each equation. None keeps nothing.
+        static_argnums: positions of arguments that are not traced; their values must be hashable.
+
+    Returns:
+        The function.
+
+    Raises:
+        ConcretizationError: at the call, where `fun` needs the value of a traced argument.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> f = ft.checkpoint(lambda x: fnp.sin(fnp.sin(x)))
+    >>> float(ft.grad(f)(2.0)) == float(ft.grad(lambda x: fnp.sin(fnp.sin(x)))(2.0))
+    True
+    """
+    if fun is None:
+        return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+    if not callable(fun):
+        raise ArgumentError(
+            f"checkpoint takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="checkpoint(f)(x)"
+        )
+    if policy is not None and not callable(policy):
+        raise ArgumentError(
+            f"policy={policy!r:.60} is no function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"
+        )
+    static = resolve(fun, static_argnums, None)
+
+    @functools.wraps(fun, updated=())
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        call = Call(static, args, kwargs)
+        body = bodies.staged(fun, call, "checkpoint")
+        outs = row(
+            *body.consts,
+            *bodies.operands(call),
+            jaxpr=body.jaxpr,
+            policy=policy,
+            prevent_cse=bool(prevent_cse),
+            again=False,
+        )
+        return body.out_tree.unflatten(outs)
+
+    return checkpointed
+
+
+remat = checkpoint
+
+
+@boundary.public
+def checkpoint_name(x: Any, name: str) -> Any:
+    """The identity, which names a value for the policies of `checkpoint`.
+
+    Args:
+        x: array, or pytree of arrays.
+        name: any text. Several values may have one name.
+
+    Returns:
+        x, whose derivative is kept or computed again as the policy says of that name.
+
+    >>> import functorch_like as ft
+    >>> ft.checkpoint_name(2.0, "two").item()
+    2.0
+    """
+    if not isinstance(name, str):
+        raise ArgumentError(f"checkpoint_name was given the name {name!r:.60}", fix="give it a text")
+    return tree.map(lambda leaf: named(leaf, name=name), x)

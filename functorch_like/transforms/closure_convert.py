@@ -1,0 +1,76 @@
+"""`closure_convert`: what a function closes over becomes arguments, so that derivatives reach it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.traced_function import arguments, name_of
+from functorch_like.core import Tracer, argument_aval
+from functorch_like.errors import ArgumentError, TreeError
+from functorch_like.ir.jaxpr import evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.transforms.tangents import Fun, check_callable, where
+
+
+@boundary.public
+def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
+    """A function that takes as arguments what `fun` closes over, so far as a derivative may be taken by it.
+
+    A function with custom rules is differentiated by its arguments alone. One that takes another function, as a solver
+    takes what it solves, converts it and passes the closed-over values on as arguments of its own.
+
+    Args:
+        fun: takes and returns pytrees of arrays; it is traced here.
+        example_args: arguments like those that it will get; only structure, shapes and dtypes count.
+
+    Returns:
+        `(converted, values)`: `converted(*args, *values)` gives `fun(*args)`. `values` are the float and complex
+        values being transformed that `fun` closes over; plain arrays and integers stay inside.
+
+    >>> import functorch_like as ft
+    >>> def call(f, x):
+    ...     converted, values = ft.closure_convert(f, x)
+    ...     return converted(x, *values), len(values)
+    >>> def product(c, x):
+    ...     out, count = call(lambda y: c * y, x)
+    ...     return out * count  # c is closed over, and being transformed by grad
+    >>> float(ft.grad(product)(3.0, 2.0))
+    2.0
+    """
+    check_callable(fun, "closure_convert")
+    call = arguments(example_args)
+    flat, trees = call.flatten_function(fun)
+    name = name_of(fun)
+    jaxpr, consts = stage(
+        flat, call.avals, name=name, origin="traced by closure_convert", chain=name, hosts=call.hosts()
+    )
+    moved = [isinstance(c, Tracer) and dtypes.is_inexact(c.aval.dtype) for c in consts]
+    values = [c for c, m in zip(consts, moved, strict=True) if m]
+    in_tree, out_tree, avals, kept = call.tree, trees[0], call.avals, consts
+
+    @boundary.public
+    def converted(*args: Any) -> Any:
+        count = len(args) - len(values)
+        if count != len(example_args):
+            raise ArgumentError(
+                f"{name}, converted with {len(example_args)} arguments and {len(values)} closed-over values, was "
+                f"given {len(args)}",
+                fix="call converted(*args, *values)",
+                **where(),
+            )
+        leaves, treedef = xla.flatten((args[:count], {}))
+        given = [argument_aval(x).strong() for x in leaves]
+        if treedef != in_tree or given != [a.strong() for a in avals]:
+            raise TreeError(
+                f"{name} was converted for {avals} in {in_tree}, and is given {given} in {treedef}",
+                fix="convert it with arguments like those it is called with",
+                **where(),
+            )
+        rest = iter(args[count:])
+        operands = [next(rest) if m else c for c, m in zip(kept, moved, strict=True)]
+        return out_tree.unflatten(evaluate(jaxpr, [*operands, *leaves]))
+
+    return converted, values

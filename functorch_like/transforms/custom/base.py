@@ -1,0 +1,236 @@
+"""What functions with rules of the user's have in common: their arguments, and checks of what rules return."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from functorch_like import tree
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.call_signature import as_tuple, resolve
+from functorch_like.calling.pickling import ByName
+from functorch_like.calling.traced_function import name_of
+from functorch_like.core import EVALUATE, Tracer, aval_of, is_value, state
+from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError
+from functorch_like.interpreters.forward import Dual
+from functorch_like.transforms.custom.rule_checks import Column, Report
+from functorch_like.transforms.custom.symbolic_zeros import widened
+from functorch_like.transforms.tangents import check_callable, where
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+# ------------------------------------------------------------------------------------------------------- the function
+class CustomFunction(ByName):
+    """A function that rules belong to; the base of `custom_jvp`, `custom_vjp` and `custom_vmap`.
+
+    Arguments may be given by name, and left out where they have a default: rules get all of them, by position.
+    """
+
+    kind = ""
+
+    def __new__(cls, fun: Any = None, *args: Any, **options: Any) -> Any:
+        return functools.partial(cls, **options) if fun is None and options else super().__new__(cls)
+
+    @boundary.public
+    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+        check_callable(fun, self.kind)
+        functools.update_wrapper(self, fun, updated=())
+        self.fun = fun
+        static = resolve(fun, nondiff_argnums, nondiff_argnames, "nondiff")
+        self.nondiff_argnums = static.nums
+        by_name = [n for n in as_tuple(nondiff_argnames) if n not in self._names]
+        if by_name:
+            raise ArgumentError(
+                f"nondiff_argnames={nondiff_argnames!r} of {self.name} names {by_name}, which have no position",
+                fix="let the function take them by position",
+            )
+
+    @functools.cached_property
+    def _signature(self) -> inspect.Signature | None:
+        try:
+            return inspect.signature(self.fun)
+        except (TypeError, ValueError):  # builtins without a signature
+            return None
+
+    @functools.cached_property
+    def _names(self) -> list[str]:
+        """Of the arguments that may be given by position."""
+        signature = self._signature
+        return [] if signature is None else [p.name for p in signature.parameters.values() if p.kind in _POSITIONAL]
+
+    @functools.cached_property
+    def _plain(self) -> bool:
+        """Whether all arguments may be given by position, and their number is fixed."""
+        return self._signature is not None and len(self._names) == len(self._signature.parameters)
+
+    @property
+    def name(self) -> str:
+        return name_of(self.fun)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} {self.name}>"
+
+    def _missing(self) -> str:
+        """What defines the rules, where they are not defined; empty where they are."""
+        raise NotImplementedError
+
+    def bind(self, called: Called, leaves: list[Any]) -> Sequence[Any]:
+        """Apply the row."""
+        raise NotImplementedError
+
+    def _called(self, nondiff: tuple[Any, ...], in_tree: Any) -> Called:
+        raise NotImplementedError
+
+    @boundary.public
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        missing = self._missing()
+        if missing:
+            raise ArgumentError(f"{self.name} is a {self.kind} function without its rule", fix=missing, **where())
+        args = self._positions(args, kwargs)
+        nums = self.nondiff_argnums
+        nondiff = tuple(args[i] for i in nums if i < len(args))
+        leaves, in_tree = xla.flatten(tuple(a for i, a in enumerate(args) if i not in nums) if nums else args)
+        traced = self._check(leaves, in_tree, nondiff)
+        if not traced and state.trace is EVALUATE:
+            return self.fun(*args)
+        called = self._called(nondiff, in_tree)
+        outs = self.bind(called, widened(leaves))
+        return called.out_tree.unflatten(outs)
+
+    def _positions(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """All arguments by position."""
+        signature = self._signature
+        if not kwargs and (signature is None or (self._plain and len(args) == len(self._names))):
+            return args
+        if signature is None:
+            raise ArgumentError(
+                f"{self.name} has no signature that tells the positions of {list(kwargs)}",
+                fix="pass them by position",
+                **where(),
+            )
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as e:
+            fix = "call it as its signature says"
+            raise ArgumentError(f"{self.name}{signature}: {e}", fix=fix, **where()) from None
+        bound.apply_defaults()
+        if bound.kwargs:
+            raise ArgumentError(
+                f"{self.name}{signature} takes {list(bound.kwargs)} by name alone, but rules are given arguments by "
+                "position",
+                fix="let the function take them by position",
+                **where(),
+            )
+        return bound.args
+
+    def _check(self, leaves: list[Any], in_tree: Any, nondiff: tuple[Any, ...]) -> bool:
+        """Refuse arguments that a rule could not do justice to. Whether any is traced."""
+        traced = False
+        for k, leaf in enumerate(leaves):
+            if isinstance(leaf, Tracer):
+                traced = True
+            elif not is_value(leaf):
+                raise DtypeError(
+                    f"argument {self._path(in_tree, k)} of {self.name} is {leaf!r:.60} of type "
+                    f"{type(leaf).__name__}, no array",
+                    fix=self._not_an_array(),
+                    **where(),
+                )
+        for leaf in xla.flatten(nondiff)[0] if nondiff else ():
+            if isinstance(leaf, Tracer):
+                traced = True
+                if type(leaf) is Dual:
+                    raise DifferentiationError(
+                        f"a derivative is taken by a {aval_of(leaf)!r} that {self.name} is given as a nondiff argument",
+                        fix="take it out of nondiff_argnums, or pass lax.stop_gradient of it",
+                        **where(),
+                    )
+        return traced
+
+    def _not_an_array(self) -> str:
+        return "name its position in nondiff_argnums, or close over it"
+
+    def _path(self, in_tree: Any, position: int) -> str:
+        names = [n for i, n in enumerate(self._names) if i not in self.nondiff_argnums]
+        return argument_path(in_tree, position, names)
+
+
+def argument_path(in_tree: Any, position: int, names: Sequence[str]) -> str:
+    """What a user calls a leaf of the arguments: `params['w']`, `args[2]`."""
+    path = tree.leaf_paths(in_tree)[position]
+    number, _, rest = path[1:].partition("]")
+    return (names[int(number)] if int(number) < len(names) else f"args[{number}]") + rest
+
+
+class Called:
+    """One call of a function with rules: its arguments' tree, the nondiff ones, and the tree of its results.
+
+    Its methods are the Python functions that the row holds; they take and give flat leaves.
+    """
+
+    def __init__(self, custom: CustomFunction, nondiff: tuple[Any, ...], in_tree: Any) -> None:
+        self.custom, self.nondiff, self.in_tree = custom, nondiff, in_tree
+        self.out_tree: Any = None
+        self.in_avals: list[ShapedArray] = []
+
+    def with_nondiff(self, diff: Sequence[Any]) -> list[Any]:
+        """All arguments in their places."""
+        rest = iter(diff)
+        nums = self.custom.nondiff_argnums
+        nondiff = dict(zip(nums, self.nondiff, strict=False))
+        return [nondiff[i] if i in nondiff else next(rest) for i in range(len(nondiff) + len(diff))]
+
+    @property
+    def function(self) -> Callable[..., list[Any]]:
+        """The function on flat leaves."""
+
+        def fun(*leaves: Any) -> list[Any]:
+            self.in_avals = [aval_of(x) for x in leaves]
+            args = self.with_nondiff(self.in_tree.unflatten(leaves))
+            with closure_of(self.custom):
+                out = self.custom.fun(*args)
+            outs, self.out_tree = xla.flatten(out)
+            self.report(self.custom.fun).check_values(outs, self.out_tree)
+            return outs
+
+        fun.__name__ = self.custom.name
+        return fun
+
+    def report(self, rule: Any) -> Report:
+        """What to say where one of the user's functions returns something wrong."""
+        return Report(rule, self.custom.fun, self.in_avals)
+
+    def results(self, rule: Any, out: Any, expected: Sequence[ShapedArray] | None) -> list[Any]:
+        """Leaves of what a rule says the function gives, checked as far as it is known what that is."""
+        report = self.report(rule)
+        outs, out_tree = xla.flatten(out)
+        report.check_values(outs, out_tree)
+        if expected is not None and self.out_tree is not None:
+            wanted = Column(f"{self.custom.name} gives", self.out_tree, [a.strong() for a in expected])
+            given = Column("its rule gives", out_tree, [aval_of(o).strong() for o in outs])
+            report.check(wanted, given, "return from the rule what the function returns")
+        self.out_tree = out_tree
+        return outs
+
+
+@contextmanager
+def closure_of(custom: CustomFunction) -> Generator[None]:
+    """Around what the user wrote: says what to do where that closes over a value which a transformation has changed."""
+    try:
+        yield
+    except LeakError as e:
+        e.fix = (
+            f"pass the value to {custom.name} as an argument: the function and its rules run apart from what surrounds "
+            "them, and close over plain values only"
+        )
+        raise

@@ -1,0 +1,78 @@
+"""`linear_call`: a linear function with a transpose of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import Call, Static
+from functorch_like.core import aval_of
+from functorch_like.errors import DifferentiationError, TreeError
+from functorch_like.primitives.higher_order.control_flow.cond_branches import united
+from functorch_like.primitives.higher_order.custom import linear_call as higher
+from functorch_like.transforms.tangents import check_callable, where
+
+
+@boundary.public
+def linear_call(
+    fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any
+) -> Any:
+    """Call a linear function, and say what its transpose is.
+
+    Nothing checks that the two belong together, or that `fun` is linear. The transpose of the call is a call of
+    `fun_transpose`, whose transpose in turn is `fun`. Forward mode applies `fun` to tangents; by the residuals `fun`
+    is differentiated as it stands.
+
+    Args:
+        fun: `(residuals, linear) -> result`, linear in its second argument.
+        fun_transpose: `(residuals, cotangent) -> cotangent of linear_args`, linear in its second argument, which is
+            like the result of `fun`.
+        residual_args: pytree of arrays, that neither need be linear in.
+        linear_args: pytree of arrays of floats.
+
+    Returns:
+        What `fun` gives.
+
+    Raises:
+        DifferentiationError: for linear arguments that are no floats.
+        TreeError: where `fun_transpose` gives something else than cotangents of the linear arguments.
+
+    >>> import functorch_like as ft
+    >>> divide = lambda r, x: x / r
+    >>> f = lambda x: x + ft.custom_derivatives.linear_call(divide, divide, 3.0, x)
+    >>> float(f(9.0)), float(ft.grad(f)(9.0))  # doctest: +ELLIPSIS
+    (12.0, 1.333...)
+    """
+    check_callable(fun, "linear_call")
+    check_callable(fun_transpose, "linear_call")
+    call = bodies.arguments((residual_args, linear_args))
+    count = len(xla.flatten(residual_args)[0])
+    for leaf in call.leaves[count:]:
+        if not dtypes.is_inexact(aval_of(leaf).dtype):
+            raise DifferentiationError(
+                f"a linear argument of linear_call is a {aval_of(leaf)!r}", fix="pass it as a residual", **where()
+            )
+    forth = bodies.staged(fun, call, "linear_call")
+    results = forth.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in forth.jaxpr.out_avals])
+    back = bodies.staged(
+        fun_transpose, Call(Static((), ()), (residual_args, results), {}, abstract=True), "linear_call"
+    )
+    wanted = [a.strong() for a in call.avals[count:]]
+    given = [a.strong() for a in back.jaxpr.out_avals]
+    if back.out_tree != xla.structure(linear_args) or given != wanted:
+        raise TreeError(
+            f"the transpose that linear_call was given takes cotangents of the result to {back.out_tree} of {given}; "
+            f"the linear arguments are {xla.structure(linear_args)} of {wanted}",
+            fix="return from it what linear_args are",
+            **where(),
+        )
+    consts, (f, t) = [], (forth.jaxpr, back.jaxpr)
+    if forth.consts or back.consts:
+        consts, (f, t) = united([(forth.jaxpr, forth.consts), (back.jaxpr, back.consts)])
+    outs = higher.linear_call(*consts, *bodies.operands(call), fun=f, transpose=t, count=len(consts) + count)
+    return forth.out_tree.unflatten(outs)

@@ -1,0 +1,93 @@
+"""What is said of rules that do not return what they should."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import tree
+from functorch_like.avals import ShapedArray
+from functorch_like.calling.traced_function import beside, name_of
+from functorch_like.core import is_value
+from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
+from functorch_like.source_info import Line
+from functorch_like.transforms.custom.symbolic_zeros import given_aval, is_zero
+from functorch_like.transforms.tangents import where
+
+
+def described(x: Any) -> str:
+    """What a rule returned, in few words."""
+    return f"a {type(x).__name__} of {len(x)}" if isinstance(x, (tuple, list)) else f"{x!r:.60}"
+
+
+class Column(NamedTuple):
+    """One side of a comparison: its title, a structure, and the avals of its leaves."""
+
+    title: str
+    treedef: Any
+    avals: Sequence[ShapedArray]
+
+
+class Report(NamedTuple):
+    """Errors about what one function of the user's returned.
+
+    Attributes:
+        rule: the function.
+        of: the function with rules that it belongs to.
+        avals: of the arguments of the call.
+    """
+
+    rule: Any
+    of: Any
+    avals: Sequence[ShapedArray]
+
+    @property
+    def name(self) -> str:
+        """What the function is called in messages."""
+        own, of = name_of(self.rule), name_of(self.of)
+        return of if self.rule is self.of else f"{own}, a rule of {of}," if own != "<lambda>" else f"a rule of {of}"
+
+    def error(self, kind: type[FtError], reason: str, fix: str) -> FtError:
+        """An error with the line of the function that returned something wrong."""
+        code = getattr(inspect.unwrap(self.rule), "__code__", None)
+        line = "" if code is None else str(Line(code.co_filename, code.co_firstlineno, code.co_name))
+        operation = f"{name_of(self.of)}({', '.join(map(repr, self.avals))})"
+        return kind(reason, fix=fix, rule=line, operation=operation, **where())
+
+    def pair(self, returned: Any, meaning: str) -> Sequence[Any]:
+        """What was returned, where it must be a pair."""
+        if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+            reason = f"{self.name} returned {described(returned)}, not a pair"
+            raise self.error(TreeError, reason, f"return {meaning}")
+        return returned
+
+    def check_values(self, leaves: Sequence[Any], treedef: Any) -> None:
+        """Refuse results that are no arrays."""
+        for k, leaf in enumerate(leaves):
+            if not is_value(leaf) and not is_zero(leaf):
+                path = tree.leaf_paths(treedef)[k]
+                at = f" at {path}" if path else ""
+                reason = f"{self.name} returned {leaf!r:.60} of type {type(leaf).__name__}{at}"
+                raise self.error(DtypeError, reason, "return arrays, numbers, None, or pytrees of these")
+
+    def check(self, wanted: Column, given: Column, fix: str) -> None:
+        """Refuse what was returned where it is not what is wanted, leaf by leaf."""
+        alike = wanted.treedef == given.treedef
+        if alike and list(wanted.avals) == list(given.avals):
+            return
+        shapes = alike and [a.shape for a in wanted.avals] != [b.shape for b in given.avals]
+        kind = ShapeError if shapes else DtypeError if alike else TreeError
+        columns = (wanted, given)
+        table = beside([c.title for c in columns], [c.treedef for c in columns], [c.avals for c in columns])
+        raise self.error(kind, f"{self.name} does not return what it should:\n{table}", fix)
+
+    def derivative(
+        self, title: str, treedef: Any, leaves: Sequence[Any], wanted: Column, primals: Sequence[ShapedArray]
+    ) -> None:
+        """Refuse tangents or cotangents that do not fit what they belong to, with avals `primals`."""
+        self.check_values(leaves, treedef)
+        alike = treedef == wanted.treedef
+        pairs = zip(leaves, wanted.avals, primals, strict=True) if alike else [(x, None, None) for x in leaves]
+        given = Column(title, treedef, [given_aval(*each) for each in pairs])
+        self.check(wanted, given, "give it the structure, shapes and dtypes of what it belongs to; None is zero")

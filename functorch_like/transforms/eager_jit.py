@@ -1,0 +1,105 @@
+"""`kernel`: a user-level function runs eagerly as ONE compiled program, and is inlined under a trace.
+
+>>> import functorch_like.numpy as fnp
+>>> @kernel(static=("power",))
+... def moment(x, power):
+...     return fnp.mean(x**power)
+>>> float(moment(fnp.asarray([1.0, 3.0]), power=2))
+5.0
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends import xla
+from functorch_like.caches import Cache
+from functorch_like.calling.call_signature import Call, Static
+from functorch_like.core import EVALUATE, Tracer, state
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
+from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir.trace_to_jaxpr import stage
+
+#: Programs kept by one function for calls that cannot take the C++ path (Python ints).
+_MOST_PROGRAMS = 256
+
+
+def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, whole: bool = False) -> Any:
+    """Compile a user-level function when it is called outside of all transformations.
+
+    Args:
+        fun: takes and returns arrays or pytrees of them.
+        static: names of parameters that are compiled in; their values must be hashable.
+        ints: let Python ints take the C++ path. Only for callers that have checked them to fit int32: C++ passes
+            64 bits, and the program narrows them without a look.
+        whole: compile it as one program under transformations outside of jit, too, rather than each operation by
+            itself: a product and a sum that are compiled together are rounded once.
+
+    Returns:
+        A C++-dispatched function. Under a trace it calls `fun` itself.
+    """
+    if fun is None:
+        return functools.partial(kernel, static=static, ints=ints, whole=whole)
+    name = fun.__name__
+    which = _static(fun, static)
+    programs: Cache[Any, tuple[Program, Any]] = Cache()
+
+    inner = _jitted(fun, static) if whole else fun  # for tracers of transformations
+
+    def miss(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        if state.trace.staging:
+            return fun(*args, **kwargs), None, True
+        for a in args:
+            if isinstance(a, Tracer):
+                return inner(*args, **kwargs), None, True
+        call = Call(which, args, kwargs)
+        if call.traced():
+            return inner(*args, **kwargs), None, True
+        narrow = not ints and any(type(a) is int for a in call.leaves)
+        stays = narrow or INSPECTED.value is not None
+        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
+        found = programs.get(key) if key else None
+        if found is None:
+            found = _compile(fun, call, name)
+            if key:
+                programs.keep(key, found, _MOST_PROGRAMS)
+        program, out_tree = found
+        results = program.run(call.leaves)
+        origins.follow(call.leaves, results)
+        out = out_tree.unflatten(results)
+        return out, None if narrow else program.fastpath(out_tree), False
+
+    made = xla.function(name, fun, miss, static_argnums=which.nums, static_argnames=which.names)
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
+        setattr(made, attribute, getattr(fun, attribute))
+    made.__wrapped__ = made.inline = fun
+    return made
+
+
+def _jitted(fun: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., Any]:
+    @functools.cache
+    def made() -> Any:
+        from functorch_like.transforms.jit import jit
+
+        return jit(fun, static_argnames=static)
+
+    return lambda *args, **kwargs: made()(*args, **kwargs)
+
+
+def _static(fun: Any, names: tuple[str, ...]) -> Static:
+    """As `signatures.resolve`, for plain functions: hundreds are made when the package is imported."""
+    code = fun.__code__
+    parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    unknown = set(names).difference(parameters)
+    if unknown:
+        raise ArgumentError(f"static names {unknown} are no parameters of {fun.__name__}", fix=f"they are {parameters}")
+    return Static(tuple(i for i, n in enumerate(parameters[: code.co_argcount]) if n in names), names)
+
+
+def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
+    flat, trees = call.flatten_function(fun)
+    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=origins.hosts(call.leaves))
+    return Program(jaxpr, consts, call.leaves, name=name), trees[0]

@@ -1,0 +1,158 @@
+"""Gradients: `grad`, `value_and_grad`, `grad_and_value`, on `interpreters/reverse.py`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.calling.pickling import transformation
+from functorch_like.core import aval_of
+from functorch_like.errors import DifferentiationError
+from functorch_like.interpreters import reverse
+from functorch_like.transforms.argnums import check_input, check_output, close_over, positions
+from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, gradient_of, where
+
+
+# ------------------------------------------------------------------------------------------------------------- grad
+@transformation
+def grad(
+    fun: Fun,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Fun:
+    """The gradient of a function with a scalar result.
+
+    Args:
+        fun: pure; its result is a real scalar (any shape `()` float), or a pair `(scalar, aux)` with `has_aux`.
+        argnums: the position, or positions, of the arguments to differentiate by: pytrees of float arrays.
+        has_aux: whether `fun` returns a pair whose second part is passed through without differentiation.
+        holomorphic: promise that `fun` is holomorphic; arguments and result are then complex.
+        allow_int: allow integer arguments; their derivative has dtype float0.
+
+    Returns:
+        A function of the same arguments that gives the gradient: the structure of the argument, or a tuple of such
+        where `argnums` is a sequence; with `has_aux` a pair `(gradient, aux)`.
+
+    Raises:
+        DifferentiationError: where the result is not a scalar float, or an argument is not float.
+
+    >>> import functorch_like as ft
+    >>> float(ft.grad(lambda x: x**3)(2.0))
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+
+    @functools.wraps(fun, updated=())
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
+
+    return gradient
+
+
+@transformation
+def value_and_grad(
+    fun: Fun,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    _name: str = "value_and_grad",
+) -> Fun:
+    """The value of a function and its gradient, for the price of the gradient.
+
+    Args:
+        fun: as for `grad`.
+        argnums: as for `grad`.
+        has_aux: as for `grad`.
+        holomorphic: as for `grad`.
+        allow_int: as for `grad`.
+
+    Returns:
+        A function giving `(value, gradient)`, or `((value, aux), gradient)` with `has_aux`.
+
+    Raises:
+        DifferentiationError: as for `grad`.
+
+    >>> import functorch_like as ft
+    >>> value, slope = ft.value_and_grad(lambda x: x**2)(3.0)
+    >>> float(value), float(slope)
+    (9.0, 6.0)
+    """
+    check_callable(fun, _name)
+
+    @functools.wraps(fun, updated=())
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        partial, dynamic = close_over(fun, args, kwargs, positions(argnums, len(args), _name))
+        leaves, in_tree = xla.flatten(dynamic)
+        wanted = [check_input(a, holomorphic, allow_int, _name) for a in leaves]
+        result = FlatFunction(partial, in_tree, has_aux)
+        outs, linear = reverse.linearize(result.flat, leaves, wanted, _name)
+        out = _check_scalar(outs, result, holomorphic, fun, _name)
+        back = iter(linear.transpose([_one(out)] + [None] * (len(outs) - 1)))
+        gradients = [gradient_of(next(back) if w else None, a, w) for a, w in zip(leaves, wanted, strict=True)]
+        value = (outs[0], result.aux_tree.unflatten(outs[1:])) if has_aux else outs[0]
+        trees = in_tree.unflatten(gradients)
+        return value, (trees[0] if isinstance(argnums, int) else tuple(trees))
+
+    return value_and_gradient
+
+
+@transformation
+def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Fun:
+    """As `value_and_grad`, in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
+
+    Args:
+        fun: as for `grad`.
+        argnums: as for `grad`.
+        has_aux: as for `grad`.
+        options: `holomorphic` and `allow_int`, as for `grad`.
+
+    Returns:
+        A function giving `(gradient, value)`.
+
+    >>> import functorch_like as ft
+    >>> slope, value = ft.grad_and_value(lambda x: x**2)(3.0)
+    >>> float(slope), float(value)
+    (6.0, 9.0)
+    """
+    both = value_and_grad(fun, argnums, has_aux, _name="grad_and_value", **options)
+
+    @functools.wraps(fun, updated=())
+    def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
+        value, gradient = both(*args, **kwargs)
+        return gradient, value
+
+    return gradient_and_value
+
+
+# ------------------------------------------------------------------------------------------------------------- checks
+def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun: Fun, name: str) -> ShapedArray:
+    who = getattr(fun, "__name__", "the function")
+    if result.count != 1 or result.out_tree != xla.leaf_structure:
+        raise DifferentiationError(
+            f"{name} needs a scalar result, {who} returned the tree {result.out_tree}",
+            fix="return one scalar; with further results set has_aux=True and return (scalar, others)",
+            **where(),
+        )
+    aval = aval_of(outs[0])
+    if aval.shape != ():
+        raise DifferentiationError(
+            f"{name} needs a scalar result, {who} returned {aval!r}",
+            fix="reduce it, e.g. with .sum() or .mean(); or use vjp for a chosen cotangent, vmap(grad(f)) for each row",
+            **where(),
+        )
+    check_output(aval, holomorphic, who, name)
+    return aval
+
+
+def _one(aval: ShapedArray) -> Any:
+    return np.ones((), aval.dtype)

@@ -1,0 +1,402 @@
+"""`jit`: compile a function with XLA, once for each signature of its arguments."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import Any
+
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.backends.external_settings import External
+from functorch_like.backends.xla import compile_options, events
+from functorch_like.backends.xla.dispatch import MOST_SIGNATURES
+from functorch_like.backends.xla.failures import is_double_donation
+from functorch_like.caches import Cache
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.call_signature import (
+    CHECKED,
+    Call,
+    Static,
+    check_hashable,
+    donated_twice,
+    for_dispatch,
+    resolve,
+    said,
+)
+from functorch_like.calling.pickling import Transformed, transformation
+from functorch_like.calling.traced_function import operands
+from functorch_like.compiler.option_rules import MODES
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
+from functorch_like.errors import ArgumentError, DtypeError, nearest
+from functorch_like.interpreters.evaluate import Program, device_for
+from functorch_like.interrupts import held
+from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives.higher_order.call import CallSpec, apply
+from functorch_like.transforms import recompile_reasons as retraced
+from functorch_like.transforms.jit_stages import Lowered, Traced
+
+_DISABLED = xla.config("disable_jit", False, in_trace_key=False)
+External(
+    "disable_jit",
+    False,
+    "Whether jitted functions run as plain Python.",
+    changes="whether anything is traced",
+    read=lambda: _DISABLED.value,
+    by="ft.disable_jit",
+)
+
+#: Traces by function, so that `jit(f)` made anew does not trace `f` again. They die with the function.
+_TRACES: weakref.WeakKeyDictionary[Any, Cache[Any, Traced]] = weakref.WeakKeyDictionary()
+_MOST_TRACES = MOST_SIGNATURES
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Within the block, in this thread, jitted functions run as plain Python: one primitive after the other.
+
+    Args:
+        disable: False turns jit on again inside an outer `disable_jit`.
+
+    >>> import functorch_like as ft
+    >>> with disable_jit():
+    ...     y = ft.jit(lambda x: x + 1 if x > 0 else x)(2.0)  # a Python `if` on a value
+    >>> float(y)
+    3.0
+    """
+    token = _DISABLED.swap_local(bool(disable))
+    try:
+        yield
+    finally:
+        _DISABLED.restore(token)
+
+
+def jit_is_disabled() -> bool:
+    """Whether this is inside a `disable_jit` block."""
+    return _DISABLED.value
+
+
+@boundary.public
+def jit(
+    fun: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    mode: str = "default",
+) -> Any:
+    """Compile a pure function of arrays.
+
+    The function is traced once for each set of shapes, dtypes, weak types, static values, argument structure and
+    settings, and the compiled program runs from then on without Python.
+
+    Args:
+        fun: takes and returns pytrees of arrays. Left out, `jit` returns a decorator.
+        static_argnums: positions of arguments that are compiled in; their values must be hashable.
+        static_argnames: the same by name. A parameter given either way is static however it is passed.
+        donate_argnums: positions of arguments whose memory the results may take; such an array cannot be used again.
+        donate_argnames: the same by name.
+        keep_unused: pass arguments that the function never reads to the program all the same.
+        inline: inside another traced function, put the body in place instead of a call.
+        compiler_options: options of XLA by name; they go before those that `mode` or settings choose.
+        mode: how compile options are chosen. "default": by a rule on what the program contains. "fast-compile": to
+            compile sooner, into a slower program. "reduce-overhead": on GPUs, kernels are launched as one graph; on
+            CPUs the same as "default", since calls are dispatched without Python as it is. "max-autotune": the
+            program is compiled in several ways at its first call, they are timed on the arguments, and the fastest
+            is kept and remembered on disk; takes seconds.
+
+    Returns:
+        The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)` and `.clear_cache()`.
+
+    Raises:
+        ArgumentError: for positions or names `fun` does not have; at the call, for unhashable static values.
+        ConcretizationError: at the call, where `fun` needs the value of a traced argument.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))
+    >>> float(norm(fnp.asarray([3.0, 4.0])))
+    5.0
+    """
+    if fun is None:
+        return functools.partial(
+            jit,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames,
+            keep_unused=keep_unused,
+            inline=inline,
+            compiler_options=compiler_options,
+            mode=mode,
+        )
+    if not callable(fun):
+        raise ArgumentError(
+            f"jit takes a function, got {fun!r} of type {type(fun).__name__}", fix="jit(f)(x), not jit(f(x))"
+        )
+    static = resolve(fun, static_argnums, static_argnames)
+    donate = resolve(fun, donate_argnums, donate_argnames, "donate")
+    both = [*(n for n in donate.nums if n in static.nums), *(n for n in donate.names if n in static.names)]
+    if both:
+        raise ArgumentError(
+            f"arguments {both} are both static and donated", fix="a static argument has no memory to donate"
+        )
+    if mode not in MODES:
+        raise ArgumentError(f"jit has no mode {mode!r}{nearest(mode, MODES)}", fix=f"use one of {', '.join(MODES)}")
+    spec = CallSpec(
+        getattr(fun, "__name__", type(fun).__name__),
+        inline,
+        keep_unused,
+        compile_options.check(compiler_options or {}),
+        mode,
+    )
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+        "compiler_options": compiler_options,
+        "mode": mode,
+    }
+    return _Jit(fun, static, donate, spec, options).public
+
+
+class _Jit:
+    """The state behind one jitted function."""
+
+    def __init__(
+        self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec, options: dict[str, Any]
+    ) -> None:
+        self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
+        try:
+            self.traces = _TRACES.setdefault(fun, Cache())
+        except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
+            self.traces = Cache()
+        self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
+        made_by = (jit, (fun,), options)
+        careful = static.nums or static.names or donate.nums or donate.names
+        self.public: Any = Transformed(self.checked(), *made_by) if careful else self.fast
+        functools.update_wrapper(self.public, fun, updated=())
+        self.public._made_by = made_by
+        self.public.trace, self.public.lower = self.trace, self.lower
+        self.public.eval_shape = self.eval_shape
+        self.public.clear_cache = self.clear_cache
+
+    def checked(self) -> Any:
+        """The function with what C++ does not do: types inside of static values, more words about those that have no
+        hash, and donation.
+
+        A donated array is released, so that using it again gives our error instead of C++'s.
+        """
+        fast, nums, names = self.fast, self.donate.nums, self.donate.names
+        static_nums, static_names = self.static
+
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            try:
+                for i in static_nums:
+                    if i < len(args) and (told := for_dispatch(args[i])) is not args[i]:
+                        args = (*args[:i], told, *args[i + 1 :])
+                for name in static_names:
+                    if name in kwargs:
+                        kwargs[name] = for_dispatch(kwargs[name])
+                out = fast(*args, **kwargs)
+            except (ValueError, TypeError) as e:
+                given = said(args, kwargs)
+                if is_double_donation(e):
+                    raise donated_twice(*given, self.spec.name) from None
+                check_hashable(self.static, *given, self.spec.name)
+                raise
+            donated = [*(args[i] for i in nums if i < len(args)), *map(kwargs.get, names)]
+            if donated:
+                xla.release(xla.registry.flatten(donated)[0])
+            return out
+
+        return checked
+
+    # ------------------------------------------------------------------------------------------------------ calling
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """What C++ calls when it has not seen the signature, or does not know the type of an argument."""
+        if self.static.nums or self.static.names:
+            args, kwargs = said(args, kwargs)
+        if jit_is_disabled():
+            return self.fun(*args, **kwargs), None, True
+        call = Call(self.static, args, kwargs)
+        traced = self.traced(call)
+        if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
+            outs = apply(traced.jaxpr, traced.consts, operands(call), self.spec)
+            return traced.out_tree.unflatten(outs), None, True
+        first = not traced.programs
+        program = self.program(traced, call)
+        results = program.run(call.leaves)
+        if first:
+            origins.follow(call.leaves, results)
+        out = traced.out_tree.unflatten(results)
+        # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
+        by_hand = any(type(a) in CHECKED for a in call.leaves)
+        return out, None if by_hand else program.fastpath(traced.out_tree), False
+
+    def traced(self, call: Call) -> Traced:
+        """The trace for a call's signature; made anew where the function closes over traced values."""
+        donated = self.donated(call)
+        key = (call.key, self.static, donated, self.spec)
+        found = self.traces.get(key)
+        if found is None:
+            found = Traced(self.fun, call, self.spec, donated=donated)
+            if events.heard():
+                why = retraced.difference(call.key, [k[0] for k in self.traces]) or retraced.first_time(self.fun)
+                size = f"{len(found.jaxpr.equations)} equations"
+                events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
+            retraced.remember(self.fun)
+            if not any(isinstance(c, Tracer) for c in found.consts):
+                self.traces.keep(key, found, _MOST_TRACES)
+        return found
+
+    def donated(self, call: Call) -> tuple[bool, ...]:
+        """Which leaves are donated."""
+        if not (self.donate.nums or self.donate.names):
+            return ()
+        args, kwargs = call.tree.unflatten(range(len(call.leaves)))
+        given = [a for i, a in enumerate(args) if i in self.donate.nums]
+        given += [v for k, v in kwargs.items() if k in self.donate.names]
+        chosen = set(xla.flatten(given)[0])
+        return tuple(i in chosen for i in range(len(call.leaves)))
+
+    def program(self, traced: Traced, call: Call) -> Program:
+        """The compiled program for the device of the arguments and the kinds of numbers among them."""
+        device = device_for(call.leaves)
+        kinds = tuple(ArrayImpl if type(a) is ArrayImpl else type(a) for a in call.leaves)
+        key = (device, kinds, any(type(a) is ArrayImpl and a._committed for a in call.leaves))
+        found = traced.programs.get(key)
+        if found is None:
+            for leaf in call.leaves:
+                if isinstance(leaf, ShapeDtypeStruct):
+                    raise DtypeError(f"{leaf!r} has no data to compute with", fix="pass an array, or use .lower(...)")
+            if events.heard() and traced.programs:
+                why = retraced.of_program(key, traced.programs, traced.in_tree)
+                events.tell("program", self.spec.name, why=why)
+            # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
+            with nullcontext() if self.spec.mode == "max-autotune" else held:
+                found = traced.programs[key] = Program(
+                    traced.jaxpr,
+                    traced.consts,
+                    call.leaves,
+                    name=self.spec.name,
+                    donated=traced.donated or None,
+                    keep_unused=self.spec.keep_unused,
+                    options=dict(self.spec.options) or None,
+                    mode=self.spec.mode,
+                    device=device,
+                )
+        return found
+
+    # ------------------------------------------------------------------------------------------------------ looking
+    @boundary.public
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
+        check_hashable(self.static, args, kwargs, self.spec.name)
+        return self.traced(Call(self.static, args, kwargs, abstract=True))
+
+    @boundary.public
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for these arguments (arrays or `ShapeDtypeStruct`s)."""
+        return self.trace(*args, **kwargs).lower()
+
+    @boundary.public
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget all traces and programs of this function."""
+        self.traces.clear()
+        self.fast._clear_cache()
+
+
+@transformation
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: int | Sequence[int] | None = None,
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for given arguments, as text to read or an object to look into.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        static_argnums: positions of arguments that are not traced.
+        axis_env: names of axes and their sizes, for collectives over axes that nothing in `fun` maps.
+        return_shape: return shapes and dtypes of the results too.
+
+    Returns:
+        A function of `fun`'s arguments giving a `Jaxpr`, or a pair with the tree of `ShapeDtypeStruct`s.
+
+    >>> import functorch_like.numpy as fnp
+    >>> print(make_jaxpr(fnp.sin)(1.0))  # doctest: +ELLIPSIS
+    def sin(a: f32[]):  # traced by make_jaxpr
+        b: f32[] = sin(a)...
+        return b
+    """
+    if not callable(fun):
+        raise ArgumentError(
+            f"make_jaxpr takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="make_jaxpr(f)(x)"
+        )
+    static = resolve(fun, static_argnums, None)
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @boundary.public
+    def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
+        call = Call(static, args, kwargs, abstract=True)
+        with ExitStack() as stack:
+            for axis_name, size in axis_env or ():
+                stack.enter_context(named_axis(axis_name, operator.index(size)))
+            traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return made
+
+
+@boundary.public
+def typeof(x: Any) -> ShapedArray:
+    """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
+
+    Args:
+        x: an array, a NumPy array or a number.
+
+    Raises:
+        DtypeError: for anything else.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.typeof(fnp.ones(3)), ft.typeof(1).weak_type
+    (f32[3], True)
+    """
+    return x.aval if isinstance(x, ShapeDtypeStruct) else argument_aval(x)
+
+
+@boundary.public
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Shapes and dtypes of the results of `fun`, without computing.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        args: arrays, numbers or `ShapeDtypeStruct`s.
+        kwargs: likewise.
+
+    Returns:
+        The results' pytree, of `ShapeDtypeStruct`.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    call = Call(Static((), ()), args, kwargs, abstract=True)
+    name = getattr(fun, "__name__", type(fun).__name__)
+    return Traced(fun, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info

@@ -1,0 +1,238 @@
+"""What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.backends.xla.failures import is_double_donation
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.call_signature import Call, donated_twice
+from functorch_like.compiler import lower as lowering
+from functorch_like.core import Tracer, aval_of, chain
+from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.call import CallSpec
+
+
+class ArgInfo(NamedTuple):
+    """What is known of one argument of a program.
+
+    Attributes:
+        shape, dtype, weak_type: its type.
+        donated: whether the results may take its memory.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    weak_type: bool
+    donated: bool
+
+
+class Traced:
+    """A function traced for one signature.
+
+    Attributes:
+        jaxpr: what it does; its first inputs are `consts`, the others the flat arguments.
+        consts: what the function closed over.
+        out_tree: the structure of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what tracing took.
+    """
+
+    __reduce_ex__ = refuse_pickling("a traced function")
+
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        call: Call,
+        spec: CallSpec,
+        *,
+        donated: Sequence[bool] = (),
+        origin: str = "traced by jit",
+        trace_name: str = "",
+    ) -> None:
+        started = time.perf_counter()
+        xla.counters.traces += 1
+        flat, trees = call.flatten_function(fun)
+        chain = trace_name or f"jit({spec.name})"
+        self.jaxpr, self.consts = stage(
+            flat, call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts()
+        )
+        self.out_tree = trees[0]
+        self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
+        self.spec, self.donated = spec, tuple(donated)
+        self.programs: dict[Any, Any] = {}  # compiled, by device and kinds of numbers
+        self.seconds = time.perf_counter() - started
+
+    @property
+    def out_info(self) -> Any:
+        return self.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in self.jaxpr.out_avals])
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        donated = self.donated or (False,) * len(self.in_avals)
+        infos = [ArgInfo(a.shape, a.dtype, a.weak_type, d) for a, d in zip(self.in_avals, donated, strict=True)]
+        return self.in_tree.unflatten(infos)
+
+    def lower(self, *, device: Any = None) -> Lowered:
+        """Lower to StableHLO, for a device (the default one if None)."""
+        return Lowered(self, xla.find_device(device) if device is not None else xla.default_device())
+
+    def as_text(self) -> str:
+        """The jaxpr as text."""
+        return str(self.jaxpr)
+
+    __str__ = as_text
+
+
+class Lowered:
+    """A function lowered to StableHLO for one platform.
+
+    Attributes:
+        in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what lowering took.
+    """
+
+    __reduce_ex__ = refuse_pickling("a lowered function")
+
+    def __init__(self, traced: Traced, device: Any) -> None:
+        started = time.perf_counter()
+        self.traced, self.device = traced, device
+        self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
+        self._lowered = lowering.lower(
+            traced.jaxpr,
+            name=traced.spec.name,
+            donated=[False] * len(traced.consts) + list(traced.donated) if any(traced.donated) else None,
+            keep_unused=traced.spec.keep_unused,
+            platform=device.platform,
+        )
+        self._module = self._lowered.module
+        self.seconds = time.perf_counter() - started
+
+    @property
+    def out_info(self) -> Any:
+        return self.traced.out_info
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        return self.traced.args_info
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The program as text.
+
+        Args:
+            dialect: "stablehlo", the default, or "hlo": as XLA takes it in, before it optimises.
+            debug_info: whether the user's lines and named scopes are shown, too; in StableHLO.
+
+        Raises:
+            ArgumentError: for another dialect.
+        """
+        if self._in_hlo(dialect):
+            return xla.hlo_text(self._module)
+        return lowering.as_text(self._module, debug_info)
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The program as an object of jaxlib: an MLIR module, or of dialect "hlo" an XlaComputation.
+
+        Raises:
+            ArgumentError: for another dialect.
+        """
+        return xla.hlo(self._module) if self._in_hlo(dialect) else self._module
+
+    def _in_hlo(self, dialect: str | None) -> bool:
+        if dialect not in (None, "stablehlo", "hlo"):
+            raise ArgumentError(f"a program has no dialect {dialect!r}", fix='use "stablehlo" or "hlo"')
+        return dialect == "hlo"
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Compile with XLA."""
+        options = {**dict(self.traced.spec.options), **(compiler_options or {})}
+        return Compiled(self, self._lowered, options)
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of work: flops, bytes accessed, transcendentals. (Compiles.)"""
+        return self.compile().cost_analysis()
+
+
+class Compiled:
+    """A function compiled for one signature: call it with arguments of exactly that signature.
+
+    Attributes:
+        in_tree, out_tree: the structures of the arguments, as (args, kwargs), and of the result.
+        out_info: shapes and dtypes of the result, as a pytree of `ShapeDtypeStruct`.
+        seconds: what compiling took.
+    """
+
+    __reduce_ex__ = refuse_pickling("a compiled function")
+
+    def __init__(self, lowered: Lowered, inner: lowering.Lowered, options: dict[str, Any]) -> None:
+        started = time.perf_counter()
+        self.traced = lowered.traced
+        self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
+        self._kept = inner.kept
+        self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
+        self.seconds = time.perf_counter() - started
+
+    @boundary.public
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        traced = self.traced
+        leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))
+        if tree != traced.in_tree:
+            raise ArgumentError(
+                f"{traced.spec.name} was compiled for arguments {traced.in_tree}, got {tree}",
+                fix="call the jitted function itself, which compiles for each signature",
+            )
+        flat: list[Any] = []
+        for leaf, aval in zip(leaves, traced.in_avals, strict=True):
+            if isinstance(leaf, Tracer):
+                raise ConcretizationError(
+                    f"{traced.spec.name} is compiled, and was given a {leaf.aval!r} that is being transformed: a "
+                    "compiled function cannot be traced, mapped or differentiated any more",
+                    chain=chain(leaf._trace),
+                    fix="call the jitted function itself; or transform first, then lower and compile the result",
+                )
+            got = aval_of(leaf)
+            if got.shape != aval.shape or got.dtype != aval.dtype:
+                raise ArgumentError(
+                    f"{traced.spec.name} was compiled for {aval!r}, got {got!r}",
+                    fix="call the jitted function itself, which compiles for each signature",
+                )
+            flat.append(leaf if type(leaf) is xla.ArrayImpl else np.asarray(leaf, aval.dtype))
+        given = [a for a, k in zip([*traced.consts, *flat], self._kept, strict=True) if k]
+        try:
+            outs = self.executable.execute(given, traced.jaxpr.out_avals)
+        except DonatedError as e:
+            raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
+        xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
+        return traced.out_tree.unflatten(outs)
+
+    @property
+    def args_info(self) -> Any:
+        """An `ArgInfo` for each argument, in the structure of the arguments: `(args, kwargs)`."""
+        return self.traced.args_info
+
+    def as_text(self) -> str:
+        """Optimised HLO text."""
+        return self.executable.as_text()
+
+    def cost_analysis(self) -> dict[str, float]:
+        """XLA's estimate of work: flops, bytes accessed, transcendentals."""
+        return self.executable.cost_analysis()
+
+    def memory_analysis(self) -> Any:
+        """Bytes of arguments, results, temporaries and aliases, as XLA allocated them."""
+        return self.executable.memory_analysis()
+
+
+def _static_out(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:
+    positions = {i for i, _ in statics}
+    return [None if i in positions else a for i, a in enumerate(args)]

@@ -1,0 +1,262 @@
+"""Differentials: `jvp`, `vjp`, `linearize`, `fwd_and_bwd`, on `interpreters/forward.py` and `reverse.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import dtypes, tree
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.core import Lin, aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.interpreters import forward, reverse
+from functorch_like.transforms.argnums import as_positions, close_over, positions
+from functorch_like.transforms.jit import jit
+from functorch_like.transforms.tangents import (
+    FlatFunction,
+    Fun,
+    check_callable,
+    check_tangent,
+    cotangent_leaves,
+    gradient_of,
+    tangent_leaves,
+    tangent_of,
+)
+
+
+@boundary.public
+def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
+    """The derivative of a function in one direction, by forward mode.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        primals: the arguments, a tuple or list.
+        tangents: the direction: the same structure, shapes and dtypes (float0 or None for integers).
+        has_aux: whether `fun` returns a pair whose second part is passed through.
+
+    Returns:
+        `(result, tangent of the result)`, and the aux part with `has_aux`.
+
+    Raises:
+        TreeError: where the structures of primals and tangents differ.
+        DifferentiationError: where a tangent's shape or dtype does not fit its primal.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> y, dy = ft.jvp(fnp.sin, (0.0,), (2.0,))
+    >>> float(y), float(dy)
+    (0.0, 2.0)
+    """
+    check_callable(fun, "jvp")
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise ArgumentError(
+            f"jvp takes tuples of primals and tangents, got {type(primals).__name__} and {type(tangents).__name__}",
+            fix="jvp(f, (x,), (dx,))",
+        )
+    leaves, in_tree = xla.flatten(tuple(primals))
+    given = tangent_leaves(in_tree, tuple(tangents), "jvp")
+    directions = [check_tangent(p, t, i, in_tree) for i, (p, t) in enumerate(zip(leaves, given, strict=True))]
+    result = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
+    outs, ts = forward.jvp(result.flat, leaves, directions, "jvp")
+    n = result.count
+    dots = result.out_tree.unflatten([tangent_of(o, t) for o, t in zip(outs[:n], ts[:n], strict=True)])
+    out = result.out_tree.unflatten(outs[:n])
+    return (out, dots, result.aux_tree.unflatten(outs[n:])) if has_aux else (out, dots)
+
+
+@boundary.public
+def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of a function, and the function that pulls cotangents of the result back to the arguments.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        primals: the arguments.
+        has_aux: whether `fun` returns a pair whose second part is passed through.
+
+    Returns:
+        `(result, pullback)`, and the aux part with `has_aux`. `pullback(ct)`, with `ct` like the result, gives a
+        tuple of cotangents, one for each argument. It may be called many times, and is a pytree of the arrays that it
+        remembers: jitted functions take and return it.
+
+    >>> import functorch_like as ft
+    >>> y, pullback = ft.vjp(lambda a, b: a * b, 2.0, 5.0)
+    >>> [float(g) for g in pullback(1.0)]
+    [5.0, 2.0]
+    """
+    at = Linearized(fun, primals, has_aux, "vjp")
+    return at.results(at.pullback)
+
+
+@boundary.public
+def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The result of a function, and its derivative at that point as a linear function of tangents.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        primals: the point.
+        has_aux: whether `fun` returns a pair whose second part is passed through.
+
+    Returns:
+        `(result, pushforward)`, and the aux part with `has_aux`. `pushforward(*tangents)` gives the tangent of the
+        result without evaluating `fun` again.
+
+    >>> import functorch_like as ft
+    >>> y, push = ft.linearize(lambda x: x**2, 3.0)
+    >>> float(y), float(push(1.0)), float(push(2.0))
+    (9.0, 6.0, 12.0)
+    """
+    at = Linearized(fun, primals, has_aux, "linearize")
+    return at.results(at.pushforward)
+
+
+class Linearized:
+    """A function evaluated at a point, and its derivative there as a linear map that goes both ways."""
+
+    def __init__(self, fun: Fun, primals: tuple[Any, ...], has_aux: bool, name: str) -> None:
+        check_callable(fun, name)
+        leaves, in_tree = xla.flatten(primals)
+        wanted = [dtypes.is_inexact(aval_of(a).dtype) for a in leaves]
+        self.function = FlatFunction(lambda args: fun(*args), in_tree, has_aux)
+        outs, linear = reverse.linearize(self.function.flat, leaves, wanted, name)
+        linear.keep()
+        n = self.function.count
+        self.outs, self.aux = outs[:n], outs[n:]
+        linear = reverse.Linear(linear.inputs, linear.equations, linear.outputs[:n])
+        avals = lambda values: [Lin(aval_of(v)) for v in values]
+        given = linear, in_tree, avals(leaves), self.function.out_tree, avals(self.outs)
+        self.pushforward, self.pullback = Pushforward(*given), Pullback(*given)
+
+    @property
+    def out(self) -> Any:
+        return self.function.out_tree.unflatten(self.outs)
+
+    def results(self, derivative: Fun) -> tuple[Any, ...]:
+        """What the user gets: the result, the derivative, and the aux part if there is one."""
+        function = self.function
+        return (
+            (self.out, derivative, function.aux_tree.unflatten(self.aux))
+            if function.has_aux
+            else (self.out, derivative)
+        )
+
+
+class _Derivative:
+    """A derivative at a point as a function. It is a pytree of the values it remembers, so jitted functions take it.
+
+    Args:
+        linear: the map from tangents of those arguments that have one.
+        in_tree, ins: the arguments: their structure, and a `Lin` for each leaf.
+        out_tree, outs: the results likewise.
+    """
+
+    def __init__(self, linear: reverse.Linear, in_tree: Any, ins: list[Lin], out_tree: Any, outs: list[Lin]) -> None:
+        self.linear, self.in_tree, self.ins, self.out_tree, self.outs = linear, in_tree, ins, out_tree, outs
+        self._told: _Told | None = None
+
+    def __call__(self, *args: Any) -> Any:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__.lower()} of {len(self.linear.equations)} equations>"
+
+    def tree_flatten(self) -> tuple[list[Any], Any]:
+        if self._told is None:
+            places = self.linear.places()
+            linear = self.linear.holding(places, [None] * len(places))
+            self._told = _Told(places, type(self)(linear, self.in_tree, self.ins, self.out_tree, self.outs))
+        return self.linear.values(self._told.places), self._told
+
+    @classmethod
+    def tree_unflatten(cls, told: _Told, values: Any) -> _Derivative:
+        of = told.of
+        made = cls(of.linear.holding(told.places, values), of.in_tree, of.ins, of.out_tree, of.outs)
+        made._told = told  # the same structure, so that what was compiled for it is found
+        return made
+
+
+class _Told(NamedTuple):
+    """What a derivative is besides the values that it remembers; equal to itself alone.
+
+    Attributes:
+        places: where those are, as `Linear.places` gives them.
+        of: the derivative, without them.
+    """
+
+    places: list[list[tuple[int, int]]]
+    of: _Derivative
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+    def __repr__(self) -> str:
+        return repr(self.of)
+
+
+@tree.register_pytree_node_class
+class Pushforward(_Derivative):
+    """Takes tangents of the arguments to the tangent of the result."""
+
+    @boundary.public
+    def __call__(self, *tangents: Any) -> Any:
+        given = tangent_leaves(self.in_tree, tangents, "the linearized function")
+        checked = [check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.ins, given, strict=True))]
+        wanted = [t for p, t in zip(self.ins, checked, strict=True) if dtypes.is_inexact(p.aval.dtype)]
+        dots = self.linear.apply(wanted)
+        return self.out_tree.unflatten([tangent_of(o, t) for o, t in zip(self.outs, dots, strict=True)])
+
+
+@tree.register_pytree_node_class
+class Pullback(_Derivative):
+    """Takes a cotangent of the result to cotangents of the arguments."""
+
+    @boundary.public
+    def __call__(self, cotangent: Any) -> Any:
+        cts = cotangent_leaves(self.out_tree, cotangent, [o.aval for o in self.outs])
+        back = iter(self.linear.transpose(cts))
+        wanted = [dtypes.is_inexact(p.aval.dtype) for p in self.ins]
+        return self.in_tree.unflatten(
+            [gradient_of(next(back) if w else None, p, w) for p, w in zip(self.ins, wanted, strict=True)]
+        )
+
+
+@boundary.public
+def fwd_and_bwd(
+    fun: Fun, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The two halves of reverse mode as functions: forwards once, and backwards any number of times.
+
+    Where `vjp` gives a new pullback with each call, here both halves are compiled once, apart from each other.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        argnums: position or positions of the arguments to differentiate by.
+        has_aux: whether `fun` returns a pair whose second part is passed through.
+        jitted: whether both are jitted. To jit `bwd` alone compiles it anew for each call of `fwd`.
+
+    Returns:
+        `fwd` and `bwd`. `fwd(*args)` gives `(result, residuals)`, and the aux part with `has_aux`; `bwd(residuals,
+        ct)`, with `ct` like the result, a cotangent like the argument, or a tuple of them if `argnums` is a sequence.
+
+    Raises:
+        ArgumentError: at the call, for positions that it does not have.
+
+    >>> import functorch_like as ft
+    >>> fwd, bwd = ft.fwd_and_bwd(lambda a, b: a * b, argnums=(0, 1))
+    >>> y, residuals = fwd(2.0, 5.0)
+    >>> float(y), [float(g) for g in bwd(residuals, 1.0)]
+    (10.0, [5.0, 2.0])
+    """
+    check_callable(fun, "fwd_and_bwd")
+    as_positions(argnums, "fwd_and_bwd")
+
+    def fwd(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        chosen = positions(argnums, len(args), "fwd_and_bwd")
+        partial, values = close_over(fun, args, kwargs, chosen)
+        at = Linearized(lambda *values: partial(values), values, has_aux, "fwd_and_bwd")
+        return at.results(at.pullback)
+
+    def bwd(residuals: Any, cotangent: Any) -> Any:
+        back = residuals(cotangent)
+        return back if isinstance(argnums, Sequence) else back[0]
+
+    return (jit(fwd), jit(bwd)) if jitted else (boundary.public(fwd), boundary.public(bwd))

@@ -1,0 +1,94 @@
+"""`linear_transpose`: a linear function run backwards, without evaluating it anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes, tree
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.pickling import transformation
+from functorch_like.core import aval_of, chain, state, tracing
+from functorch_like.errors import DifferentiationError, FtError
+from functorch_like.interpreters.reverse import Linear, TapeTrace
+from functorch_like.ir.jaxpr import Equation
+from functorch_like.transforms.linearity import nonlinear, surely_not_zero
+from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, cotangent_leaves, gradient_of, where
+
+
+@transformation
+def linear_transpose(fun: Fun, *primals: Any) -> Fun:
+    """The transpose of a linear function, as a function of cotangents.
+
+    Args:
+        fun: linear in all arguments together; takes and returns pytrees of float or complex arrays.
+        primals: arrays, numbers or `ShapeDtypeStruct`s. Only their shapes and dtypes count.
+
+    Returns:
+        A function that takes a cotangent like the result of `fun` and gives a tuple of cotangents, one for each
+        argument. Nothing is conjugated: for complex arrays it is the plain transpose.
+
+    Raises:
+        DifferentiationError: where `fun` is not linear, with the row and the line that are not; an added constant is
+            told from zero where its value is known.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> back = ft.linear_transpose(lambda x: 3 * x[::2], ft.ShapeDtypeStruct((4,), "float32"))
+    >>> back(fnp.asarray([1.0, 2.0]))[0].tolist()
+    [3.0, 0.0, 6.0, 0.0]
+    """
+    check_callable(fun, "linear_transpose")
+    leaves, in_tree = xla.flatten(primals)
+    avals = [a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a) for a in leaves]
+    for k, aval in enumerate(avals):
+        if not dtypes.is_inexact(aval.dtype):
+            raise DifferentiationError(
+                f"linear_transpose is of functions of float or complex arrays, got {aval!r} at "
+                f"args{tree.leaf_paths(in_tree)[k]}",
+                fix="close over arguments of other dtypes",
+                **where(),
+            )
+    function = FlatFunction(lambda args: fun(*args), in_tree, False)
+    tape = TapeTrace(state.trace)
+    tape.name = "linear_transpose"
+    with tracing(tape):
+        inputs = [tape.input(a.strong()) for a in avals]
+        outs = function.flat(*inputs)
+    variables = [tape.var(o) for o in outs]
+    for out, var in zip(outs, variables, strict=True):
+        if var is None and surely_not_zero(out):
+            raise _nonlinear(f"it has a constant result {aval_of(out)!r} that is not zero", None)
+    linear = Linear([t._var for t in inputs], tape.equations, variables)
+    linear.keep()
+    found = nonlinear(linear.equations, set(linear.inputs), {})
+    if found is not None:
+        raise _nonlinear(*found)
+    out_avals = [aval_of(o) for o in outs]
+
+    @boundary.public
+    def transposed(cotangent: Any) -> Any:
+        """Cotangents of the arguments."""
+        cts = cotangent_leaves(function.out_tree, cotangent, out_avals)
+        back = linear.transpose(cts)
+        return in_tree.unflatten(
+            [
+                gradient_of(ct, np.broadcast_to(np.zeros((), a.dtype), a.shape), True)
+                for ct, a in zip(back, avals, strict=True)
+            ]
+        )
+
+    return transposed
+
+
+def _nonlinear(what: str, e: Equation | None) -> FtError:
+    line = sources.user_line(e.source) if e is not None and e.source is not None else sources.user_line()
+    return DifferentiationError(
+        f"the function given to linear_transpose is not linear: {what}",
+        fix="for the derivative of a nonlinear function at a point use vjp",
+        chain=chain(state.trace),
+        at=str(line or ""),
+    )

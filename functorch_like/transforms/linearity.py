@@ -1,0 +1,91 @@
+"""In which of its operands a row is linear: a side table, and whether equations are linear by it.
+
+Operands of integers and booleans count for nothing here: they have no derivatives. A row that no set names is
+nonlinear, or not told of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.core import ArrayImpl, No, aval_of
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
+
+#: Linear in all operands together (of gather: where nothing but zeros is filled in).
+JOINTLY = frozenset(
+    (
+        *("add", "sub", "neg", "real", "imag", "complex", "conj", "copy", "convert_element_type", "reduce_precision"),
+        *("optimization_barrier", "reduce_sum", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "tile"),
+        *("split", "concatenate", "pad", "fft", "cumsum", "reduce_window_sum", "select_n", "dynamic_slice"),
+        *("dynamic_update_slice", "gather", "scatter", "scatter_add"),
+        *("psum", "all_gather", "all_to_all", "ppermute", "reduce_scatter"),
+    )
+)
+
+#: Linear in each of the first two operands while the other stays.
+SEPARATELY = frozenset(("mul", "dot_general", "conv_general_dilated", "ragged_dot"))
+
+#: Linear in the operand at this position while the others stay.
+AT = {
+    "div": 0,
+    "triangular_solve": 1,
+    "solve": 1,
+    "tridiagonal_solve": 3,
+    "select_and_gather_add": 0,
+    "select_and_scatter_add": 0,
+    "tanh_slope": 0,
+}
+
+#: What these compute is not seen: it may be linear, though nothing can transpose it.
+OPAQUE = frozenset(("pure_callback", "io_callback", "debug_callback", "ffi_call"))
+
+
+def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any, Any]) -> tuple[str, Equation] | None:
+    """The first equation that is seen not to be linear, and why it is not; None where there is none.
+
+    Args:
+        equations: of a tape or jaxpr.
+        unknown: the variables they should be linear in; those that depend on them are added.
+        known: values of other variables, as far as there are any yet.
+    """
+    value = lambda a: a.value if type(a) is Literal else known.get(a) if type(a) is Var else a
+    for e in equations:
+        moving = [type(a) is Var and a in unknown for a in e.inputs]
+        if not any(moving):
+            continue
+        unknown.update(e.outputs)
+        name = e.prim.name
+        inner = e.params.get("jaxpr")
+        if name == "call" and isinstance(inner, Jaxpr):
+            given = list(zip(inner.inputs, e.inputs, moving, strict=True))
+            inside = {v: value(a) for v, a, m in given if not m}
+            found = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
+            if found is not None:
+                return found
+        elif isinstance(e.prim.transpose, No) and e.prim.split is None and name not in OPAQUE:
+            return f"{_shown(e)} is not linear", e
+        elif name in SEPARATELY and moving[0] and moving[1]:
+            return f"both operands of {_shown(e)} depend on the arguments", e
+        elif name in AT and any(m for k, m in enumerate(moving) if k != AT[name]):
+            return f"{_shown(e)} is linear in operand {AT[name]} alone", e
+        elif name in JOINTLY:
+            for a, m in zip(e.inputs, moving, strict=True):
+                if not m and surely_not_zero(value(a)):
+                    return f"an operand of {_shown(e)} is a constant that is not zero", e
+    return None
+
+
+def surely_not_zero(x: Any) -> bool:
+    """Whether a known operand is seen to differ from zero; integers and traced values are not looked at."""
+    if type(x) is not ArrayImpl and not isinstance(x, (np.ndarray, np.generic, float, complex)):
+        return False
+    return dtypes.is_inexact(aval_of(x).dtype) and bool(np.any(np.asarray(x) != 0))
+
+
+def _shown(e: Equation) -> str:
+    operands = ", ".join(repr(a.aval if isinstance(a, (Var, Literal)) else aval_of(a)) for a in e.inputs)
+    return f"{e.prim.name}({operands})"

@@ -1,0 +1,117 @@
+"""Why a call was traced or compiled again: how its signature differs from the nearest one seen before."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.backends.settings import Values
+from functorch_like.caches import known
+from functorch_like.calling.call_signature import argument_path, kinds_of
+
+#: Code of functions that were traced, to tell a function made anew from one never seen.
+_CODES: weakref.WeakSet[types.CodeType] = known(weakref.WeakSet())
+
+
+def remember(fun: Callable[..., Any]) -> None:
+    """Note that a function was traced."""
+    code = getattr(fun, "__code__", None)
+    if code is not None:
+        _CODES.add(code)
+
+
+def first_time(fun: Callable[..., Any]) -> str:
+    """Why a function without earlier traces is traced."""
+    if getattr(fun, "__code__", None) in _CODES:
+        return (
+            "a function of the same source was traced before, but this is another function object: "
+            "define it once, outside of the loop or function that calls jit"
+        )
+    return "first call"
+
+
+def difference(key: Any, earlier: Iterable[Any]) -> str:
+    """How a signature (`Call.key`) differs from the nearest of others."""
+    others = list(earlier)
+    if not others:
+        return ""
+    alike = [other for other in others if other[0] == key[0]]  # of another structure only where there is no other
+    return "; ".join(min((_differences(other, key) for other in alike or others), key=_count))
+
+
+def _count(differences: Sequence[str]) -> int:
+    """How many things differ: of one argument the shape, the dtype and more may."""
+    return sum(text.count(" before, ") for text in differences)
+
+
+def _differences(old: Any, new: Any) -> list[str]:
+    old_tree, old_statics, old_kinds, old_avals, old_settings, old_axes = old
+    tree, statics, kinds, avals, settings, axes = new
+    found: list[str] = []
+    if tree != old_tree:
+        found.append(f"the structure of the arguments: {old_tree} before, {tree} now")
+    else:
+        pairs = enumerate(zip(old_avals, avals, strict=True))
+        found += [_of_avals(argument_path(tree, i), before, now) for i, (before, now) in pairs if before is not now]
+    found += _of_statics(old_statics, statics, old_kinds, kinds)
+    found += _of_settings(old_settings, settings)
+    if axes != old_axes:
+        found.append(f"named axes in scope: {dict(old_axes)} before, {dict(axes)} now")
+    return found or ["donation or options of jit"]
+
+
+def _of_avals(path: str, old: ShapedArray, new: ShapedArray) -> str:
+    parts: list[str] = []
+    if old.shape != new.shape:
+        parts.append(f"shape {old.shape} before, {new.shape} now")
+    if old.dtype != new.dtype:
+        parts.append(f"dtype {old.dtype.name} before, {new.dtype.name} now")
+    if old.weak_type != new.weak_type:
+        was, now = ("weakly typed (a Python number)" if a.weak_type else "an array's" for a in (old, new))
+        parts.append(f"type {was} before, {now} now")
+    return f"{path}: {', '.join(parts)}"
+
+
+def _of_statics(old: Any, new: Any, old_kinds: Any, new_kinds: Any) -> list[str]:
+    if old == new and old_kinds == new_kinds:
+        return []
+    before, now = ({k: v for part in statics for k, v in part} for statics in (old, new))
+    return [
+        f"static argument {k!r}: {before.get(k, 'not given')!r} before, {now.get(k, 'not given')!r} now"
+        for k in {**before, **now}
+        if k not in before or k not in now or before[k] != now[k] or kinds_of(before[k]) != kinds_of(now[k])
+    ]
+
+
+def _of_settings(old: Sequence[Any], new: Sequence[Any]) -> list[str]:
+    found: list[str] = []
+    for name, before, now in zip(xla.setting_names(), old, new, strict=False):
+        if before is now or before == now:
+            continue
+        if isinstance(before, Values) and isinstance(now, Values):
+            found += [
+                f"setting {k}: {before.set.get(k, 'default')!r} before, {now.set.get(k, 'default')!r} now"
+                for k in sorted({**before.set, **now.set})
+                if before.set.get(k) != now.set.get(k)
+            ]
+        else:
+            found.append(f"setting {name}: {before!r} before, {now!r} now")
+    return found
+
+
+def of_program(key: tuple[Any, tuple[type, ...], bool], earlier: Iterable[Any], tree: Any) -> str:
+    """Why a trace is compiled once more: another device, or other kinds of values for the same avals."""
+    device, kinds, committed = key
+    for old_device, old_kinds, old_committed in earlier:
+        if old_device != device:
+            return f"another device: {old_device} before, {device} now"
+        for i, (old, new) in enumerate(zip(old_kinds, kinds, strict=True)):
+            if old is not new:
+                return f"{argument_path(tree, i)}: {old.__name__} before, {new.__name__} now"
+        if old_committed != committed:
+            return "arguments bound to a device by device_put" if committed else "arguments no longer bound to a device"
+    return ""

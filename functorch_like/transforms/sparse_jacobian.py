@@ -1,0 +1,114 @@
+"""`sparse_jacobian`: the entries of a Jacobian that may differ from zero, in few directions.
+
+Columns that share no row may be moved together: each row then sees at most one of them. Grouping columns so is
+colouring a graph, and a greedy colouring needs few colours where rows have few entries: three for a tridiagonal
+Jacobian of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jacobian matrices", 1974.)
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from functorch_like.calling.pickling import transformation
+from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.primitives.base.shapes import reshape
+from functorch_like.primitives.indexing.gather_and_scatter_add import along
+from functorch_like.transforms.argnums import check_forward_input, check_output
+from functorch_like.transforms.chunked_vmap import check_chunk_size
+from functorch_like.transforms.jvp_vjp import Linearized
+from functorch_like.transforms.tangents import Fun, check_callable, where
+from functorch_like.transforms.vmap import vmap
+
+
+@transformation
+def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_size: int | None = None) -> Fun:
+    """The entries of a Jacobian whose pattern is known.
+
+    Args:
+        fun: takes and returns an array of real floats; it may take further arguments, which stay.
+        pattern: bool array of shape (size of the result, size of the argument), both as flat vectors: true where an
+            entry may differ from zero. Entries elsewhere must be zero, or the others come out wrong.
+        mode: "fwd" moves groups of columns, "rev" groups of rows; whichever has fewer groups if None.
+        chunk_size: how many groups to compute at once; all of them if None.
+
+    Returns:
+        A function of the same arguments that gives a vector: the entries at `numpy.nonzero(pattern)`, in that order.
+        The sparse Hessian of f is `sparse_jacobian(grad(f), pattern)`.
+
+    Raises:
+        ArgumentError: for a pattern that is no matrix of booleans, or an unknown mode.
+        ShapeError: where the pattern does not fit the sizes of argument and result.
+        DifferentiationError: where argument or result are not real floats.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> steps = lambda x: x[1:] ** 2 - x[:-1]
+    >>> pattern = np.array([[True, True, False], [False, True, True]])
+    >>> ft.sparse_jacobian(steps, pattern)(fnp.asarray([1.0, 2.0, 3.0])).tolist()
+    [-1.0, 4.0, -1.0, 6.0]
+    """
+    check_callable(fun, "sparse_jacobian")
+    check_chunk_size(chunk_size, "sparse_jacobian")
+    if mode not in (None, "fwd", "rev"):
+        raise ArgumentError(f"mode={mode!r} of sparse_jacobian is unknown", fix="use 'fwd', 'rev' or None")
+    held = None if isinstance(pattern, Tracer) else np.asarray(pattern)
+    if held is None or held.ndim != 2 or held.dtype != bool:
+        raise ArgumentError(
+            f"the pattern of sparse_jacobian must be a matrix of booleans, got {pattern!r:.60}",
+            fix="pass a NumPy array of shape (results, arguments), e.g. matrix != 0",
+        )
+    rows, columns = np.nonzero(held)
+    options = [(m, color(a, b)) for m, a, b in (("fwd", rows, columns), ("rev", columns, rows)) if mode in (None, m)]
+    chosen, (colors, count) = min(options, key=lambda option: option[1][1])
+    mine, others = (columns, rows) if chosen == "fwd" else (rows, columns)
+
+    @functools.wraps(fun, updated=())
+    def entries(x: Any, *args: Any, **kwargs: Any) -> Any:
+        check_forward_input(x, False, "sparse_jacobian")
+        at = Linearized(lambda x: fun(x, *args, **kwargs), (x,), False, "sparse_jacobian")
+        (out,) = at.outs if len(at.outs) == 1 else (at.out,)
+        y = aval_of(out)
+        check_output(y, False, getattr(fun, "__name__", "the function"), "sparse_jacobian")
+        given = aval_of(x)
+        if held.shape != (y.size, given.size):
+            raise ShapeError(
+                f"the pattern of sparse_jacobian has shape {held.shape}, for a result {y!r} and an argument {given!r}",
+                fix=f"give it the shape ({y.size}, {given.size})",
+                **where(),
+            )
+        moved, seen = (given, y) if chosen == "fwd" else (y, given)
+        together = np.zeros((count, moved.size), moved.dtype)
+        together[colors[mine], mine] = 1
+        push = at.pushforward if chosen == "fwd" else lambda ct: at.pullback(ct)[0]
+        found = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
+        return along(reshape(found, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
+
+    return entries
+
+
+def _positions(at: np.ndarray) -> np.ndarray:
+    return at.astype(np.int32 if at.size == 0 or at.max() < 2**31 else np.int64)
+
+
+def color(rows: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, int]:
+    """Colours of columns such that no two of one colour share a row, and how many there are.
+
+    Greedy, beginning with the columns of most entries.
+
+    Args:
+        rows: of the entries.
+        columns: of the entries.
+    """
+    in_row: dict[int, list[int]] = {}
+    in_column: dict[int, list[int]] = {}
+    for i, j in zip(rows.tolist(), columns.tolist(), strict=True):
+        in_row.setdefault(i, []).append(j)
+        in_column.setdefault(j, []).append(i)
+    colors = np.full(int(columns.max()) + 1 if columns.size else 0, -1)
+    for j in sorted(in_column, key=lambda j: -len(in_column[j])):
+        taken = {int(colors[other]) for i in in_column[j] for other in in_row[i]}
+        colors[j] = next(c for c in range(len(in_column)) if c not in taken)
+    return colors, int(colors.max(initial=-1)) + 1

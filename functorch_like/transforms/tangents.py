@@ -1,0 +1,168 @@
+"""What derivative transformations share: functions on flat leaves, and checks of tangents and cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes, tree
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.calling.float0 import flatten_results
+from functorch_like.core import Tracer, aval_of, chain, state
+from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
+from functorch_like.primitives.structural.data_movement import convert_element_type, zeros
+
+Fun = Callable[..., Any]
+
+
+class FlatFunction:
+    """A function of one tuple, on flat leaves; remembers the tree of its result, and of its aux part."""
+
+    def __init__(self, fun: Callable[[Any], Any], in_tree: Any, has_aux: bool) -> None:
+        self.fun, self.in_tree, self.has_aux = fun, in_tree, has_aux
+        self.out_tree: Any = None
+        self.aux_tree: Any = None
+        self.count = 0  # leaves of the result; those of aux follow
+
+    def flat(self, *leaves: Any) -> list[Any]:
+        out = self.fun(self.in_tree.unflatten(leaves))
+        aux: list[Any] = []
+        if self.has_aux:
+            if not isinstance(out, (tuple, list)) or len(out) != 2:
+                told = type(out).__name__ if not isinstance(out, Tracer) else repr(out.aval)
+                told = f"a {told} of {len(out)}" if isinstance(out, (tuple, list)) else told
+                raise DifferentiationError(
+                    f"with has_aux the function must return a pair (result, aux), it returned {told}",
+                    fix="return (result, aux), or leave has_aux out",
+                )
+            out, rest = out
+            aux, self.aux_tree = flatten_results(rest)
+        outs, self.out_tree = flatten_results(out)
+        self.count = len(outs)
+        return [*outs, *aux]
+
+
+def check_callable(fun: Any, name: str) -> None:
+    """Refuse anything but a function, with the call that was meant."""
+    if not callable(fun):
+        raise ArgumentError(
+            f"{name} takes a function, got {fun!r:.60} of type {type(fun).__name__}",
+            fix=f"{name}(f)(x), not {name}(f(x))",
+        )
+
+
+def where() -> dict[str, str]:
+    """The parts of an error that only the present call knows."""
+    return {"chain": chain(state.trace), "at": str(sources.user_line() or "")}
+
+
+def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
+    """A cotangent as the user gets it: zeros where there is none, float0 for integers."""
+    aval = aval_of(primal)
+    if not wanted:
+        return np.zeros(aval.shape, dtypes.float0)
+    weak = aval.weak_type  # the gradient by a Python number behaves as one
+    if ct is None:
+        return _zeros(aval, weak)
+    return ct if aval_of(ct).weak_type is weak else convert_element_type(ct, new_dtype=aval.dtype, weak_type=weak)
+
+
+def tangent_of(out: Any, tangent: Any) -> Any:
+    """A tangent as the user gets it."""
+    if tangent is not None:
+        return tangent
+    aval = aval_of(out)
+    return _zeros(aval) if dtypes.is_inexact(aval.dtype) else np.zeros(aval.shape, dtypes.float0)
+
+
+def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
+    """Zeros as an array of ours: rows among themselves make do with NumPy's numbers."""
+    return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=weak)
+
+
+def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
+    """Leaves of tangents that mirror a tree of primals; None stands for a zero tangent."""
+    # None stands for a zero tangent of a leaf, so it must not vanish in flattening.
+    leaves, given = xla.flatten(tangents, lambda x: x is None)
+    primal_tree = in_tree
+    if given == primal_tree:
+        return leaves
+    try:
+        flat = in_tree.flatten_up_to(tangents)
+    except ValueError:
+        flat = None
+    if flat is None or any(xla.flatten(t)[1] != xla.leaf_structure for t in flat if t is not None):
+        raise TreeError(
+            f"{name} was given tangents of structure {xla.structure(tangents)} for primals of structure {in_tree}",
+            fix="tangents mirror the arguments leaf by leaf",
+            **where(),
+        )
+    return flat
+
+
+def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any:
+    """The tangent as the interpreters take it: None where it must be zero."""
+    aval = aval_of(primal)
+    if tangent is None or getattr(tangent, "dtype", None) == dtypes.float0:
+        return None
+    given = aval_of(tangent)
+    path = tree.leaf_paths(in_tree)[position]
+    if not dtypes.is_inexact(aval.dtype):
+        raise DifferentiationError(
+            f"the tangent of argument {path}, a {aval!r}, must be None or of dtype float0, got {given!r}",
+            fix="integers have no tangents: pass None",
+            **where(),
+        )
+    if given.shape != aval.shape or not _fits(given, aval):
+        raise DifferentiationError(
+            f"the tangent of argument {path} must be {aval!r} as its primal, got {given!r}",
+            fix="give tangents the shapes and dtypes of the primals, e.g. with fnp.ones_like",
+            **where(),
+        )
+    if given.dtype != aval.dtype or given.weak_type:
+        return convert_element_type(_as_operand(tangent, aval), new_dtype=aval.dtype, weak_type=False)
+    return tangent
+
+
+def _fits(given: ShapedArray, aval: ShapedArray) -> bool:
+    """Whether a tangent is of its primal's dtype, or a number that can be; a complex one is not real."""
+    if given.dtype == aval.dtype:
+        return True
+    return given.weak_type and (dtypes.is_complex(aval.dtype) or not dtypes.is_complex(given.dtype))
+
+
+def _as_operand(x: Any, aval: ShapedArray) -> Any:
+    """A number in the dtype it is to have: by way of its own, float32, it would lose digits."""
+    return np.asarray(x, aval.dtype) if isinstance(x, (int, float, complex, np.generic)) else x
+
+
+def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) -> list[Any]:
+    """Leaves of cotangents that mirror a tree of results, as the interpreters take them."""
+    leaves, given = xla.flatten(cotangent)
+    if given != out_tree:
+        raise TreeError(
+            f"the pullback was given a cotangent of structure {given}, the function returned {out_tree}",
+            fix="pass a cotangent of the structure of the result",
+            **where(),
+        )
+    checked: list[Any] = []
+    for ct, aval in zip(leaves, avals, strict=True):
+        if not dtypes.is_inexact(aval.dtype):
+            checked.append(None)
+            continue
+        got = aval_of(ct)
+        if got.shape != aval.shape or not _fits(got, aval):
+            raise DifferentiationError(
+                f"the cotangent of a result {aval!r} must be {aval!r}, got {got!r}",
+                fix="give it the shape and dtype of the result, e.g. with fnp.ones_like",
+                **where(),
+            )
+        same = got.dtype == aval.dtype and not got.weak_type
+        checked.append(
+            ct if same else convert_element_type(_as_operand(ct, aval), new_dtype=aval.dtype, weak_type=False)
+        )
+    return checked

@@ -1,0 +1,1 @@
+"""Taylor mode: `jet`, its rules, and arithmetic of power series."""

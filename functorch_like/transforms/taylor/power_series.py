@@ -1,0 +1,238 @@
+"""Arithmetic of truncated power series: sums, products, quotients, and functions by recurrences.
+
+A series is a list [x0, x1, ..., xK] of coefficients of 1, t, ..., t**K, None where one is zero (x0 never is). The
+recurrences are those of Griewank and Walther, "Evaluating Derivatives", 2nd ed., table 13.2: z = f(x) satisfies a
+differential equation, which relates the coefficients of z to those of x.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import aval_of
+from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise import names as E
+
+Series = Sequence[Any]
+Rule = Callable[..., list[Series] | None]
+
+
+# ----------------------------------------------------------------------------------------------- sums of coefficients
+def fixed(x: Series) -> bool:
+    """Whether a series has no terms but the first."""
+    return all(c is None for c in x[1:])
+
+
+def plus(*parts: Any) -> Any:
+    """A sum in which None is zero."""
+    total = None
+    for part in parts:
+        total = part if total is None else total if part is None else E.add(total, part)
+    return total
+
+
+def times(factor: float, x: Any) -> Any:
+    """A multiple; of None, None."""
+    if x is None or factor == 0:
+        return None
+    return x if factor == 1 else E.mul(x, full_like(x, factor))
+
+
+def minus(x: Any, y: Any) -> Any:
+    """A difference in which None is zero."""
+    return x if y is None else E.neg(y) if x is None else E.sub(x, y)
+
+
+def over(x: Any, y: Any) -> Any:
+    """A quotient; of None, None."""
+    return None if x is None else E.div(x, y)
+
+
+def folded(x: Series, y: Series, pairs: Sequence[tuple[float, int, int]], row: Any = E.mul) -> Any:
+    """The sum of `factor * x[i] * y[j]` over triples (factor, i, j)."""
+    return plus(*(times(f, row(x[i], y[j])) for f, i, j in pairs if x[i] is not None and y[j] is not None and f))
+
+
+def convolution(x: Series, y: Series, k: int, row: Any = E.mul) -> Any:
+    """The k-th coefficient of a product."""
+    return folded(x, y, [(1, i, k - i) for i in range(k + 1)], row)
+
+
+def product(x: Series, y: Series) -> list[Any]:
+    """The series of a product."""
+    return [convolution(x, y, k) for k in range(len(x))]
+
+
+def quotient(x: Series, y: Series) -> list[Any]:
+    """The series of a quotient: z y = x."""
+    z = [E.div(x[0], y[0])]
+    for k in range(1, len(x)):
+        z.append(over(minus(x[k], folded(y, z, [(1, i, k - i) for i in range(1, k + 1)])), y[0]))
+    return z
+
+
+def integrated(x: Series, w: Series, k: int) -> Any:
+    """The k-th coefficient of z, where z' = w x'; needs those of w below k."""
+    return folded(x, w, [(j / k, j, k - j) for j in range(1, k + 1)])
+
+
+# ---------------------------------------------------------------------------------- solutions of differential equations
+def _solution(row: Any, slope: Callable[[Series, Series, int], Any], *, before: Any = None) -> Rule:
+    """z = row(x), where z' = w x'. `slope(x, z, k)` is the k-th coefficient of w, by those of z up to the k-th.
+
+    With `before`, w is a series of its own, made once by `before(x)`.
+    """
+
+    def solved(x: Series) -> list[Series]:
+        z = [row(x[0])]
+        w: list[Any] = before(x[:-1]) if before else []
+        for k in range(1, len(x)):
+            if not before:
+                w.append(slope(x, z, k - 1))
+            z.append(integrated(x, w, k))
+        return [z]
+
+    return solved
+
+
+def _tan_slope(x: Series, z: Series, k: int) -> Any:
+    square = convolution(z, z, k)
+    return square if k else E.add(square, full_like(square, 1))
+
+
+def _tanh_slope(x: Series, z: Series, k: int) -> Any:
+    return E.neg(s) if k and (s := convolution(z, z, k)) is not None else None if k else E.one_minus_square(z[0])
+
+
+def _logistic_slope(x: Series, z: Series, k: int) -> Any:
+    return minus(z[k], convolution(z, z, k))
+
+
+def _circle(sign: float, first: Any, second: Any, pick: int) -> Rule:
+    """The pair s' = c x', c' = sign s x': sines and cosines, circular and hyperbolic."""
+
+    def solved(x: Series) -> list[Series]:
+        s, c = [first(x[0])], [second(x[0])]
+        for k in range(1, len(x)):
+            s.append(integrated(x, c, k))
+            c.append(times(sign, integrated(x, s, k)))
+        return [(s, c)[pick]]
+
+    return solved
+
+
+def _exponential(x: Series, first: Any = None) -> list[Any]:
+    z = [E.exp(x[0]) if first is None else first]
+    for k in range(1, len(x)):
+        z.append(integrated(x, z, k))
+    return z
+
+
+def _logarithm(x: Series, first: Any = None) -> list[Any]:
+    """z' x = x'."""
+    z = [E.log(x[0]) if first is None else first]
+    for k in range(1, len(x)):
+        z.append(over(minus(x[k], folded(z, x, [(j / k, j, k - j) for j in range(1, k)])), x[0]))
+    return z
+
+
+def _power(x: Series, exponent: float, first: Any) -> list[Any]:
+    """z' x = exponent z x', for any constant exponent, where x is not zero."""
+    z = [first]
+    for k in range(1, len(x)):
+        pairs = [(((exponent + 1) * j - k) / k, j, k - j) for j in range(1, k + 1)]
+        z.append(over(folded(x, z, pairs), x[0]))
+    return z
+
+
+def _sqrt(x: Series) -> list[Series]:
+    """z z = x."""
+    z = [E.sqrt(x[0])]
+    twice = E.add(z[0], z[0])
+    for k in range(1, len(x)):
+        z.append(over(minus(x[k], folded(z, z, [(1, j, k - j) for j in range(1, k)])), twice))
+    return [z]
+
+
+def _integer_pow(x: Series, *, y: int) -> list[Series]:
+    """By squaring: exact where x is zero, too."""
+    one = [full_like(x[0], 1), *[None] * (len(x) - 1)]
+    result, factor, left = one, list(x), abs(y)
+    while left:
+        if left & 1:
+            result = factor if result is one else product(result, factor)
+        left >>= 1
+        if left:
+            factor = product(factor, factor)
+    return [quotient(one, result) if y < 0 else [E.integer_pow(x[0], y=y), *result[1:]]]
+
+
+def _pow(x: Series, y: Series) -> list[Series] | None:
+    """For a constant exponent by its derivatives, which vanish from some order on where it is a whole number."""
+    if dtypes.is_complex(aval_of(x[0]).dtype) or not dtypes.is_inexact(aval_of(y[0]).dtype):
+        return None
+    if not fixed(y):
+        return [_exponential(product(_logarithm(x), y), E.pow(x[0], y[0]))]
+    slopes, factor, exponent = [E.pow(x[0], y[0])], None, y[0]
+    nothing = full_like(exponent, 0)
+    for k in range(1, len(x)):
+        step = times(1 / k, exponent)
+        factor = step if factor is None else E.mul(factor, step)
+        exponent = E.sub(exponent, full_like(exponent, 1))
+        slopes.append(E.select_n(E.eq(factor, nothing), E.mul(factor, E.pow(x[0], exponent)), nothing))
+    return [composed(slopes, x)]
+
+
+def composed(slopes: Series, x: Series) -> list[Any]:
+    """The series of f(x(t)), by the coefficients of f around x0: powers of x - x0, each of which starts one later."""
+    z = [slopes[0], *[None] * (len(x) - 1)]
+    power: Series = [None, *x[1:]]
+    for n in range(1, len(x)):
+        z = [
+            z[0],
+            *(plus(a, None if b is None else E.mul(slopes[n], b)) for a, b in zip(z[1:], power[1:], strict=True)),
+        ]
+        power = [convolution(power, [None, *x[1:]], k) for k in range(len(x))]
+    return z
+
+
+def _gauss(scale: float) -> Callable[[Series], list[Any]]:
+    """The slope of erf: a multiple of exp(-x**2)."""
+
+    def slope(x: Series) -> list[Any]:
+        return [times(scale, c) for c in _exponential([times(-1, c) for c in product(x, x)])]
+
+    return slope
+
+
+_ROOT_PI = math.sqrt(math.pi)
+_none: Any = None
+
+#: By the name of the row: elementwise rows that are not linear.
+FUNCTIONS: dict[str, Rule] = {
+    "div": lambda x, y: [quotient(x, y)],
+    "square": lambda x: [product(x, x)],
+    "integer_pow": _integer_pow,
+    "half_integer_pow": lambda x, *, y: [_power(x, y, E.half_integer_pow(x[0], y=y))],
+    "pow": _pow,
+    "sqrt": _sqrt,
+    "rsqrt": lambda x: [_power(x, -0.5, E.rsqrt(x[0]))],
+    "cbrt": lambda x: [_power(x, 1 / 3, E.cbrt(x[0]))],
+    "exp": lambda x: [_exponential(x)],
+    "exp2": lambda x: [_exponential([times(math.log(2), c) for c in x], E.exp2(x[0]))],
+    "expm1": _solution(E.expm1, _none, before=_exponential),
+    "log": lambda x: [_logarithm(x)],
+    "log1p": lambda x: [_logarithm([E.add(x[0], full_like(x[0], 1)), *x[1:]], E.log1p(x[0]))],
+    "sin": _circle(-1, E.sin, E.cos, 0),
+    "cos": _circle(-1, E.sin, E.cos, 1),
+    "sinh": _circle(1, E.sinh, E.cosh, 0),
+    "cosh": _circle(1, E.sinh, E.cosh, 1),
+    "tan": _solution(E.tan, _tan_slope),
+    "tanh": _solution(E.tanh, _tanh_slope),
+    "logistic": _solution(E.logistic, _logistic_slope),
+    "erf": _solution(E.erf, _none, before=_gauss(2 / _ROOT_PI)),
+    "erfc": _solution(E.erfc, _none, before=_gauss(-2 / _ROOT_PI)),
+}

@@ -1,0 +1,147 @@
+"""What rows do to the coefficients of power series: the side table of `jet`.
+
+A rule takes the series of all operands (see `power_series.py`), and the row's parameters, and gives the series of each
+result, or None where it does not apply: then, as for rows without a rule, `jet` goes by the `jvp` column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.core import Primitive, aval_of
+from functorch_like.primitives.base.shapes import reduce_sum, zeros
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing.gather_and_scatter_add import gather
+from functorch_like.primitives.reductions.makers import spread
+from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
+from functorch_like.primitives.structural.data_movement import convert_element_type, stop_gradient
+from functorch_like.transforms.linearity import AT, JOINTLY, SEPARATELY
+from functorch_like.transforms.taylor.power_series import FUNCTIONS, Rule, Series, convolution, fixed, minus, over, plus
+
+Operands = Sequence[Series]
+
+
+def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series] | None:
+    """The series of a row's results; None where no rule applies."""
+    name = prim.name
+    if name in RULES:
+        return RULES[name](*operands, **params)
+    if name in JOINTLY:
+        return _linear(prim, operands, params)
+    if name in SEPARATELY:
+        return _product(prim, operands, params)
+    if name in AT and all(k == AT[name] or fixed(x) for k, x in enumerate(operands)):
+        return _linear(prim, operands, params, AT[name])
+    return None
+
+
+# -------------------------------------------------------------------------------------------------------- linear rows
+def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: int | None = None) -> list[Series]:
+    """Each coefficient goes where the value goes."""
+    order = len(operands[0]) - 1
+    moves = [dtypes.is_inexact(aval_of(x[0]).dtype) and (only is None or k == only) for k, x in enumerate(operands)]
+    lists = (lambda out: list(out)) if prim.multiple else lambda out: [out]
+    columns = [lists(prim(*(x[0] for x in operands), **params))]
+    for k in range(1, order + 1):
+        if all(x[k] is None for x in operands):
+            columns.append([None] * len(columns[0]))
+            continue
+        given = [
+            x[0] if not m else zeros(aval_of(x[0]).strong()) if x[k] is None else x[k]
+            for x, m in zip(operands, moves, strict=True)
+        ]
+        columns.append(lists(prim(*given, **params)))
+    return [
+        list(z) if dtypes.is_inexact(aval_of(z[0]).dtype) else [z[0], *[None] * order]
+        for z in zip(*columns, strict=True)
+    ]
+
+
+def _add(x: Series, y: Series) -> list[Series]:
+    return [[E.add(x[0], y[0]), *(plus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
+
+
+def _sub(x: Series, y: Series) -> list[Series]:
+    return [[E.sub(x[0], y[0]), *(minus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
+
+
+def _convert(x: Series, *, new_dtype: Any, weak_type: bool = False) -> list[Series]:
+    first = convert_element_type(x[0], new_dtype=new_dtype, weak_type=weak_type)
+    if not dtypes.is_inexact(new_dtype):
+        return [[first, *[None] * (len(x) - 1)]]
+    return [[first, *(None if c is None else convert_element_type(c, new_dtype=new_dtype) for c in x[1:])]]
+
+
+def _gather(x: Series, indices: Series, **params: Any) -> list[Series]:
+    """What lies outside and is filled in does not move."""
+    moves = {**params, "fill_value": 0}
+    return [
+        [gather(x[0], indices[0], **params), *(None if c is None else gather(c, indices[0], **moves) for c in x[1:])]
+    ]
+
+
+def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series]:
+    """Rows that are linear in each of two operands: products of coefficients whose orders add up."""
+    x, y, *rest = operands
+    row = lambda a, b: prim(a, b, *(r[0] for r in rest), **params)
+    return [[convolution(x, y, k, row) for k in range(len(x))]]
+
+
+# ---------------------------------------------------------------------------------------------------- constant, chosen
+def _constant(prim: Primitive) -> Rule:
+    """Rows whose result does not change with their operands."""
+    return lambda *operands, **params: [[prim(*(x[0] for x in operands), **params), *[None] * (len(operands[0]) - 1)]]
+
+
+def _larger(row: Any, first: Any, second: Any) -> Rule:
+    """Of two numbers one; where they tie, their mean."""
+
+    def chosen(x: Series, y: Series) -> list[Series]:
+        left, right = first(x[0], y[0]), second(x[0], y[0])
+        part = lambda c, share: None if c is None else E.mul(c, share)
+        return [[row(x[0], y[0]), *(plus(part(a, left), part(b, right)) for a, b in zip(x[1:], y[1:], strict=True))]]
+
+    return chosen
+
+
+def _extreme(prim: Primitive) -> Rule:
+    """The element that the extreme is; where several tie, their mean."""
+
+    def reduced(x: Series, *, axes: tuple[int, ...]) -> list[Series]:
+        aval = aval_of(x[0])
+        out = prim(x[0], axes=axes)
+        if not aval.size:
+            return [[out, *[None] * (len(x) - 1)]]
+        hits = convert_element_type(E.eq(x[0], spread(out, aval.shape, axes)), new_dtype=aval.dtype)
+        count = reduce_sum(hits, axes=axes)
+        return [[out, *(over(None if c is None else reduce_sum(E.mul(c, hits), axes=axes), count) for c in x[1:])]]
+
+    return reduced
+
+
+def _abs(x: Series) -> list[Series] | None:
+    if dtypes.is_complex(aval_of(x[0]).dtype):
+        return None
+    sign = E.sign(x[0])
+    return [[E.abs(x[0]), *(None if c is None else E.mul(c, sign) for c in x[1:])]]
+
+
+def _sign(x: Series) -> list[Series] | None:
+    return None if dtypes.is_complex(aval_of(x[0]).dtype) else [[E.sign(x[0]), *[None] * (len(x) - 1)]]
+
+
+RULES: dict[str, Rule] = {
+    **FUNCTIONS,
+    **{prim.name: _constant(prim) for prim in (E.floor, E.ceil, E.round, E.share, stop_gradient)},
+    **{prim.name: _extreme(prim) for prim in (reduce_max, reduce_min)},
+    "add": _add,
+    "sub": _sub,
+    "convert_element_type": _convert,
+    "gather": _gather,
+    "abs": _abs,
+    "sign": _sign,
+    "max": _larger(E.max, E.share, lambda x, y: E.share(y, x)),
+    "min": _larger(E.min, lambda x, y: E.share(y, x), E.share),
+}

@@ -1,0 +1,272 @@
+"""`vmap`: map a function over axes of its arguments, by moving the axis through every primitive."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from functorch_like import source_info as sources
+from functorch_like import tree
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.calling.call_signature import argument_path
+from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
+from functorch_like.calling.pickling import transformation
+from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
+from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.interpreters import batching
+from functorch_like.primitives.base.shapes import move, widen
+from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks, piece
+
+#: Stands for an argument that was not given, where None means something.
+_UNSAID: Any = object()
+
+
+@transformation
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+    *,
+    in_dims: Any = _UNSAID,
+    out_dims: Any = _UNSAID,
+    chunk_size: int | None = None,
+    randomness: str = "same",
+) -> Callable[..., Any]:
+    """Map a function over an axis of its arguments, as one computation.
+
+    Args:
+        fun: written for one element; takes and returns pytrees of arrays.
+        in_axes: which axis of each argument to map over: an int (negative counts from the end), None for arguments
+            that are the same for every element, or a tuple with such for each argument; an entry may be a pytree
+            that is a prefix of its argument. Keyword arguments are always mapped over axis 0.
+        out_axes: where the axis goes in the results; a prefix of the result's pytree. None for results that do not
+            depend on the element.
+        axis_name: a name for the axis, for collectives such as `lax.psum(x, axis_name)`.
+        axis_size: the size of the axis, needed only where no argument has it.
+        spmd_axis_name: the axis of a device mesh to lay the mapped axis along. Programs run on one device, where it
+            means nothing: it is accepted with a warning.
+        in_dims: torch.func's name for in_axes.
+        out_dims: torch.func's name for out_axes.
+        chunk_size: how many elements to take at once, which bounds the memory; all of them if None. The results are
+            the same; under jit the chunks are the steps of one loop. Not together with axis_name, whose collectives
+            need all elements at once.
+        randomness: what `functorch_like.random` does, where it draws from a key that is the same for all elements:
+            "same" (as the key says) gives all of them the same numbers, "different" draws for element number i from
+            `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
+
+    Returns:
+        The mapped function.
+
+    Raises:
+        ShapeError: where mapped axes have different sizes, or an argument has no such axis.
+        ArgumentError: where in_axes or out_axes do not fit the arguments or results.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    name = getattr(fun, "__name__", type(fun).__name__)
+    if not callable(fun):
+        raise ArgumentError(f"vmap takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="vmap(f)(x)")
+    in_axes = _either(in_axes, in_dims, "in", name)
+    out_axes = _either(out_axes, out_dims, "out", name)
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if not isinstance(in_axes, (int, np.integer, tuple, type(None))):
+        raise ArgumentError(
+            f"in_axes of vmap({name}) must be an int, None, or a tuple with one entry per argument, got {in_axes!r}",
+            fix="for a pytree argument write in_axes=({'w': 0},)",
+        )
+    _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
+
+    @functools.wraps(fun, updated=())
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, in_tree = xla.flatten((args, kwargs))
+        dims = _in_dims(in_axes, args, kwargs, leaves, name)
+        avals = [_aval(a, i, in_tree, name) for i, a in enumerate(leaves)]
+        dims = [_canonical(d, a.ndim, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
+        size = _size(dims, avals, axis_size, in_tree, name)
+        for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
+            if is_float0(leaf) and d is not None:
+                leaves[i], dims[i] = without_axis(leaf, d), None
+        trees: list[Any] = []
+        wanted: list[int | None] = []
+
+        def flat(*values: Any) -> list[Any]:
+            inner_args, inner_kwargs = in_tree.unflatten(values)
+            outs, out_tree = flatten_results(fun(*inner_args, **inner_kwargs))
+            trees[:] = [out_tree]
+            return outs
+
+        def run(start: Any, count: int) -> list[Any]:
+            given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
+            outs, found = batching.batch(flat, Axis(count, axis_name, randomness), given, dims, f"vmap({name})")
+            whole = trees[0].unflatten(outs)
+            every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
+            places = [place for place, leaf in every if not is_float0(leaf)]
+            placed = [_place(o, d, w, count, name) for o, d, w in zip(outs, found, places, strict=True)]
+            wanted[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
+            return placed
+
+        flat_outs = in_chunks(run, size, chunk_size, lambda: wanted)
+        outs = trees[0].unflatten(flat_outs)
+        results, out_tree = xla.flatten(outs)
+        if not any(map(is_float0, results)):
+            return outs
+        places = _prefix(out_axes, outs, "out_axes", name)
+        return out_tree.unflatten(
+            [with_axis(x, p, size) if is_float0(x) else x for x, p in zip(results, places, strict=True)]
+        )
+
+    return mapped
+
+
+def _either(axes: Any, dims: Any, side: str, name: str) -> Any:
+    """What was given under JAX's name or under torch.func's."""
+    if dims is _UNSAID:
+        return axes
+    if axes != 0:
+        raise ArgumentError(
+            f"vmap({name}) was given {side}_axes={axes!r} and {side}_dims={dims!r}, two names for one thing",
+            fix=f"give {side}_axes alone",
+        )
+    return dims
+
+
+def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: Any, randomness: Any) -> None:
+    check_chunk_size(chunk_size, f"vmap({name})")
+    if randomness not in ("same", "different", "error"):
+        raise ArgumentError(
+            f"randomness={randomness!r} of vmap({name}) is unknown", fix="use 'same', 'different' or 'error'"
+        )
+    if chunk_size is not None and axis_name is not None:
+        raise ArgumentError(
+            f"vmap({name}) has chunk_size={chunk_size} and axis_name={axis_name!r}: a collective over the axis would "
+            "see one chunk of it",
+            fix="leave one of them out",
+        )
+    if chunk_size is not None and randomness == "different":
+        raise ArgumentError(
+            f"vmap({name}) has chunk_size={chunk_size} and randomness='different': elements are numbered in the whole "
+            "axis, and a chunk does not know where it stands",
+            fix="map over keys: in_axes=0 for random.split(key, n)",
+        )
+    if spmd_axis_name is not None:
+        warnings.warn(
+            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) has no effect: programs run on one device",
+            stacklevel=5,
+        )
+
+
+def _where() -> dict[str, str]:
+    return {"chain": chain(state.trace), "at": str(sources.user_line() or "")}
+
+
+def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
+    """One axis for each leaf, from a prefix tree."""
+    if axes is None or isinstance(axes, (int, np.integer)):
+        return [axes] * len(xla.flatten(whole)[0])
+    found = tree.broadcast_prefix(axes, whole, f"{what} of vmap({name})")
+    for axis in found:
+        if axis is not None and not isinstance(axis, (int, np.integer)):
+            raise ArgumentError(
+                f"{what} of vmap({name}) has {axis!r} where an int or None belongs", fix="use ints and None", **_where()
+            )
+    return found
+
+
+def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any], name: str) -> list[Any]:
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ArgumentError(
+            f"in_axes={in_axes!r} of vmap({name}) has {len(in_axes)} entries for {len(args)} positional arguments",
+            fix="give one entry for each positional argument, or one int for all",
+            **_where(),
+        )
+    return [*_prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]
+
+
+def _aval(leaf: Any, position: int, in_tree: Any, name: str) -> Any:
+    if is_float0(leaf):
+        return ShapedArray(leaf.shape, leaf.dtype)
+    try:
+        return aval_of(leaf)
+    except FtError as e:
+        path = argument_path(in_tree, position)
+        e.reason = f"argument {path} of vmap({name}): {e.reason}"
+        raise e.complete(**_where()) from None
+
+
+def _canonical(dim: Any, ndim: int, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
+    if dim is None:
+        return None
+    if not -ndim <= dim < ndim:
+        path = argument_path(in_tree, position)
+        raise ShapeError(
+            f"vmap({name}) maps over axis {dim} of argument {path}, which is {aval!r} and has {ndim} axes",
+            fix="choose an axis it has, or None in in_axes to pass it whole to every element",
+            **_where(),
+        )
+    return int(dim) % ndim
+
+
+def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tree: Any, name: str) -> int:
+    sizes = {a.shape[d] for a, d in zip(avals, dims, strict=True) if d is not None}
+    if axis_size is not None:
+        sizes.add(int(axis_size))
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise ArgumentError(
+            f"vmap({name}) has nothing to map over: in_axes are all None",
+            fix="give at least one argument an axis, or say axis_size=",
+            **_where(),
+        )
+    paths = [argument_path(in_tree, i) for i in range(len(avals))]
+    rows = [
+        f"{p}: {a!r} has {a.shape[d]} along axis {d}"
+        for p, a, d in zip(paths, avals, dims, strict=True)
+        if d is not None
+    ]
+    if axis_size is not None:
+        rows.append(f"axis_size={axis_size}")
+    raise ShapeError(
+        f"vmap({name}) maps over axes of different sizes: " + "; ".join(rows),
+        fix="mapped axes must have one size; use None in in_axes for an argument that is the same for every element",
+        **_where(),
+    )
+
+
+def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) -> Any:
+    if wanted is None:
+        if dim is not None:
+            raise ArgumentError(
+                f"out_axes of vmap({name}) is None for a result that differs between elements",
+                fix="give it an axis, or reduce it with a collective such as lax.psum",
+                **_where(),
+            )
+        return out
+    if dim is None:
+        out = widen(_operand(out), size)
+        dim = 0
+    ndim = aval_of(out).ndim
+    if not -ndim <= wanted < ndim:
+        raise ArgumentError(
+            f"out_axes of vmap({name}) puts the axis at {wanted} of a result with {ndim} axes",
+            fix=f"use {-ndim} to {ndim - 1}",
+            **_where(),
+        )
+    return move(out, dim, wanted % ndim)
+
+
+def _operand(x: Any) -> Any:
+    if isinstance(x, (ArrayImpl, Tracer)):
+        return x
+    return np.asarray(x, aval_of(x).dtype)

@@ -1,0 +1,1 @@
+"""Primitives that others are made of, and makers of primitives."""

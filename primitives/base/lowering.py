@@ -1,0 +1,59 @@
+"""Alternative lowerings: forms of a row that one platform runs faster, of the same meaning.
+
+A `lower` column with alternatives is a `Lowering`: it says what each of them is, up to which sizes it is taken, and
+gives samples on both sides of these limits. The table lists them, `backends.cpu.fast_lowerings` turns them off, and the
+tests hold each of them, and the standard form, against the row's meaning. All were measured on XLA:CPU with 2 cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from functorch_like.backends.cpu import fast_lowering
+from functorch_like.core import Sample
+
+
+class Alternative(NamedTuple):
+    """One faster form.
+
+    Args:
+        name: in a few words.
+        limits: when it is taken, in words.
+        takes: `(ins, outs, **params) -> bool`: the same, of avals.
+        lower: as the row's own column.
+        edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
+    """
+
+    name: str
+    limits: str
+    takes: Callable[..., bool]
+    lower: Callable[..., Any]
+    edges: Callable[[], list[tuple[Sample, bool]]]
+
+
+class Lowering:
+    """A row's `lower` column that, for CPUs, picks the first alternative that fits, else the standard form."""
+
+    __slots__ = ("_on", "alternatives", "standard")
+
+    def __init__(self, row: str, standard: Callable[..., Any], *alternatives: Alternative) -> None:
+        self.standard, self.alternatives = standard, alternatives
+        self._on = fast_lowering(row, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
+
+    def pick(
+        self, platform: str, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]
+    ) -> Alternative | None:
+        """The alternative that is taken for operands and results of these avals, if any."""
+        if platform != "cpu" or not self._on():
+            return None
+        return next((a for a in self.alternatives if a.takes(ins, outs, **params)), None)
+
+    def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:
+        found = self.pick(e.platform, e.ins, e.outs, params)
+        return (self.standard if found is None else found.lower)(e, *operands, **params)
+
+
+def alternatives_of(lower: Any) -> tuple[Alternative, ...]:
+    """Those of a row's column."""
+    return lower.alternatives if isinstance(lower, Lowering) else ()

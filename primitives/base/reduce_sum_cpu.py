@@ -1,0 +1,80 @@
+"""Sums that XLA:CPU runs faster by its own loops than by the library of kernels it hands reductions to.
+
+The library takes sums whose body is an addition. a - (-b) is the same, and XLA keeps it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla.option_sets import SLOW_COLUMNS
+from functorch_like.core import Sample
+from functorch_like.primitives.base.accumulating import accumulated
+from functorch_like.primitives.base.lowering import Alternative
+
+#: Sums of so few elements, of arrays of at least this size: 22 times as fast for 3 elements, twice for 12;
+FEW, LARGE = 12, 4096
+#: sums over one dimension, of which so few stand side by side: 9 times as fast for 3, 1.5 to 2 times for 32;
+NARROW = 32
+#: and sums over the first dimension, where they are at least so many: 1.7 to 14 times as fast, 100 times if what is
+#: summed is computed on the fly from little. With half as many the library is the faster one.
+MANY = 1 << 15
+
+
+def _fits(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], *, axes: tuple[int, ...]) -> bool:
+    given = ins[0]
+    if dtypes.accumulator(given.dtype) != dtypes.float32 or given.size < LARGE or not axes:
+        return False
+    if math.prod(given.shape[a] for a in axes) <= FEW:
+        return True
+    beside = math.prod(given.shape[axes[-1] + 1 :])
+    single = given.dtype == dtypes.float32  # narrower floats are faster by the library here
+    narrow = single and len(axes) == 1 and axes[0] < given.ndim - 1 and beside <= NARROW
+    return narrow or (SLOW_COLUMNS and axes == (0,) and outs[0].size >= MANY)
+
+
+def _own(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+    scalar = e.outs[0].update(shape=(), weak_type=False)
+
+    def add(inner: Any, a: Any, b: Any) -> list[Any]:
+        return [inner.op("stablehlo.subtract", [a, inner.op("stablehlo.negate", [b], [scalar])], [scalar])]
+
+    zero = e.constant(np.zeros((), scalar.dtype))
+    region = ([scalar, scalar], add)
+    return e.op("stablehlo.reduce", [x, zero], e.outs, {"dimensions": e.i64s(axes)}, [region])
+
+
+def _edges() -> list[tuple[Sample, bool]]:
+    cases = [
+        ((LARGE // 2, 2), (1,), "float32", True),
+        ((LARGE // FEW + 1, FEW), (1,), "float32", True),
+        ((LARGE // FEW, FEW + 1), (1,), "float32", False),
+        ((3, 500, 2, 2), (2, 3), "float32", True),
+        ((8, FEW + 8, 4, NARROW // 4), (1,), "float32", True),
+        ((8, FEW + 8, 4, NARROW // 4 + 1), (1,), "float32", False),
+        ((LARGE // 8, FEW + 8), (1,), "float32", False),
+        ((LARGE // 2 - 1, 2), (1,), "float32", False),
+        ((LARGE // 2, 2), (1,), "float64", False),
+        ((LARGE // 2, 2), (), "float32", False),
+        ((LARGE // FEW + 1, FEW), (1,), "bfloat16", True),
+        ((8, FEW + 8, 4, NARROW // 4), (1,), "bfloat16", False),
+        ((FEW + 1, MANY), (0,), "float32", SLOW_COLUMNS),
+        ((FEW + 1, MANY - 1), (0,), "float32", False),
+    ]
+    return [(Sample((ShapedArray(shape, dtype),), {"axes": axes}), taken) for shape, axes, dtype, taken in cases]
+
+
+OWN_LOOP = Alternative(
+    "XLA's own loop",
+    f"sums of at most {FEW} floats of up to 32 bits, or {NARROW} float32 columns; with jaxlib 0.10, of at least {MANY} "
+    "columns, too",
+    _fits,
+    accumulated(_own),
+    _edges,
+)

@@ -1,0 +1,1 @@
+"""Communication over a named axis."""

@@ -1,0 +1,117 @@
+"""Collectives: sums and extremes over a mapped axis that has a name, and one's own position in it.
+
+They exist only inside `vmap(..., axis_name=...)`: the batch rule of the vmap that has the name reduces over the
+hidden dimension; those of other vmaps let them pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis, No, Primitive, aval_of, state
+from functorch_like.errors import ArgumentError
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
+from functorch_like.primitives.structural import data_movement as S
+
+NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
+NO_LOWER = No("a collective outlived its named axis; call it inside vmap(..., axis_name=...)")
+
+
+def axis_size(axis_name: Any) -> int:
+    """The size of the innermost axis in scope with this name.
+
+    Raises:
+        ArgumentError: where there is none.
+    """
+    for name, size in reversed(state.axes):
+        if name == axis_name:
+            return size
+    bound = ", ".join(repr(name) for name, _ in state.axes) or "none"
+    raise ArgumentError(
+        f"no axis named {axis_name!r} is in scope; those that are: {bound}",
+        fix=f"call it inside a function mapped by vmap(..., axis_name={axis_name!r})",
+    )
+
+
+def _collective(name: str, over: Callable[..., Any], alone: Callable[..., Any], jvp: Any, transpose: Any) -> Primitive:
+    """A row that reduces over a named axis.
+
+    Args:
+        name: of the row.
+        over: `(x, dim) -> reduced`, for the hidden dimension of that axis.
+        alone: `(x, size) -> reduced`, for a value that is the same all along that axis.
+        jvp: the derivative column.
+        transpose: the transposition column.
+    """
+
+    def shape(x: ShapedArray, *, axis_name: Any) -> ShapedArray:
+        axis_size(axis_name)
+        return x
+
+    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
+        (x,), (at,) = args, dims
+        if axis_name != axis.name:
+            return row(x, axis_name=axis_name), at
+        return (alone(x, axis.size) if at is None else over(x, at)), None
+
+    row = Primitive(
+        name, shape=shape, ref=NO_REF, lower=NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=list
+    )
+    return row
+
+
+def _psum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    return psum(*primals, **params), psum(*tangents, **params)
+
+
+psum = _collective(
+    "psum",
+    lambda x, at: S.reduce_sum(x, axes=(at,)),
+    lambda x, size: E.mul(x, S.full_like(x, size)),
+    _psum_jvp,
+    lambda ct, args, **params: [psum(ct, **params)],  # each element of the axis contributes to all of them
+)
+
+
+def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+        """Elements that tie share the derivative evenly."""
+        (x,), (dx,) = primals, tangents
+        out = row()(x, **params)
+        hits = S.convert_element_type(E.eq(x, out), new_dtype=aval_of(x).dtype)
+        return out, E.div(psum(E.mul(dx, hits), **params), psum(hits, **params))
+
+    return jvp
+
+
+_no = No("an extreme is not linear in its operand; differentiate it with its jvp rule")
+pmax = _collective("pmax", lambda x, at: reduce_max(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmax), _no)
+pmin = _collective("pmin", lambda x, at: reduce_min(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmin), _no)
+
+
+# ------------------------------------------------------------------------------------------------------- axis_index
+def _index_shape(*, axis_name: Any) -> ShapedArray:
+    axis_size(axis_name)
+    return ShapedArray((), np.int32)
+
+
+def _index_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
+    return S.iota(dtype=dtypes.int32, shape=(axis.size,), dimension=0), 0
+
+
+axis_index = Primitive(
+    "axis_index",
+    shape=_index_shape,
+    ref=NO_REF,
+    lower=NO_LOWER,
+    jvp=No("axis_index has no operand to differentiate with respect to; none is needed"),
+    transpose=No("axis_index is an integer and has no cotangent; none is needed"),
+    batch=_index_batch,
+    samples=list,
+)

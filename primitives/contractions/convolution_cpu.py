@@ -1,0 +1,183 @@
+"""Convolutions that XLA:CPU runs several times faster when they are written as something else.
+
+docs/lowerings.md has the measurements: pointwise ones are matrix products, depthwise ones shifted sums, few
+groups as many convolutions, many groups batched products. Each form has a function that says whether it fits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from functorch_like.primitives.base.window_geometry import FEW, emit_tap
+from functorch_like.primitives.contractions.convolution_lowering import Conv, convolution
+
+#: Up to this many groups are split into convolutions of their own.
+FEW_GROUPS = 16
+#: From so many elements on, patches are worth the time it takes to compile them.
+MANY_PATCHES = 2**15
+
+
+# -------------------------------------------------------------------------------------------------------- pointwise
+def is_pointwise(conv: Conv) -> bool:
+    """A kernel of one element, over features that stand in one of the two usual places."""
+    (ls, _, os), p = conv.specs, conv.params
+    if math.prod(conv.kernel) != 1 or any(map(any, p["padding"])) or {*p["window_strides"], *p["lhs_dilation"]} > {1}:
+        return False
+    in_order = ls == os and ls[2:] == tuple(sorted(ls[2:]))
+    return conv.groups == 1 and in_order and (ls[1] == conv.left.ndim - 1 or ls[:2] == (0, 1))
+
+
+def pointwise(conv: Conv) -> Any:
+    """A kernel of one element: a matrix product over the features; batched where features come before space."""
+    (ls, rs, _), e = conv.specs, conv.e
+    weights = conv.right.update(shape=(conv.right.shape[rs[0]], conv.right.shape[rs[1]]))
+    kernel = conv.transpose(conv.rhs, conv.right, rs)
+    w = conv.reshape(kernel, weights)
+    if ls[1] == conv.left.ndim - 1:  # features last
+        return conv.dot(conv.lhs, w, conv.left, weights, ((ls[1],), (1,)), ((), ()))[0]
+    batch, space = conv.left.shape[0], math.prod(conv.left.shape[2:])
+    many = weights.update(shape=(batch, *weights.shape))
+    flat = conv.left.update(shape=(*conv.left.shape[:2], space))
+    w, x = e.broadcast_in_dim(w, many, [1, 2]), conv.reshape(conv.lhs, flat)
+    return conv.reshape(conv.dot(w, x, many, flat, ((2,), (1,)), ((0,), (0,)))[0], conv.out)
+
+
+# ------------------------------------------------------------------------------------------------- one input feature
+def has_one_feature(conv: Conv) -> bool:
+    """One input feature, in one of the two usual layouts."""
+    (ls, _, os), few = conv.specs, 2 <= math.prod(conv.kernel) <= FEW
+    in_order = ls[0] == os[0] == 0 and all(spec[2:] == tuple(sorted(spec[2:])) for spec in (ls, os))
+    many = conv.left.shape[ls[0]] * math.prod(conv.kernel) * math.prod(conv.counts) >= MANY_PATCHES
+    in_order = in_order and os[1] in (1, conv.out.ndim - 1)
+    return conv.groups == 1 and conv.left.shape[ls[1]] == 1 and few and many and in_order
+
+
+def by_patches(conv: Conv) -> Any:
+    """Shifted copies side by side, and a matrix product over them."""
+    (_, rs, os), p, e = conv.specs, conv.params, conv.e
+    batch, space, outputs = conv.left.shape[0], math.prod(conv.counts), conv.right.shape[rs[0]]
+    line, aval = conv.line()
+    parts, one = [], conv.out.update(shape=(batch, 1, space))
+    for k in np.ndindex(*conv.kernel):
+        starts = [i * r for i, r in zip(k, p["rhs_dilation"], strict=True)]
+        part, _ = conv.cut(line, aval, starts, conv.counts, p["window_strides"])
+        parts.append(conv.reshape(part, one))
+    patches = one.update(shape=(batch, len(parts), space))
+    x = e.op("stablehlo.concatenate", parts, [patches], attrs={"dimension": e.i64(1)})
+    weights = conv.right.update(shape=(outputs, len(parts)))
+    w = conv.reshape(conv.transpose(conv.rhs, conv.right, (rs[0], rs[1], *rs[2:])), weights)
+    if os[1] != 1:  # features last
+        return conv.reshape(conv.dot(x, w, patches, weights, ((1,), (1,)), ((), ()))[0], conv.out)
+    many = weights.update(shape=(batch, *weights.shape))
+    w = e.broadcast_in_dim(w, many, [1, 2])
+    return conv.reshape(conv.dot(w, x, many, patches, ((2,), (1,)), ((0,), (0,)))[0], conv.out)
+
+
+# -------------------------------------------------------------------------------------------------------- depthwise
+def is_depthwise(conv: Conv) -> bool:
+    """As many groups as features, each with one."""
+    (ls, _, os), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
+    few = math.prod(conv.kernel) <= FEW
+    return conv.params["feature_group_count"] == outputs == conv.left.shape[ls[1]] and ls == os and few and outputs > 1
+
+
+def depthwise(conv: Conv) -> Any:
+    """One feature to a group: each element of the kernel weighs a shifted copy."""
+    (_, rs, os), p, e = conv.specs, conv.params, conv.e
+    outputs = conv.right.shape[rs[0]]
+    line, aval = conv.line()
+    terms = []
+    for k in np.ndindex(*conv.kernel):
+        starts = [i * r for i, r in zip(k, p["rhs_dilation"], strict=True)]
+        part, _ = conv.cut(line, aval, starts, conv.counts, p["window_strides"])
+        tap = [slice(0, n, 1) for n in conv.right.shape]
+        for d, i in zip(rs[2:], k, strict=True):
+            tap[d] = slice(i, i + 1, 1)
+        one = conv.right.update(shape=tuple(s.stop - s.start for s in tap))
+        weight = conv.reshape(emit_tap(e, conv.rhs, tap, one), one.update(shape=(outputs,)))
+        weight = e.broadcast_in_dim(weight, conv.out, [os[1]])
+        terms.append(e.op("stablehlo.multiply", [part, weight], [conv.out]))
+    return conv.add(terms, conv.out)
+
+
+def is_depthwise_gradient(conv: Conv) -> bool:
+    """As many groups of the batch as results, each with one."""
+    (ls, rs, _), outputs = conv.specs, conv.right.shape[conv.specs[1][0]]
+    few = math.prod(conv.counts) <= FEW
+    return conv.params["batch_group_count"] == outputs == conv.left.shape[ls[0]] and ls == rs and few and outputs > 1
+
+
+def depthwise_gradient(conv: Conv) -> Any:
+    """One feature to a group, backwards: each element of the result gathers one product."""
+    (ls, rs, _), p, e = conv.specs, conv.params, conv.e
+    outputs = conv.right.shape[rs[0]]
+    line, aval = conv.line()
+    parts, row = [], conv.out.update(shape=(outputs,))
+    for k in np.ndindex(*conv.counts):
+        starts = [i * s for i, s in zip(k, p["window_strides"], strict=True)]
+        part, same = conv.cut(line, aval, starts, conv.kernel, p["rhs_dilation"])
+        product = e.op("stablehlo.multiply", [part, conv.rhs], [same])
+        total = e.reduce("add", product, 0, [d for d in range(same.ndim) if d != ls[0]], row)
+        parts.append(conv.reshape(total, row.update(shape=(1, outputs, 1))))
+    return _stack(conv, parts, 1, outputs)
+
+
+def _stack(conv: Conv, parts: list[Any], batch: int, outputs: int) -> Any:
+    """Results for one position in space each, of shape (batch, outputs, 1), joined and brought into the layout."""
+    e, x = conv.e, parts[0]
+    joined = conv.out.update(shape=(batch, outputs, len(parts)))
+    if len(parts) > 1:
+        x = e.op("stablehlo.concatenate", parts, [joined], attrs={"dimension": e.i64(2)})
+    whole = joined.update(shape=(batch, outputs, *conv.counts))
+    return conv.transpose(conv.reshape(x, whole), whole, np.argsort(conv.specs[2]).tolist())
+
+
+# ----------------------------------------------------------------------------------------------------------- groups
+def split(conv: Conv) -> Any:
+    """Few groups: a convolution for each."""
+    (ls, rs, os), p, e = conv.specs, conv.params, conv.e
+    features = p["feature_group_count"] > 1
+    groups = p["feature_group_count"] if features else p["batch_group_count"]
+    parts = []
+    for g in range(groups):
+        cut: list[Any] = []
+        for x, aval, d in ((conv.lhs, conv.left, ls[1] if features else ls[0]), (conv.rhs, conv.right, rs[0])):
+            n = aval.shape[d] // groups
+            tap = [slice(g * n, g * n + n, 1) if i == d else slice(0, m, 1) for i, m in enumerate(aval.shape)]
+            cut.append(emit_tap(e, x, tap, aval.update(shape=tuple(s.stop - s.start for s in tap))))
+        shape = tuple(n // groups if d == os[1] else n for d, n in enumerate(conv.out.shape))
+        alone = p | {"feature_group_count": 1, "batch_group_count": 1}
+        parts.append(convolution(e, cut[0], cut[1], conv.out.update(shape=shape), alone))
+    return e.op("stablehlo.concatenate", parts, [conv.out], attrs={"dimension": e.i64(os[1])})
+
+
+def has_few_results(conv: Conv) -> bool:
+    """Many groups, few results in space."""
+    return conv.groups > FEW_GROUPS and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
+
+
+def per_result(conv: Conv) -> Any:
+    """Many groups and few results in space (the gradient of a kernel): a batched product for each result."""
+    (ls, rs, _), p, groups = conv.specs, conv.params, conv.groups
+    features = p["feature_group_count"] > 1
+    at = ls[1] if features else ls[0]
+    halves = lambda aval, d: aval.update(shape=(*aval.shape[:d], groups, aval.shape[d] // groups, *aval.shape[d + 1 :]))
+    up = lambda dims, d: tuple(k + (k > d) for k in dims)
+    right = halves(conv.right, rs[0])
+    rhs = conv.reshape(conv.rhs, right)
+    line, aval = conv.line()
+    parts, outputs = [], conv.right.shape[rs[0]]
+    for k in np.ndindex(*conv.counts):
+        starts = [i * s for i, s in zip(k, p["window_strides"], strict=True)]
+        part, same = conv.cut(line, aval, starts, conv.kernel, p["rhs_dilation"])
+        left = halves(same, at)
+        inner = at + 1 if features else up((ls[1],), at)[0]
+        contract = ((inner, *up(ls[2:], at)), (*up((rs[1],), rs[0]), *up(rs[2:], rs[0])))
+        got, shape = conv.dot(conv.reshape(part, left), rhs, left, right, contract, ((at,), (rs[0],)))
+        got = conv.transpose(got, shape, (1, 0, 2))  # (group, batch, features of the group) -> batch first
+        batch = shape.shape[1]
+        parts.append(conv.reshape(got, shape.update(shape=(batch, outputs, 1))))
+    return _stack(conv, parts, batch, outputs)

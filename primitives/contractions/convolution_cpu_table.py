@@ -1,0 +1,111 @@
+"""The list of faster forms of convolutions, with their limits and samples on both sides of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Sample
+from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.base.window_geometry import FEW
+from functorch_like.primitives.contractions import convolution_cpu as C
+from functorch_like.primitives.contractions.convolution_cpu import FEW_GROUPS, MANY_PATCHES
+from functorch_like.primitives.contractions.convolution_lowering import Conv
+
+
+def _conv(ins: Any, outs: Any, params: dict[str, Any], e: Any = None, lhs: Any = None, rhs: Any = None) -> Conv:
+    groups = {"feature_group_count": 1, "batch_group_count": 1}
+    return Conv(ins[0], ins[1], outs[0], groups | params, e, lhs, rhs)
+
+
+def _form(
+    name: str, limits: str, fits: Callable[[Conv], bool], lower: Callable[[Conv], Any],
+    edges: Callable[[], list[tuple[Sample, bool]]],
+) -> Alternative:  # fmt: skip
+    def takes(ins: Any, outs: Any, **params: Any) -> bool:
+        kept = outs[0].dtype in (dtypes.float32, dtypes.float64) and ins[0].dtype == outs[0].dtype
+        return kept and all(a.size for a in (*ins, *outs)) and fits(_conv(ins, outs, params))
+
+    emit = lambda e, lhs, rhs, **params: lower(_conv(e.ins, e.outs, params, e, lhs, rhs))
+    return Alternative(name, limits, takes, emit, edges)
+
+
+def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> Sample:
+    """A sample of conv_general_dilated: what is not given does nothing."""
+    n = len(left) - 2
+    straight = tuple(range(n + 2))
+    base = {
+        "window_strides": (1,) * n, "padding": ((0, 0),) * n, "lhs_dilation": (1,) * n, "rhs_dilation": (1,) * n,
+        "dimension_numbers": numbers or (straight,) * 3, "feature_group_count": 1, "batch_group_count": 1,
+        "precision": None, "preferred_element_type": None,
+    }  # fmt: skip
+    return Sample((ShapedArray(left, dtype), ShapedArray(right, dtype)), base | params)
+
+
+def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tuple[Sample, bool]]]:
+    return lambda: [(conv_sample(left, right, **params), taken) for taken, left, right, params in made]
+
+
+_WIDE = FEW + 1
+_LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
+FORMS = (
+    _form(
+        "matrix product", "kernels of one element, without strides, padding and groups", C.is_pointwise, C.pointwise,
+        _edges(
+            (True, (2, 3, 4), (5, 3, 1), {}), (True, (2, 3, 4), (5, 3, 1), {"dtype": "float64"}),
+            (False, (2, 3, 4), (5, 3, 1), {"window_strides": (2,)}),
+            (False, (2, 3, 4), (5, 3, 1), {"padding": ((1, 0),)}), (False, (2, 3, 4), (5, 3, 2), {}),
+            (False, (2, 3, 4), (5, 3, 1), {"dtype": "bfloat16"}),
+        ),
+    ),
+    _form(
+        "patches",
+        f"one input feature, kernels of 2 to {FEW} elements, at least {MANY_PATCHES} elements in all patches",
+        C.has_one_feature, C.by_patches,
+        _edges(
+            (True, (1, 1, MANY_PATCHES // FEW + FEW - 1), (2, 1, FEW), {}),
+            (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (2, 1, FEW), {}),
+            (False, (1, 1, MANY_PATCHES), (2, 1, _WIDE), {}),
+            (True, (2, 1, 60, 60), (2, 1, 2, 3), {"window_strides": (2, 1), "lhs_dilation": (1, 2)}),
+            (True, (2, 60, 60, 1), (2, 3, 1, 3), {"numbers": _LAST, "rhs_dilation": (2, 1)}),
+            (False, (2, 2, 5), (3, 2, 2), {}), (False, (1, 2, MANY_PATCHES), (2, 1, 2), {"numbers": _TURNED}),
+        ),
+    ),
+    _form(
+        "shifted sums", f"one feature in a group, kernels of at most {FEW} elements", C.is_depthwise, C.depthwise,
+        _edges(
+            (True, (2, 3, _WIDE), (3, 1, FEW), {"feature_group_count": 3}),
+            (False, (2, 3, _WIDE), (3, 1, _WIDE), {"feature_group_count": 3}),
+            (False, (2, 3, 5), (6, 1, 2), {"feature_group_count": 3}),
+        ),
+    ),
+    _form(
+        "a sum for each result", f"one feature in a group of the batch, at most {FEW} results in space",
+        C.is_depthwise_gradient, C.depthwise_gradient,
+        _edges(
+            (True, (3, 2, FEW), (3, 2, 1), {"batch_group_count": 3}),
+            (False, (3, 2, _WIDE), (3, 2, 1), {"batch_group_count": 3}),
+            (False, (6, 2, 4), (3, 2, 2), {"batch_group_count": 3}),
+        ),
+    ),
+    _form(
+        "a convolution for each group", f"2 to {FEW_GROUPS} groups",
+        lambda conv: 1 < conv.groups <= FEW_GROUPS, C.split,
+        _edges(
+            (True, (1, 2 * FEW_GROUPS, 3), (FEW_GROUPS, 2, 2), {"feature_group_count": FEW_GROUPS}),
+            (True, (2 * FEW_GROUPS, 2, 3), (FEW_GROUPS, 2, 2), {"batch_group_count": FEW_GROUPS}),
+            (False, (1, 2 * FEW_GROUPS + 2, 9), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
+        ),
+    ),
+    _form(
+        "a batched product for each result",
+        f"more groups, at most {FEW} results in space and no more than the kernel has elements",
+        C.has_few_results, C.per_result,
+        _edges(
+            (True, (1, 2 * FEW_GROUPS + 2, 3), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
+            (False, (1, 2 * FEW_GROUPS + 2, 4), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,117 @@
+"""How convolutions lower: StableHLO's own form, and the pieces that other forms are written with."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.primitives.base.window_geometry import dilated, emit_tap
+from functorch_like.primitives.contractions.precision import emit_dot, precision_config
+
+
+def plain(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+    """StableHLO's own convolution."""
+    (left, right), (out,) = e.ins, e.outs
+    if not out.size or not left.size or not right.size:
+        return e.full(0, out)
+    return convolution(e, lhs, rhs, out, params)
+
+
+def convolution(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, Any]) -> Any:
+    """The operation, for given operands and parameters."""
+
+    def spec(dims: Sequence[int], first: str, second: str) -> str:
+        names = [""] * len(dims)
+        for d, name in zip(dims, (first, second, *map(str, range(len(dims) - 2))), strict=True):
+            names[d] = name
+        return f"[{', '.join(names)}]"
+
+    ls, rs, os = params["dimension_numbers"]
+    n = len(ls) - 2
+    attrs = {
+        "window_strides": e.i64s(params["window_strides"]),
+        "padding": e.dense_i64(np.reshape(np.array(params["padding"], np.int64), (n, 2))),
+        "lhs_dilation": e.i64s(params["lhs_dilation"]),
+        "rhs_dilation": e.i64s(params["rhs_dilation"]),
+        "window_reversal": e.bools([False] * n),
+        "dimension_numbers": e.attr(
+            f"#stablehlo.conv<{spec(ls, 'b', 'f')}x{spec(rs, 'o', 'i')}->{spec(os, 'b', 'f')}>"
+        ),
+        "feature_group_count": e.i64(params.get("feature_group_count", 1)),
+        "batch_group_count": e.i64(params.get("batch_group_count", 1)),
+        "precision_config": precision_config(e, params.get("precision"), e.ins[0].dtype),
+    }
+    return e.op("stablehlo.convolution", [lhs, rhs], [out], attrs=attrs)
+
+
+class Conv(NamedTuple):
+    """One convolution to lower: its avals and parameters; emitter and operands are None where none is written."""
+
+    left: ShapedArray
+    right: ShapedArray
+    out: ShapedArray
+    params: dict[str, Any]
+    e: Any = None
+    lhs: Any = None
+    rhs: Any = None
+
+    @property
+    def specs(self) -> Any:
+        return self.params["dimension_numbers"]
+
+    @property
+    def kernel(self) -> list[int]:
+        return [self.right.shape[d] for d in self.specs[1][2:]]
+
+    @property
+    def counts(self) -> list[int]:
+        return [self.out.shape[d] for d in self.specs[2][2:]]
+
+    @property
+    def groups(self) -> int:
+        return max(self.params["feature_group_count"], self.params["batch_group_count"])
+
+    def reshape(self, x: Any, aval: ShapedArray) -> Any:
+        return self.e.op("stablehlo.reshape", [x], [aval])
+
+    def transpose(self, x: Any, aval: ShapedArray, perm: Sequence[int]) -> Any:
+        out = aval.update(shape=tuple(aval.shape[p] for p in perm))
+        return self.e.op("stablehlo.transpose", [x], [out], attrs={"permutation": self.e.i64s(perm)})
+
+    def add(self, terms: Sequence[Any], aval: ShapedArray) -> Any:
+        return functools.reduce(lambda a, b: self.e.op("stablehlo.add", [a, b], [aval]), terms)
+
+    def dot(self, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, contract: Any, batch: Any) -> Any:
+        """A dot_general and its aval."""
+        (lc, rc), (lb, rb) = contract, batch
+        free = lambda aval, c, b: [n for d, n in enumerate(aval.shape) if d not in c and d not in b]
+        shape = (*(left.shape[d] for d in lb), *free(left, lc, lb), *free(right, rc, rb))
+        aval, given = self.out.update(shape=shape), self.params.get("precision")
+        return emit_dot(self.e, lhs, rhs, left, right, aval, contract, batch, given), aval
+
+    def line(self) -> tuple[Any, ShapedArray]:
+        """The left operand with its padding and holes filled in."""
+        ls, shape = self.specs[0], list(self.left.shape)
+        low, high, inner = [0] * len(shape), [0] * len(shape), [0] * len(shape)
+        for d, (lo, hi), hole in zip(ls[2:], self.params["padding"], self.params["lhs_dilation"], strict=True):
+            low[d], high[d], inner[d] = lo, hi, hole - 1
+            shape[d] = lo + dilated(shape[d], hole) + hi
+        aval = self.left.update(shape=tuple(shape))
+        if aval is self.left:
+            return self.lhs, aval
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        attrs = {name: self.e.i64s(v) for name, v in zip(names, (low, high, inner), strict=True)}
+        zero = self.e.full(0, ShapedArray((), aval.dtype))
+        return self.e.op("stablehlo.pad", [self.lhs, zero], [aval], attrs=attrs), aval
+
+    def cut(self, line: Any, aval: ShapedArray, starts: Any, counts: Any, steps: Any) -> tuple[Any, ShapedArray]:
+        """Elements of the line's spatial dimensions, all of the others."""
+        tap, shape = [slice(0, n, 1) for n in aval.shape], list(aval.shape)
+        for d, i, n, step in zip(self.specs[0][2:], starts, counts, steps, strict=True):
+            tap[d], shape[d] = slice(i, i + dilated(n, step), step), n
+        part = aval.update(shape=tuple(shape))
+        return emit_tap(self.e, line, tap, part), part

@@ -1,0 +1,166 @@
+"""How exact products are: what `precision=` says, or else the settings in force, and what that lowers to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import precision
+from functorch_like.backends import precision_names as forms
+from functorch_like.core import Primitive, state
+from functorch_like.errors import ArgumentError, DtypeError
+
+_DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64}
+_BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
+
+
+class Product(Primitive):
+    """A row that, where no precision is given, is as exact as the settings say at that moment.
+
+    They are asked when the row is applied, not when it is lowered: a `with` block in a traced function holds for the
+    operations in it. The parameter stays None where nothing is set, which is full float32.
+    """
+
+    settings: Callable[[], forms.Fp32 | None]
+
+    def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
+        super().__init__(*columns, **named)
+        object.__setattr__(self, "settings", settings)  # rows are frozen
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        if params.get("precision") is None:
+            params["precision"] = self.settings()
+        return state.trace.process(self, args, params)
+
+
+# ------------------------------------------------------------------------------------------------------------- checking
+def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
+    """Raise unless `given` is a precision, a pair, or an algorithm that takes operands of this dtype."""
+    if type(given) is forms.Fp32:
+        return
+    if isinstance(given, str) and given in forms.ALGORITHMS:
+        if not algorithms:
+            raise ArgumentError(
+                f"precision={given!r} names a dot algorithm, and convolutions have none",
+                fix="use 'default', 'high' or 'highest'",
+            )
+        name = forms.ALGORITHMS[given].operands
+        wanted = {dtypes.float32, _DTYPES.get(name)} if name != "f64" else {dtypes.float64}
+        if dtype not in wanted:
+            raise DtypeError(
+                f"precision={given!r} does not take operands of {dtype}",
+                fix=f"convert them to {' or '.join(sorted(str(w) for w in wanted if w is not None))}",
+            )
+        return
+    for p in given if isinstance(given, tuple) else (given,):
+        if p is not None and p not in forms.PRECISIONS:
+            raise ArgumentError(
+                f"precision={given!r} is unknown",
+                fix=f"use 'default', 'high', 'highest', None, or one of {', '.join(forms.ALGORITHMS)}",
+            )
+
+
+# ------------------------------------------------------------------------------------------------------------- lowering
+def resolved(given: Any, dtype: Any, platform: str) -> Any:
+    """A precision, a pair of them, or an algorithm's name."""
+    single = dtype in (dtypes.float32, dtypes.complex64)
+    if type(given) is forms.Fp32:
+        given = (given.cpu if platform == "cpu" else given.gpu) if single else None
+        if dtype == dtypes.complex64 and given in forms.ALGORITHMS:  # which are for real operands
+            given = forms.in_convolutions(given)
+    # TRAP: XLA takes TF32 on GPUs, and bfloat16 on TPUs, unless it is told "highest".
+    full = "highest" if single else "default"
+    return tuple(p or full for p in given) if isinstance(given, tuple) else given or full
+
+
+def precision_config(e: Any, given: Any, dtype: Any) -> Any:
+    """The attribute that tells XLA how exact each operand's products must be."""
+    found = resolved(given, dtype, e.platform)
+    if found in forms.ALGORITHMS:
+        found = "default"
+    pair = found if isinstance(found, tuple) else (found, found)
+    return e.attr("[" + ", ".join(f"#stablehlo<precision {p.upper()}>" for p in pair) + "]")
+
+
+def rounded(given: Any, dtype: Any, platform: str) -> str:
+    """The type that operands have to be rounded to before they are given to XLA; "" for as they are.
+
+    XLA:CPU takes no notice of algorithms. XLA:GPU rounds by itself, but wants float16 as such.
+    """
+    name = resolved(given, dtype, platform)
+    if isinstance(name, tuple) or name not in forms.ALGORITHMS:
+        return ""
+    to, products = forms.ALGORITHMS[name]
+    rounds = products == 1 and to in (("f16", "bf16") if platform == "cpu" else ("f16",))
+    return to if rounds and _DTYPES[to] != dtype else ""
+
+
+def emit_dot(
+    e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
+    given: Any,
+) -> Any:  # fmt: skip
+    """A dot_general as exact as `given`, with a result of aval `out`."""
+    (lc, rc), (lb, rb) = contract, batch
+    free = [d for d in range(right.ndim) if d not in rc and d not in rb]
+    if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
+        return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
+    show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
+    attrs = {
+        "dot_dimension_numbers": e.attr(
+            f"#stablehlo.dot<lhs_batching_dimensions = {show(lb)}, rhs_batching_dimensions = {show(rb)}, "
+            f"lhs_contracting_dimensions = {show(lc)}, rhs_contracting_dimensions = {show(rc)}>"
+        ),
+        "precision_config": precision_config(e, given, left.dtype),
+    }
+    to = rounded(given, left.dtype, e.platform)
+    if to:
+        lhs, rhs = (_round(e, x, aval, to) for x, aval in ((lhs, left), (rhs, right)))
+    name = resolved(given, left.dtype, e.platform)
+    made = out
+    if name in forms.ALGORITHMS:
+        algorithm = forms.ALGORITHMS[name]
+        attrs["algorithm"] = e.attr(
+            f"#stablehlo.dot_algorithm<lhs_precision_type = {algorithm.operands}, rhs_precision_type = "
+            f"{algorithm.operands}, accumulation_type = {algorithm.sums}, lhs_component_count = 1, rhs_component_count "
+            f"= 1, num_primitive_operations = {algorithm.products}, allow_imprecise_accumulation = false>"
+        )
+        made = out.update(dtype=_DTYPES[algorithm.sums])
+    y = e.op("stablehlo.dot_general", [lhs, rhs], [made], attrs=attrs)
+    return y if made is out else e.convert(y, out)
+
+
+def _with_one_free_dim(
+    e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
+    given: Any, free: list[int],
+) -> Any:  # fmt: skip
+    """A product with the free dimensions of the right operand merged.
+
+    XLA:CPU compiles bfloat16 products with float32 results that it then cannot run: the left operand is contracted over
+    a dimension before its free one, and the right operand has several free dimensions.
+    """
+    (lc, rc), (lb, rb) = contract, batch
+    order, many = [*rb, *rc, *free], math.prod(right.shape[d] for d in free)
+    if order != sorted(order):
+        right = right.update(shape=tuple(right.shape[d] for d in order))
+        rhs = e.op("stablehlo.transpose", [rhs], [right], attrs={"permutation": e.i64s(order)})
+    kept = len(rb) + len(rc)
+    right = right.update(shape=(*right.shape[:kept], many))
+    rhs = e.op("stablehlo.reshape", [rhs], [right])
+    places = tuple(range(len(rb), kept)), tuple(range(len(rb)))
+    merged = out.update(shape=(*out.shape[: out.ndim - len(free)], many))
+    y = emit_dot(e, lhs, rhs, left, right, merged, (lc, places[0]), (lb, places[1]), given)
+    return e.op("stablehlo.reshape", [y], [out])
+
+
+def _round(e: Any, x: Any, aval: ShapedArray, to: str) -> Any:
+    if e.platform == "cpu":
+        # TRAP: XLA takes the freedom to leave out a conversion there and back, but not this operation.
+        exponent, mantissa = _BITS[to]
+        attrs = {"exponent_bits": e.i32(exponent), "mantissa_bits": e.i32(mantissa)}
+        x = e.op("stablehlo.reduce_precision", [x], [aval], attrs=attrs)
+        if to == "f16":
+            return x  # XLA:CPU has no kernels for it
+    return e.convert(x, aval.update(dtype=_DTYPES[to]))

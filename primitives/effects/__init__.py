@@ -1,0 +1,1 @@
+"""Callbacks, checks and other primitives that a program must not drop, move or repeat."""

@@ -1,0 +1,38 @@
+"""What depends on the platform that a program is compiled for: platform_index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import No, Primitive, Sample
+from functorch_like.errors import UnsupportedError
+
+
+def index_of(platform: str, platforms: tuple[str, ...]) -> int:
+    """The position of a platform, or of "default"."""
+    same = {"cuda": "gpu"}
+    found = [same.get(p, p) for p in platforms]
+    if platform not in found and "default" not in found:
+        raise UnsupportedError(
+            f"there is no function for the platform {platform!r}, only for {platforms}", fix="give one, or a default"
+        )
+    return found.index(platform if platform in found else "default")
+
+
+_NONE = No("it has no operands, so that nothing is asked of it; apply it to none")
+
+#: Which of several platforms the program is compiled for; ("cpu", "default") are 0 and 1.
+platform_index = Primitive(
+    "platform_index",
+    shape=lambda *, platforms: ShapedArray((), dtypes.int32),
+    ref=lambda *, platforms: np.int32(index_of("cpu", platforms)),
+    lower=lambda e, *, platforms: e.constant(
+        np.int32(index_of("gpu" if e.platform == "cuda" else e.platform, platforms))
+    ),
+    jvp=_NONE,
+    transpose=_NONE,
+    batch=_NONE,
+    samples=lambda: [Sample((), {"platforms": p}) for p in [("cpu",), ("cuda", "cpu"), ("gpu", "default")]],
+)

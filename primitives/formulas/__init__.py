@@ -1,0 +1,1 @@
+"""Formulas of elementwise primitives over NumPy and StableHLO alike."""

@@ -1,0 +1,206 @@
+"""The `call` row: a jaxpr applied to operands. It is what `jit` leaves in a program.
+
+A staged function stays staged under every transformation: its jvp, its batched form, its known and linear halves
+and its transpose are jaxprs of their own, made once, kept on the jaxpr they came from, and compiled.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like import source_info as sources
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.caches import Cache
+from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.compiler.lower import emit_carrying, token_avals
+from functorch_like.core import Axis, Lin, Primitive, Sample, Tracer, state
+from functorch_like.errors import ShapeError
+from functorch_like.interpreters import reverse
+from functorch_like.interpreters.evaluate import Program, program_for
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, evaluate, held
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
+from functorch_like.primitives.higher_order.partial_eval import halves
+
+
+@dataclasses.dataclass(frozen=True)
+class CallSpec:
+    """What a call knows besides its jaxpr; a rule passes it on whole."""
+
+    name: str = "call"
+    inline: bool = False
+    keep_unused: bool = False
+    options: tuple[tuple[str, Any], ...] = ()
+    mode: str = "default"
+    donated: tuple[bool, ...] = ()  # of the arguments that are not consts; only direct evaluation honours it
+
+
+def apply(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], spec: CallSpec) -> list[Any]:
+    """Bind a call, or evaluate the jaxpr in place where the spec says inline."""
+    operands = [*consts, *args]
+    if spec.inline:
+        return evaluate(jaxpr, operands)
+    return list(call(*operands, jaxpr=jaxpr, spec=spec))
+
+
+# ------------------------------------------------------------------------------------------------------------- rules
+def _shape(*avals: ShapedArray, jaxpr: Jaxpr, spec: CallSpec) -> tuple[ShapedArray, ...]:
+    wanted = jaxpr.in_avals
+    if len(avals) != len(wanted) or any(a.strong() is not w.strong() for a, w in zip(avals, wanted, strict=False)):
+        raise ShapeError(
+            f"{spec.name} takes {wanted}, got {list(avals)}", fix="pass operands with the avals it was traced with"
+        )
+    return tuple(jaxpr.out_avals)
+
+
+def _ref(*args: Any, jaxpr: Jaxpr, spec: CallSpec) -> tuple[Any, ...]:
+    return tuple(reference(jaxpr, args))
+
+
+def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, spec: CallSpec) -> list[Any]:
+    simple = jaxpr.memo("simple", lambda: passes.simplify(jaxpr))
+    token = token_avals(jaxpr)
+    body: Callable[..., list[Any]] = lambda inner, *args: emit_carrying(inner, simple, args, token, inlined=True)
+    out_avals = [*e.outs, *token]
+    symbol = e.function(jaxpr, spec.name, [*jaxpr.in_avals, *token], out_avals, body)
+    if not token:
+        return e.call(symbol, operands, out_avals)
+    *outs, e.token = e.call(symbol, [*operands, e.token], out_avals)
+    return outs
+
+
+def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, spec: CallSpec) -> tuple[list[bool], Any, dict[str, Any]]:
+    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+    return kept, used, {"jaxpr": live, "spec": _plain(spec)}
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, spec: CallSpec
+) -> tuple[list[Any], list[Any]]:
+    derived, consts, has = with_tangents(jaxpr, [t is not None for t in tangents])
+    outs = apply(derived, consts, [*primals, *(t for t in tangents if t is not None)], _plain(spec))
+    n = len(has)
+    rest = iter(outs[n:])
+    return outs[:n], [next(rest) if h else None for h in has]
+
+
+def _batch(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, spec: CallSpec
+) -> tuple[list[Any], list[int | None]]:
+    derived, consts, where = batched(jaxpr, axis, dims)
+    return apply(derived, consts, args, _plain(spec)), where
+
+
+def _plain(spec: CallSpec) -> CallSpec:
+    return dataclasses.replace(spec, donated=()) if spec.donated else spec
+
+
+# ------------------------------------------------------------------------------------------------------------ split
+def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Compute the known half now, record the linear half on the tape."""
+    jaxpr, spec = params["jaxpr"], params["spec"]
+    unknown = tuple(tape.var(a) is not None for a in args)
+    parts = halves(jaxpr, unknown)
+    known = [*parts.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
+    state.trace = tape.parent
+    try:
+        outs = apply(parts.known, [], known, _plain(spec))
+    finally:
+        state.trace = tape
+    residuals = [known[k] if kind == "in" else outs[k] for kind, k in parts.residuals]
+    operands = [*residuals, *(a for a, u in zip(args, unknown, strict=True) if u)]
+    tangents = iter(tape.record(call, operands, {"jaxpr": parts.linear, "spec": _plain(spec)}))
+    primals = iter(outs)
+    return [next(tangents) if u else next(primals) for u in parts.unknown_out]
+
+
+def _transpose(cts: Sequence[Any], args: Sequence[Any], *, jaxpr: Jaxpr, spec: CallSpec) -> list[Any]:
+    derived, consts, has = transposed(jaxpr, [type(a) is Lin for a in args], [c is not None for c in cts])
+    known = [a for a in args if type(a) is not Lin]
+    rest = iter(apply(derived, consts, [*known, *(c for c in cts if c is not None)], _plain(spec)))
+    return [next(rest) if h else None for h in has]
+
+
+# --------------------------------------------------------------------------------------------------------- evaluate
+def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
+    jaxpr = params["jaxpr"]
+    return jaxpr.memo(("kernel", params["spec"]), lambda: _shared(jaxpr, params["spec"]))(*args)
+
+
+#: Kernels by what they compute and the user's lines that say so; the first to come is the first to go.
+_KERNELS: Cache[Any, Any] = Cache()
+_MOST_KERNELS = 256
+
+
+def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
+    """The kernel of an equal jaxpr, if there was one: what is written anew for each call is not compiled anew."""
+    text = fingerprint(jaxpr, spec.name, spec.options, spec.mode)
+    if text is None:
+        return _kernel(jaxpr, spec)
+    weak = tuple(a.weak_type for a in (*jaxpr.in_avals, *jaxpr.out_avals))  # lowers alike, and is told of results
+    key = (text, weak, *_lines(jaxpr))
+    found = _KERNELS.get(key)
+    if found is None:
+        found = _kernel(jaxpr, spec)
+        _KERNELS.keep(key, found, _MOST_KERNELS)
+    return found
+
+
+def _lines(jaxpr: Jaxpr) -> Iterator[Any]:
+    for e in jaxpr.equations:
+        yield None if e.source is None else sources.user_line(e.source)
+        for inner in held(e.params):
+            yield from _lines(inner)
+
+
+def _kernel(jaxpr: Jaxpr, spec: CallSpec) -> Any:
+    programs: Cache[Any, Program] = Cache()
+
+    def make(*args: Any) -> Program:
+        return Program(jaxpr, [], args, name=spec.name, options=dict(spec.options), mode=spec.mode)
+
+    def miss(*args: Any) -> tuple[Any, Any, bool]:
+        for a in args:
+            if isinstance(a, Tracer):
+                raise core.leak(a, spec.name)
+        program = program_for(args, programs, make)
+        outs = program.run(args)
+        return outs, program.fastpath(xla.structure(list(range(len(outs))))), False
+
+    def fun(*args: Any) -> list[Any]:
+        return evaluate(jaxpr, args)
+
+    return xla.function(spec.name, fun, miss)
+
+
+def _samples() -> list[Sample]:
+    from functorch_like.primitives.elementwise.names import mul, sin
+
+    vector = ShapedArray((3,), np.float32)
+    jaxpr, _ = stage(lambda x, y: [mul(sin(x), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)
+    return [Sample((vector, vector), {"jaxpr": jaxpr, "spec": CallSpec("f")})]
+
+
+call = Primitive(
+    "call",
+    shape=_shape,
+    ref=_ref,
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=_samples,
+    split=_split,
+    evaluate=_evaluate,
+    prune=_prune,
+    effects=lambda *, jaxpr, spec: jaxpr.effects,
+    multiple=True,
+)

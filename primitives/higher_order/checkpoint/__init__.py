@@ -1,0 +1,1 @@
+"""Rematerialization, and what it keeps under a memory budget."""

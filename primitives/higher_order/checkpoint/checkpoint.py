@@ -1,0 +1,195 @@
+"""The `checkpoint` row: a jaxpr whose linear half computes residuals again instead of keeping them.
+
+Which of them are kept after all, a policy decides. Every other transformation gives another `checkpoint` row, so that
+derivatives of derivatives compute again, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.core import Axis, Lin, Primitive, Sample, state
+from functorch_like.errors import ShapeError
+from functorch_like.interpreters import reverse
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, Var
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.call import CallSpec, call
+from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph, Plan, inlined, plan
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
+from functorch_like.primitives.higher_order.partial_eval import halves
+
+Policy = Callable[..., Any]
+_MOST_PLANS = 32
+
+
+def _shape(*avals: ShapedArray, jaxpr: Jaxpr, **_: Any) -> tuple[ShapedArray, ...]:
+    if [a.strong() for a in avals] != [a.strong() for a in jaxpr.in_avals]:
+        raise ShapeError(
+            f"{jaxpr.name} takes {jaxpr.in_avals}, got {list(avals)}",
+            fix="pass operands with the avals it was traced with",
+        )
+    return tuple(jaxpr.out_avals)
+
+
+def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, prevent_cse: bool, again: bool, **_: Any) -> list[Any]:
+    body = lambda inner, *xs: call.lower(inner, *xs, jaxpr=jaxpr, spec=CallSpec(jaxpr.name))
+    if not (again and prevent_cse and operands):
+        return body(e, *operands)
+    # What the forward run has computed must not be found and kept, and nothing may be computed ahead of the last
+    # operand, which is a cotangent.
+    if e.platform != "cpu":
+        behind = e.op("stablehlo.optimization_barrier", operands, e.ins)
+        return body(e, *(operands if len(operands) == 1 else behind))
+    return _behind_a_branch(e, operands, body)
+
+
+def _behind_a_branch(e: xla.Emitter, operands: Sequence[Any], body: Callable[..., list[Any]]) -> list[Any]:
+    """The body in a branch that is always taken, though XLA cannot know it.
+
+    XLA:CPU drops barriers before it decides what runs when, and then runs early whatever it can. A branch runs when
+    all operands are there. It is taken if no square of an integer, modulo 4, is 2.
+    """
+    ins, outs = list(e.ins), list(e.outs)
+    taken = _always(e, operands, ins)
+    if taken is None:
+        return body(e, *operands)
+
+    def instead(inner: Any) -> list[Any]:
+        return [inner.full(0, aval) for aval in outs]
+
+    def then(inner: Any) -> list[Any]:
+        inner.ins, inner.outs = ins, outs
+        return body(inner, *operands)
+
+    found = e.op("stablehlo.case", [taken], outs, regions=[([], instead), ([], then)])
+    return [found] if len(outs) == 1 else list(found)
+
+
+def _always(e: xla.Emitter, operands: Sequence[Any], avals: Sequence[ShapedArray]) -> Any:
+    """One, as an i32[] that depends on an operand; None where there is none to depend on."""
+    # The first: values kept come before cotangents, which XLA may know (of a sum they are ones).
+    found = ((x, aval) for x, aval in zip(operands, avals, strict=True) if aval.size and aval.dtype.kind == "f")
+    x, aval = next(found, (None, None))
+    if aval is None:
+        return None
+    ones = (1,) * aval.ndim
+    integer = np.dtype(f"int{aval.dtype.itemsize * 8}")
+    starts, limits = e.i64s((0,) * aval.ndim), e.i64s(ones)
+    attrs = {"start_indices": starts, "limit_indices": limits, "strides": e.i64s(ones)}
+    first = e.op("stablehlo.slice", [x], [aval.update(shape=ones)], attrs)
+    first = e.op("stablehlo.reshape", [first], [aval.update(shape=())])
+    scalar = ShapedArray((), integer)
+    n = e.op("stablehlo.bitcast_convert", [first], [scalar])
+    rest = e.op("stablehlo.and", [e.op("stablehlo.multiply", [n, n], [scalar]), e.full(3, scalar)], [scalar])
+    differs = e.compare("NE", rest, e.full(2, scalar), ShapedArray((), np.bool_), "SIGNED")
+    return e.convert(differs, ShapedArray((), np.int32))
+
+
+def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, **params: Any) -> tuple[list[bool], Any, dict[str, Any]]:
+    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+    return kept, used, {"jaxpr": live, **params}
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
+) -> tuple[list[Any], list[Any]]:
+    derived, consts, has = with_tangents(jaxpr, [t is not None for t in tangents])
+    outs = checkpoint(*consts, *primals, *(t for t in tangents if t is not None), jaxpr=derived, **params)
+    rest = iter(outs[len(has) :])
+    return outs[: len(has)], [next(rest) if h else None for h in has]
+
+
+def _transpose(cts: Sequence[Any], args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> list[Any]:
+    derived, consts, has = transposed(jaxpr, [type(a) is Lin for a in args], [c is not None for c in cts])
+    known = [a for a in args if type(a) is not Lin]
+    rest = iter(checkpoint(*consts, *known, *(c for c in cts if c is not None), jaxpr=derived, **params))
+    return [next(rest) if h else None for h in has]
+
+
+def _batch(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+) -> tuple[list[Any], list[int | None]]:
+    derived, consts, where = batched(jaxpr, axis, dims)
+    return checkpoint(*consts, *args, jaxpr=derived, **params), where
+
+
+def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
+    assert call.evaluate is not None
+    return call.evaluate(args, {"jaxpr": params["jaxpr"], "spec": CallSpec("checkpoint")})
+
+
+# ------------------------------------------------------------------------------------------------------------- split
+def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Run the known half now, keeping what the policy says; record equations that compute the rest again."""
+    jaxpr, policy = params["jaxpr"], params["policy"]
+    unknown = tuple(tape.var(a) is not None for a in args)
+    plans: dict[Any, Plan] = jaxpr.memo("plans", dict)
+    found = plans.get((unknown, policy))
+    if found is None:
+        while len(plans) >= _MOST_PLANS:  # a policy may be a function made anew for each call
+            plans.pop(next(iter(plans)), None)
+        found = plans[unknown, policy] = _plan(jaxpr, unknown, policy)
+    known = [*found.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
+    state.trace = tape.parent
+    try:
+        outs = checkpoint(*known, **{**params, "jaxpr": found.known})
+    finally:
+        state.trace = tape
+    tangents = [a for a, u in zip(args, unknown, strict=True) if u]
+    for segment in found.segments:
+        residuals = [known[k] if kind == "in" else outs[k] for kind, k in segment.known]
+        again = {**params, "jaxpr": segment.jaxpr, "again": params["again"] or segment.again}
+        tangents += tape.record(checkpoint, [*residuals, *(tangents[k] for k in segment.takes)], again)
+    pushed = iter(tangents[k] for k in found.outputs)
+    primals = iter(outs)
+    return [next(pushed) if u else next(primals) for u in found.unknown_out]
+
+
+def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
+    flat, consts = inlined(jaxpr)
+    parts = halves(flat, [*[False] * len(consts), *unknown])
+    parts = parts.__class__(**{**vars(parts), "consts": [*parts.consts, *consts]})
+    graph = Graph(parts)
+    choose = getattr(policy, "choose", None)
+    if choose is not None:
+        return plan(graph, choose(graph))
+    kept: set[Var] = set()
+    if policy is not None:
+        for e in graph.known.equations:
+            if policy(e.prim, *(a.aval for a in e.inputs), **e.params):
+                kept.update(e.outputs)
+    return plan(graph, graph.apart(kept))
+
+
+def _samples() -> list[Sample]:
+    from functorch_like.primitives.elementwise.names import mul, sin
+
+    vector = ShapedArray((3,), np.float32)
+    jaxpr, _ = stage(lambda x, y: [mul(sin(sin(x)), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)
+    params = {"jaxpr": jaxpr, "policy": None, "prevent_cse": True}
+    return [Sample((vector, vector), {**params, "again": again}) for again in (False, True)]
+
+
+checkpoint = Primitive(
+    "checkpoint",
+    shape=_shape,
+    ref=lambda *xs, jaxpr, **_: tuple(reference(jaxpr, xs)),
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=_samples,
+    split=_split,
+    evaluate=_evaluate,
+    prune=_prune,
+    effects=lambda *, jaxpr, **_: jaxpr.effects,
+    multiple=True,
+)

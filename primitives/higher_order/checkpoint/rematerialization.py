@@ -1,0 +1,214 @@
+"""What a linear half needs of known values: which are kept from the forward run, and which are computed again.
+
+The linear half of a checkpointed jaxpr is cut into segments. Each becomes one equation, whose jaxpr first computes its
+residuals again, from inputs and from the values kept, and then does what is linear. (Recomputation in segments:
+Chen et al., "Training deep nets with sublinear memory cost", 2016.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.partial_eval import Halves, places
+
+
+def inlined(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
+    """A jaxpr with the bodies of its calls in place, so that a policy sees their equations; and its consts."""
+
+    def make() -> tuple[Jaxpr, list[Any]]:
+        if not any(e.prim is call for e in jaxpr.equations):
+            return jaxpr, []
+        fun = lambda *xs: _evaluate_inlined(jaxpr, xs)
+        return stage(fun, jaxpr.in_avals, name=jaxpr.name, origin=jaxpr.origin, parent=core.EVALUATE, chain="")
+
+    return jaxpr.memo("inlined", make)
+
+
+def _evaluate_inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    read = lambda a: a.value if type(a) is Literal else values[a]
+    carried = core.state.source
+    try:
+        for e in jaxpr.equations:
+            core.state.source = e.source
+            operands = [read(a) for a in e.inputs]
+            inner = e.params["jaxpr"] if e.prim is call else None
+            out = e.prim(*operands, **e.params) if inner is None else _evaluate_inlined(inner, operands)
+            values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+    finally:
+        core.state.source = carried
+    return [read(a) for a in jaxpr.outputs]
+
+
+class Graph:
+    """Both halves as one graph: linear equations that read atoms of the known half.
+
+    Attributes:
+        halves: what it was made of.
+        known: the known half.
+        linear: the linear equations, in order; what they read of the known half is a variable of that.
+        tangents: variables that the linear equations start from.
+        outputs: what the linear equations give.
+        made_by: for each variable of the known half that is not an input, the position of its equation.
+    """
+
+    def __init__(self, parts: Halves) -> None:
+        self.halves, self.known = parts, parts.known
+        atoms = [(self.known.inputs if kind == "in" else self.known.outputs)[k] for kind, k in parts.residuals]
+        n = len(atoms)
+        of: dict[Any, Any] = dict(zip(parts.linear.inputs, atoms, strict=False))
+        self.tangents = parts.linear.inputs[n:]
+        read = lambda a: of.get(a, a) if type(a) is Var else a
+        self.linear = [
+            Equation(e.prim, [read(a) for a in e.inputs], e.params, e.outputs, e.source) for e in parts.linear.equations
+        ]
+        self.outputs = [read(a) for a in parts.linear.outputs]
+        self.made_by = {v: k for k, e in enumerate(self.known.equations) for v in e.outputs}
+        self._inputs = set(self.known.inputs)
+
+    @property
+    def results(self) -> list[Any]:
+        """The known results of the whole; the residuals after them are not wanted by anybody else."""
+        return self.known.outputs[: self.halves.unknown_out.count(False)]
+
+    def residuals(self, equations: Iterable[Equation]) -> list[Var]:
+        """Variables of the known half that linear equations read, each once."""
+        mine = lambda a: type(a) is Var and (a in self.made_by or a in self._inputs)
+        return list(dict.fromkeys(a for e in equations for a in e.inputs if mine(a)))
+
+    def needed(self, wanted: Iterable[Var], kept: set[Var]) -> tuple[list[Equation], list[Var]]:
+        """The equations that compute variables again, in order, and what they read: inputs, and what is kept."""
+        again: set[int] = set()
+        read: dict[Var, None] = {}
+        pending = list(wanted)
+        while pending:
+            v = pending.pop()
+            at = self.made_by.get(v)
+            if at is None or v in kept or effects(self.known.equations[at]):  # effects do not happen again
+                read[v] = None
+            elif at not in again:
+                again.add(at)
+                pending.extend(a for a in self.known.equations[at].inputs if type(a) is Var)
+        return [self.known.equations[k] for k in sorted(again)], list(read)
+
+    def apart(self, kept: set[Var]) -> list[tuple[int, set[Var]]]:
+        """Cuts wherever nothing that is computed again is wanted on both sides, so that no more is alive than must be.
+
+        Args:
+            kept: variables that are not computed again.
+        """
+        again, _ = self.needed(self.residuals(self.linear), kept)
+        first: dict[Var, int] = {}
+        last: dict[Var, int] = {}
+
+        def used(v: Var, start: int, stop: int) -> None:
+            first[v] = min(first.get(v, start), start)
+            last[v] = max(last.get(v, stop), stop)
+
+        for k, e in enumerate(self.linear):
+            for v in self.residuals([e]):
+                used(v, k, k)
+        starts = [0] * (len(self.linear) + 1)  # how many of those computed again are first, and last, wanted where
+        stops = [0] * (len(self.linear) + 1)
+        for e in reversed(again):
+            wanted = [v for v in e.outputs if v in first]
+            start, stop = min(first[v] for v in wanted), max(last[v] for v in wanted)
+            starts[start] += 1
+            stops[stop] += 1
+            for a in e.inputs:
+                if type(a) is Var:
+                    used(a, start, stop)
+        cuts: list[tuple[int, set[Var]]] = []
+        alive = begun = 0
+        for k in range(len(self.linear)):
+            if starts[k] and begun and not alive:
+                cuts.append((k, kept))
+            alive += starts[k]
+            begun += starts[k]
+            alive -= stops[k]
+        return [*cuts, (len(self.linear), kept)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Segment:
+    """One equation of the tape.
+
+    Attributes:
+        jaxpr: takes known values, then tangents; gives tangents.
+        known: what it takes of the known half: ("in", k) an input, ("out", k) a result of `Plan.known`.
+        again: whether it computes anything again.
+        takes, gives: tangents, by number; the inputs of the whole come first.
+    """
+
+    jaxpr: Jaxpr
+    known: list[tuple[str, int]]
+    again: bool
+    takes: list[int]
+    gives: list[int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What to run now, and what to record.
+
+    Attributes:
+        known: gives the known results, then what is kept.
+        consts: the values of its first inputs.
+        segments: in order.
+        outputs: the numbers of the tangents that result.
+        unknown_out: as of `Halves`.
+    """
+
+    known: Jaxpr
+    consts: list[Any]
+    segments: list[Segment]
+    outputs: list[int]
+    unknown_out: list[bool]
+
+
+def plan(graph: Graph, cuts: Sequence[tuple[int, set[Var]]]) -> Plan:
+    """Cut the linear half into segments.
+
+    Args:
+        graph: both halves.
+        cuts: for each segment where it ends, as a position among the linear equations, and which variables it may
+            read without computing them again.
+    """
+    results = graph.results
+    outputs = list(results)
+    position: dict[Any, int] = {a: k for k, a in enumerate(outputs) if type(a) is Var}
+    inputs = {v: k for k, v in enumerate(graph.known.inputs)}
+    number = {v: k for k, v in enumerate(graph.tangents)}
+    ends = [end for end, _ in cuts]
+    segments: list[Segment] = []
+    for start, (end, kept) in zip([0, *ends], cuts, strict=False):
+        equations = graph.linear[start:end]
+        if not equations:
+            continue
+        again, read = graph.needed(graph.residuals(equations), kept)
+        known = places(read, inputs, outputs, position)
+        takes = list(dict.fromkeys(a for e in equations for a in e.inputs if a in number))
+        after = {a for e in graph.linear[end:] for a in e.inputs if type(a) is Var}.union(graph.outputs)
+        gives = [v for e in equations for v in e.outputs if v in after]
+        name = graph.halves.linear.name
+        origin = graph.halves.linear.origin
+        jaxpr = Jaxpr([*read, *takes], [*again, *equations], list(gives), name, origin)
+        taken = [number[v] for v in takes]
+        for v in gives:
+            number[v] = len(number)
+        segments.append(Segment(jaxpr, known, bool(again), taken, [number[v] for v in gives]))
+    known_half = Jaxpr(graph.known.inputs, graph.known.equations, outputs, graph.known.name, graph.known.origin)
+    return Plan(
+        passes.dead_code(known_half),
+        graph.halves.consts,
+        segments,
+        [number[v] for v in graph.outputs],
+        graph.halves.unknown_out,
+    )

@@ -1,0 +1,1 @@
+"""cond, scan and while_loop."""

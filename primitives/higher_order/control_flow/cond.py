@@ -1,0 +1,225 @@
+"""The `cond` row: one of several jaxprs, chosen by an index when the program runs.
+
+All branches take the same operands and give results of the same avals, and so do the jaxprs derived from them: a
+tangent that is zero in one branch and not in another is materialised there, and the residuals of the branches share
+slots, which the branch that runs fills and pads with zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import core, dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.compiler.lower import emit, emit_carrying, token_avals
+from functorch_like.core import Axis, Lin, Primitive, aval_of, state
+from functorch_like.errors import ShapeError
+from functorch_like.interpreters import reverse
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.call import CallSpec, call
+from functorch_like.primitives.higher_order.control_flow.cond_branches import (
+    BranchHalves,
+    agreeing,
+    branch_halves,
+    united,
+)
+from functorch_like.primitives.higher_order.control_flow.cond_branches import kept as together
+from functorch_like.primitives.higher_order.control_flow.cond_samples import samples
+from functorch_like.primitives.higher_order.control_flow.sequential_vmap import in_turn
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
+    ANYWHERE,
+    batched,
+    rearranged,
+    reference,
+    with_tangents,
+)
+from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
+from functorch_like.primitives.structural import data_movement as S
+
+Branches = tuple[Jaxpr, ...]
+INDEX = ShapedArray((), dtypes.int32)
+
+
+# ------------------------------------------------------------------------------------------------------------- rules
+def _shape(index: ShapedArray, *avals: ShapedArray, branches: Branches) -> tuple[ShapedArray, ...]:
+    if index.strong() is not INDEX:
+        raise ShapeError(f"cond chooses by an i32[], got {index!r}", fix="convert the index to int32")
+    strong = lambda found: [a.strong() for a in found]
+    for k, b in enumerate(branches):
+        if strong(b.in_avals) != strong(avals):
+            raise ShapeError(f"branch {k} takes {b.in_avals}, got {list(avals)}", fix="pass what it was traced with")
+        if strong(b.out_avals) != strong(branches[0].out_avals):
+            raise ShapeError(
+                f"branch 0 gives {branches[0].out_avals}, branch {k} gives {b.out_avals}",
+                fix="make all branches give the same shapes and dtypes",
+            )
+    results = zip(*(b.out_avals for b in branches), strict=True)
+    return tuple(r[0].update(weak_type=all(a.weak_type for a in r)) for r in results)
+
+
+def _effects(*, branches: Branches) -> frozenset[str]:
+    return frozenset[str]().union(*(b.effects for b in branches))
+
+
+def _lower(e: xla.Emitter, index: Any, *operands: Any, branches: Branches) -> list[Any]:
+    simple = [b.memo("simple", lambda b=b: passes.simplify(b)) for b in branches]
+    known = e.known(index)
+    if known is not None:  # the other branches need not even lower: they may be for other platforms
+        return emit(e, simple[known], operands, inlined=True)
+    token = token_avals(*branches)
+    taken = [*operands, e.token] if token else operands  # regions see the values around them
+    regions = [([], lambda inner, b=b: emit_carrying(inner, b, taken, token)) for b in simple]
+    out_avals = [*e.outs, *token]
+    outs = e.op("stablehlo.case", [index], out_avals, regions=regions)
+    outs = [outs] if len(out_avals) == 1 else list(outs)
+    if token:
+        e.token = outs.pop()
+    return outs
+
+
+def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
+    branches = params["branches"]
+
+    def make() -> Jaxpr:
+        avals = [INDEX, *branches[0].in_avals]
+        alone = lambda *xs: cond(*xs, branches=branches)
+        return stage(alone, avals, name="cond", origin="cond alone", parent=core.EVALUATE, chain="")[0]
+
+    jaxpr = together(branches, ("alone",), make)
+    assert call.evaluate is not None
+    return call.evaluate(args, {"jaxpr": jaxpr, "spec": CallSpec("cond")})
+
+
+def _prune(used: tuple[bool, ...], *, branches: Branches) -> tuple[list[bool], Any, dict[str, Any]]:
+    def make() -> tuple[list[bool], Branches]:
+        results = [k for k, u in enumerate(used) if u]
+        live = [passes.dead_code(rearranged(b, range(len(b.inputs)), results)) for b in branches]
+        kept = [any(column) for column in zip(*map(passes.used_inputs, live), strict=True)]
+        return kept, tuple(rearranged(b, [k for k, u in enumerate(kept) if u]) for b in live)
+
+    needed, live = together(branches, ("prune", used), make)
+    return [True, *needed], used, {"branches": live}
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches) -> tuple[list[Any], list[Any]]:
+    some = tuple(t is not None for t in tangents[1:])
+
+    def make() -> tuple[list[Any], Branches, list[bool]]:
+        parts, has = agreeing(branches, lambda b, wanted: with_tangents(b, some, wanted))
+        return *united(parts), has
+
+    consts, derived, has = together(branches, ("jvp", some), make)
+    index, *operands = primals
+    outs = cond(index, *consts, *operands, *(t for t in tangents if t is not None), branches=derived)
+    rest = iter(outs[len(has) :])
+    return outs[: len(has)], [next(rest) if h else None for h in has]
+
+
+def _transpose(cts: Sequence[Any], args: Sequence[Any], *, branches: Branches) -> list[Any]:
+    linear = tuple(type(a) is Lin for a in args[1:])
+    some = tuple(c is not None for c in cts)
+
+    def make() -> tuple[list[Any], Branches, list[bool]]:
+        parts, has = agreeing(branches, lambda b, wanted: transposed(b, linear, some, wanted))
+        return *united(parts), has
+
+    consts, derived, has = together(branches, ("transpose", linear, some), make)
+    index, *known = (a for a in args if type(a) is not Lin)
+    rest = iter(cond(index, *consts, *known, *(c for c in cts if c is not None), branches=derived))
+    return [None, *(next(rest) if h else None for h in has)]
+
+
+def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Run the known half of the branch taken, record the linear halves on the tape."""
+    branches = params["branches"]
+    unknown = tuple(tape.var(a) is not None for a in args)
+    make = lambda: branch_halves(branches, unknown[1:])
+    parts: BranchHalves = together(branches, ("halves", unknown), make)
+    index, *known = (a for a, u in zip(args, unknown, strict=True) if not u)
+    known = [*parts.consts, *known]
+    state.trace = tape.parent
+    try:
+        outs = cond(index, *known, branches=parts.known)
+    finally:
+        state.trace = tape
+    residuals = [known[k] if kind == "in" else outs[k] for kind, k in parts.residuals]
+    operands = [index, *residuals, *(a for a, u in zip(args, unknown, strict=True) if u)]
+    tangents = iter(tape.record(cond, operands, {"branches": parts.linear}))
+    primals = iter(outs)
+    return [next(tangents) if u else next(primals) for u in parts.unknown_out]
+
+
+# ------------------------------------------------------------------------------------------------------------- batch
+def _batch(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches
+) -> tuple[list[Any], list[int | None]]:
+    if dims[0] is not None:
+        return _by_each(axis, args, dims, branches)
+
+    def make() -> tuple[list[Any], Branches, list[int | None]]:
+        told = zip(*(batched(b, axis, dims[1:]).told for b in branches), strict=True)
+        # Where branches disagree about the axis, it comes first.
+        wanted = [(ANYWHERE if r[0] is None else r[0]) if len(set(r)) == 1 else 0 for r in told]
+        parts = [batched(b, axis, dims[1:], wanted) for b in branches]
+        return *united(parts), parts[0].told
+
+    consts, derived, where = together(branches, ("vmap", axis, tuple(dims), state.axes), make)
+    index, *operands = args
+    return cond(index, *consts, *operands, branches=derived), where
+
+
+def _by_each(
+    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
+) -> tuple[list[Any], list[int | None]]:
+    """Elements that choose for themselves: all branches are computed, and each element selects."""
+    if _effects(branches=branches):
+        apply = lambda *values: cond(*values, branches=branches)
+        avals = [INDEX, *branches[0].in_avals]
+        return in_turn(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
+    (index, *operands), (_, *at) = args, dims
+    found: list[list[Any]] = []
+    for k, b in enumerate(branches):
+        taken = E.eq(index, S.full_like(index, k))
+        shielded = [x if d is None else _shield(taken, x, d) for x, d in zip(operands, at, strict=True)]
+        derived, consts, _ = batched(b, axis, at, [0] * len(b.outputs))
+        found.append(evaluate(derived, [*consts, *shielded]))
+    over = lambda x: S.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
+    outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*found, strict=True)]
+    return outs, [0] * len(outs)
+
+
+def _choose(index: Any, cases: Sequence[Any]) -> Any:
+    if len(cases) == 2:
+        return E.select_n(E.ne(index, S.full_like(index, 0)), *cases)
+    return E.select_n(index, *cases)
+
+
+def _shield(taken: Any, x: Any, dim: int) -> Any:
+    """`x`, letting cotangents back only to elements that take the branch: elsewhere they may be 0 * inf."""
+    aval = aval_of(x)
+    if not dtypes.is_inexact(aval.dtype):
+        return x
+    where = S.broadcast_in_dim(taken, shape=aval.shape, broadcast_dimensions=(dim,))
+    return E.select_n(where, S.stop_gradient(x), x)
+
+
+cond = Primitive(
+    "cond",
+    shape=_shape,
+    ref=lambda index, *xs, branches: tuple(reference(branches[int(index)], xs)),
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=samples,
+    split=_split,
+    evaluate=_evaluate,
+    prune=_prune,
+    effects=_effects,
+    multiple=True,
+)

@@ -1,0 +1,30 @@
+"""What the tests feed the `cond` row."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Sample
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.structural import data_movement as S
+
+
+def samples() -> list[Sample]:
+    """Three branches of two operands, one of which is not needed by all."""
+    vector, scalar = ShapedArray((3,), np.float32), ShapedArray((), np.float32)
+    functions = [
+        lambda x, y: [E.mul(E.sin(x), S.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=())), x],
+        lambda x, y: [E.exp(x), E.mul(x, x)],
+        lambda x, y: [S.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=()), S.zeros(vector)],
+    ]
+    branches = tuple(
+        stage(f, [vector, scalar], name=f"branch_{k}", parent=core.EVALUATE)[0] for k, f in enumerate(functions)
+    )
+    return [
+        *(Sample((np.array(k, np.int32), vector, scalar), {"branches": branches}) for k in range(3)),
+        Sample((np.array(1, np.int32), vector, scalar), {"branches": branches[:2]}),
+        Sample((np.array(0, np.int32), vector, scalar), {"branches": branches[:1]}),
+    ]

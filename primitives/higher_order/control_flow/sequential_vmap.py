@@ -1,0 +1,55 @@
+"""Batches of rows with effects, where elements choose for themselves: one element after the other, as vmap's calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.control_flow.scan import scan
+from functorch_like.primitives.structural import data_movement as S
+
+#: What the steps of such a scan are called, so that messages can speak of elements.
+NAME = "in_turn"
+
+
+def in_turn(
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    apply: Callable[..., list[Any]],
+    avals: Sequence[ShapedArray],
+    kept: Callable[[tuple[Any, ...], Callable[[], Jaxpr]], Jaxpr],
+) -> tuple[list[Any], list[int | None]]:
+    """No effects happen but those that each element has alone.
+
+    Args:
+        axis: the batch.
+        args: operands, and
+        dims: where they have the axis.
+        apply: the row, of one element.
+        avals: of its operands.
+        kept: gives what was made under a key before, or makes it.
+    """
+    mapped = [d is not None for d in dims]
+
+    def make() -> Jaxpr:
+        order = [k for k, m in enumerate(mapped) if not m] + [k for k, m in enumerate(mapped) if m]
+
+        def step(*given: Any) -> list[Any]:
+            values = dict(zip(order, given, strict=True))
+            return apply(*(values[k] for k in range(len(avals))))
+
+        return stage(step, [avals[k] for k in order], name=NAME, parent=core.EVALUATE, chain="")[0]
+
+    body = kept(("in turn", *mapped), make)
+    consts = [x for x, d in zip(args, dims, strict=True) if d is None]
+    slices = [S.move(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+    outs = scan(
+        *consts, *slices, jaxpr=body, num_consts=len(consts), num_carry=0, length=axis.size, reverse=False, unroll=1
+    )
+    return list(outs), [0] * len(outs)

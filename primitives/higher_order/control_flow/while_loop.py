@@ -1,0 +1,236 @@
+"""The `while` row: a body applied to its own result for as long as a condition holds.
+
+How often is not known before it has run, so nothing can be kept for each step: there is forward mode, and no reverse.
+Under a batch axis that reaches the condition, elements stop on their own: the loop runs while any of them goes on, and
+those that have stopped keep what they have. Where the loop has effects, elements loop one after the other instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.compiler.lower import emit_carrying, token_avals
+from functorch_like.core import Axis, No, Primitive, Sample, aval_of, state
+from functorch_like.errors import ShapeError
+from functorch_like.interpreters import reverse
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.control_flow.loop_invariants import reached
+from functorch_like.primitives.higher_order.control_flow.scan_operands import Groups, groups
+from functorch_like.primitives.higher_order.control_flow.sequential_vmap import in_turn
+from functorch_like.primitives.higher_order.control_flow.while_transforms import live_form, stopping_form, tangent_form
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batched, place, reference
+from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
+from functorch_like.primitives.structural import data_movement as S
+
+PREDICATE = ShapedArray((), np.dtype(bool))
+
+
+def _parts(values: Sequence[Any], cond_nconsts: int, body_nconsts: int) -> Groups:
+    """Consts of the condition, consts of the body, and carries."""
+    return groups(values, cond_nconsts, body_nconsts)
+
+
+# ------------------------------------------------------------------------------------------------------------- rules
+def _shape(
+    *avals: ShapedArray, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+) -> tuple[ShapedArray, ...]:
+    taken = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
+    strong = lambda found: [a.strong() for a in found]
+    if strong(avals) != strong(taken):
+        raise ShapeError(f"the body of while wants {taken}, got {list(avals)}", fix="pass what it was traced with")
+    starts = body_jaxpr.in_avals[body_nconsts:]
+    if strong(starts) != strong(body_jaxpr.out_avals) or strong(cond_jaxpr.out_avals) != [PREDICATE]:
+        raise ShapeError(
+            f"the body of while takes {starts} and gives {body_jaxpr.out_avals}, the condition {cond_jaxpr.out_avals}",
+            fix="give what is taken; the condition gives one bool",
+        )
+    ends = zip(starts, body_jaxpr.out_avals, strict=True)
+    return tuple(a.update(weak_type=a.weak_type and o.weak_type) for a, o in ends)
+
+
+def _ref(*values: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int) -> tuple[Any, ...]:
+    asked, consts, carries = _parts(values, cond_nconsts, body_nconsts)
+    while reference(cond_jaxpr, [*asked, *carries])[0]:
+        carries = reference(body_jaxpr, [*consts, *carries])
+    return tuple(map(np.asarray, carries))
+
+
+def _lower(
+    e: xla.Emitter, *operands: Any, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+) -> list[Any]:
+    cond, body = (j.memo("simple", lambda j=j: passes.simplify(j)) for j in (cond_jaxpr, body_jaxpr))
+    token = token_avals(cond_jaxpr, body_jaxpr)
+    n, m = cond_nconsts, cond_nconsts + body_nconsts
+    avals = [*(a.strong() for a in e.ins), *token]
+
+    def more(inner: xla.Emitter, *values: Any) -> list[Any]:
+        return emit_carrying(inner, cond, [*values[:n], *values[m:]], token)[:1]
+
+    def step(inner: xla.Emitter, *values: Any) -> list[Any]:
+        return [*values[:m], *emit_carrying(inner, body, values[n:], token)]
+
+    outs = e.op(
+        "stablehlo.while", [*operands, *([e.token] if token else [])], avals, regions=[(avals, more), (avals, step)]
+    )
+    outs = [outs] if len(avals) == 1 else list(outs)
+    if token:
+        e.token = outs.pop()
+    return outs[m:]
+
+
+def _prune(
+    used: tuple[bool, ...], *, cond_jaxpr: Jaxpr, body_jaxpr: Jaxpr, cond_nconsts: int, body_nconsts: int
+) -> tuple[list[bool], list[bool], dict[str, Any]]:
+    return live_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, used)
+
+
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> tuple[list[Any], list[Any]]:
+    asked, consts, starts = _parts(primals, cond_nconsts, body_nconsts)
+    _, d_consts, d_starts = _parts(tangents, cond_nconsts, body_nconsts)
+    c, some = [t is not None for t in d_consts], [t is not None for t in d_starts]
+    cond, body, more, carries = tangent_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, c, some)
+    given = [d for d in d_consts if d is not None]
+    moving = [
+        S.zeros(aval_of(x).strong()) if d is None else d for x, d, h in zip(starts, d_starts, carries, strict=True) if h
+    ]
+    outs = while_(
+        *asked, *more, *consts, *given, *starts, *moving,
+        cond_jaxpr=cond, body_jaxpr=body, cond_nconsts=cond_nconsts,
+        body_nconsts=len(more) + body_nconsts + len(given),
+    )  # fmt: skip
+    rest = iter(outs[len(starts) :])
+    return outs[: len(starts)], [next(rest) if h else None for h in carries]
+
+
+def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Run the loop for what is known; record all of it, which computes that again beside what is unknown."""
+    n, m = params["cond_nconsts"], params["body_nconsts"]
+    some = [tape.var(a) is not None for a in args[n:]]
+    unknown = reached(params["body_jaxpr"], m, len(some) - m, some)
+    outs = tape.record(while_, args, params)
+    if all(unknown):
+        return outs
+    kept, given, known = _prune(tuple(not u for u in unknown), **params)
+    assert not any(g and u for g, u in zip(given, unknown, strict=True))
+    state.trace = tape.parent
+    try:
+        primals = iter(while_(*(a for a, k in zip(args, kept, strict=True) if k), **known))
+    finally:
+        state.trace = tape
+    return [next(primals) if g else o for g, o in zip(given, outs, strict=True)]
+
+
+# ------------------------------------------------------------------------------------------------------------- batch
+def _batch(
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    cond_jaxpr: Jaxpr,
+    body_jaxpr: Jaxpr,
+    cond_nconsts: int,
+    body_nconsts: int,
+) -> tuple[list[Any], list[int | None]]:
+    asked, consts, starts = _parts(args, cond_nconsts, body_nconsts)
+    at_asked, at_consts, at_starts = _parts(dims, cond_nconsts, body_nconsts)
+    carries: list[int | None] = list(at_starts)
+    while True:
+        wanted = [ANYWHERE if d is None else d for d in carries]
+        body, more, told = batched(body_jaxpr, axis, [*at_consts, *carries], wanted)
+        grown = [t if d is None else d for d, t in zip(carries, told, strict=True)]
+        if grown == carries:
+            break
+        carries = grown
+    cond = batched(cond_jaxpr, axis, [*at_asked, *carries])
+    each = cond.told[0] is not None
+    if each:
+        carries = [0 if d is None else d for d in carries]
+    moved = [
+        x if w is None else place(x, d, w, axis.size)[0] for x, d, w in zip(starts, at_starts, carries, strict=True)
+    ]
+    if not each:
+        outs = while_(
+            *cond.consts, *asked, *more, *consts, *moved, cond_jaxpr=cond.jaxpr, body_jaxpr=body,
+            cond_nconsts=len(cond.consts) + cond_nconsts, body_nconsts=len(more) + body_nconsts,
+        )  # fmt: skip
+        return outs, carries
+    if cond_jaxpr.effects or body_jaxpr.effects:
+        params = {"cond_nconsts": cond_nconsts, "body_nconsts": body_nconsts}
+        apply = lambda *values: while_(*values, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
+        avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
+        kept = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
+        return in_turn(axis, args, dims, apply, avals, kept)
+    first = batched(cond_jaxpr, axis, [*at_asked, *carries], [0])
+    steps = batched(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
+    goes_on, made = stopping_form(axis, first, steps, carries)
+    consts = [*first.consts, *asked, *steps.consts, *consts]
+    going = evaluate(first.jaxpr, [*first.consts, *asked, *moved])
+    outs = while_(
+        *consts, *going, *moved, cond_jaxpr=goes_on, body_jaxpr=made, cond_nconsts=0, body_nconsts=len(consts)
+    )  # fmt: skip
+    return outs[1:], carries
+
+
+# ----------------------------------------------------------------------------------------------------------- samples
+def _samples() -> list[Sample]:
+    f64, i32 = (lambda *shape, dtype=dtype: ShapedArray(shape, dtype) for dtype in ("float64", "int32"))
+    make = lambda fun, *avals: stage(fun, avals, name="f", parent=core.EVALUATE)[0]
+
+    def one(cond: Jaxpr, body: Jaxpr, asked: int, consts: int, *operands: Any, smooth: bool = True) -> Sample:
+        params = {"cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": asked, "body_nconsts": consts}
+        return Sample(operands, params, smooth=smooth)
+
+    less: Callable[..., Any] = lambda end, i, *_: [E.lt(i, end)]
+    step: Callable[..., Any] = lambda w, i, c: [E.add(i, np.int32(1)), E.sin(E.add(E.mul(w, c), w))]
+    counted = make(less, i32(), i32(), f64(2)), make(step, f64(2), i32(), f64(2))
+    grown = (
+        make(lambda c: [E.lt(c, np.float64(30.0))], f64()),
+        make(lambda c: [E.add(E.mul(c, c), np.float64(3))], f64()),
+    )
+    halved = make(lambda n: [E.gt(n, np.int32(0))], i32()), make(lambda n: [E.div(n, np.int32(2))], i32())
+    never = make(lambda c: [np.False_], f64(2)), make(lambda c: [E.neg(c)], f64(2))
+    return [
+        one(*counted, 1, 1, np.array(3, np.int32), f64(2), np.array(0, np.int32), f64(2)),
+        one(*counted, 1, 1, np.array(0, np.int32), f64(2), np.array(1, np.int32), f64(2)),
+        one(*grown, 0, 0, np.array(1.25)),
+        one(*halved, 0, 0, np.array(9, np.int32)),
+        one(*never, 0, 0, f64(2)),
+    ]
+
+
+while_ = Primitive(
+    "while",
+    shape=_shape,
+    ref=_ref,
+    lower=_lower,
+    jvp=_jvp,
+    transpose=No(
+        "reverse mode would have to keep values of every step, and how many steps a while_loop takes is not known "
+        "before it has run; use lax.fori_loop with bounds that are Python ints, or lax.scan, over the most steps there "
+        "may be, with lax.cond to skip those that are too many; or forward mode (jvp, jacfwd); or ft.custom_vjp"
+    ),
+    batch=_batch,
+    samples=_samples,
+    split=_split,
+    evaluate=lambda args, params: evaluate_alone(while_, "body_jaxpr", args, params),
+    prune=_prune,
+    effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
+    multiple=True,
+)

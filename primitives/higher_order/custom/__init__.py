@@ -1,0 +1,1 @@
+"""Calls with rules that users wrote: custom_jvp, custom_vjp, custom_vmap, linear_call, linear solves."""

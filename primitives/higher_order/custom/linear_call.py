@@ -1,0 +1,100 @@
+"""linear_call: a linear function whose transpose the user gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.compiler.lower import emit
+from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.errors import DifferentiationError
+from functorch_like.interpreters import forward
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.higher_order.control_flow.cond_branches import united
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference
+from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
+from functorch_like.primitives.structural import data_movement as S
+
+
+def _shape(*avals: ShapedArray, fun: Jaxpr, transpose: Jaxpr, count: int) -> tuple[ShapedArray, ...]:
+    return tuple(fun.out_avals)
+
+
+def _ref(*values: Any, fun: Jaxpr, transpose: Jaxpr, count: int) -> tuple[Any, ...]:
+    return tuple(reference(fun, values))
+
+
+def _lower(e: Any, *operands: Any, fun: Jaxpr, transpose: Jaxpr, count: int) -> list[Any]:
+    return emit(e, fun.memo("simple", lambda: passes.simplify(fun)), operands)
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fun: Jaxpr, count: int, **rest: Any) -> Any:
+    """Linear in the last operands; by the residuals, the derivative of the function itself."""
+    params = {"fun": fun, "count": count, **rest}
+    outs = linear_call(*primals, **params)
+    found: list[Any] = [None] * len(outs)
+    if any(t is not None for t in tangents[count:]):
+        moving = [
+            zeros(aval_of(p).strong()) if t is None else t
+            for p, t in zip(primals[count:], tangents[count:], strict=True)
+        ]
+        found = list(linear_call(*primals[:count], *moving, **params))
+    if any(t is not None for t in tangents[:count]):
+        still = [*tangents[:count], *[None] * (len(primals) - count)]
+        _, others = forward.jvp(lambda *xs: evaluate(fun, xs), primals, still)
+        found = [b if a is None else a if b is None else E.add(a, b) for a, b in zip(found, others, strict=True)]
+    return outs, found
+
+
+def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int) -> list[Any]:
+    if any(type(a) is Lin for a in args[:count]):
+        raise DifferentiationError(
+            "a linear_call is linear in its linear arguments alone, and is transposed by a residual",
+            fix="transpose by the linear arguments",
+        )
+    given = [zeros(a.strong()) if ct is None else ct for ct, a in zip(cts, fun.out_avals, strict=True)]
+    back = linear_call(*args[:count], *given, fun=transpose, transpose=fun, count=count)
+    return [None] * count + [b if type(a) is Lin else None for a, b in zip(args[count:], back, strict=True)]
+
+
+def _batch(
+    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int
+) -> tuple[Any, list[int]]:
+    moved = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    both = [batched(j, axis, [0] * len(j.inputs), [0] * len(j.outputs)) for j in (fun, transpose)]
+    consts, (forth, back) = united([(made.jaxpr, made.consts) for made in both])
+    out = linear_call(*consts, *moved, fun=forth, transpose=back, count=len(consts) + count)
+    return out, [0] * len(out)
+
+
+def _samples() -> list[Sample]:
+    scalar, vector = ShapedArray((), "float64"), ShapedArray((3,), "float64")
+    made = lambda f, *avals: stage(f, avals, name="f", parent=core.EVALUATE)[0]
+    wide = lambda r: S.broadcast_in_dim(r, shape=(3,), broadcast_dimensions=())
+    scaled = made(lambda r, x: [E.mul(wide(E.sin(r)), x)], scalar, vector)
+    summed = made(lambda x: [S.reduce_sum(x, axes=(0,)), E.neg(x)], vector)
+    spread = made(lambda a, b: [E.sub(wide(a), b)], scalar, vector)
+    return [
+        Sample((scalar, vector), {"fun": scaled, "transpose": scaled, "count": 1}),
+        Sample((vector,), {"fun": summed, "transpose": spread, "count": 0}),
+    ]
+
+
+linear_call = Primitive(
+    "linear_call",
+    shape=_shape,
+    ref=_ref,
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=_samples,
+    evaluate=lambda args, params: evaluate_alone(linear_call, "fun", args, params),
+    multiple=True,
+)

@@ -1,0 +1,139 @@
+"""Jaxprs made from jaxprs: the forward-mode form, the batched form. Higher-order rows are made of them.
+
+Each is staged with nothing around it, so that what is kept depends on the jaxpr and the key alone, and is kept on the
+jaxpr it was made from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import events
+from functorch_like.core import Axis, aval_of, state
+from functorch_like.interpreters import batching, forward
+from functorch_like.ir.jaxpr import Jaxpr, Literal, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.structural import data_movement as S
+
+
+class Derived(NamedTuple):
+    """A jaxpr made from another, the values of its first inputs, and what is told of its results."""
+
+    jaxpr: Jaxpr
+    consts: list[Any]
+    told: Any
+
+
+def derive(
+    jaxpr: Jaxpr, key: Any, how: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]
+) -> tuple[Jaxpr, list[Any]]:
+    """Stage a function that was made from a jaxpr."""
+    origin = f"{how} of {jaxpr.name}"
+    made = stage(fun, avals, name=f"{jaxpr.name}_{key}", origin=origin, parent=core.EVALUATE, chain=origin)
+    if events.heard():
+        events.tell("derive", made[0].name, how=origin, size=f"{len(made[0].equations)} equations", jaxpr=made[0])
+    return made
+
+
+def with_tangents(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -> Derived:
+    """A jaxpr of primals and of the tangents that `some` marks; it gives results, and the tangents that are not zero.
+
+    Args:
+        jaxpr: what to differentiate.
+        some: which inputs have tangents.
+        wanted: results that get a tangent even where it is zero; all others only where it is not.
+
+    Returns:
+        The jaxpr, its consts, and which results have tangents.
+    """
+
+    def make() -> Derived:
+        has: list[bool] = []
+
+        def fun(*flat: Any) -> list[Any]:
+            rest = iter(flat[len(some) :])
+            given = [next(rest) if s else None for s in some]
+            outs, tangents = forward.jvp(lambda *xs: evaluate(jaxpr, xs), flat[: len(some)], given)
+            if wanted:
+                tangents = [
+                    zeros(aval_of(o).strong()) if t is None and w else t
+                    for o, t, w in zip(outs, tangents, wanted, strict=True)
+                ]
+            has[:] = [t is not None for t in tangents]
+            return [*outs, *(t for t in tangents if t is not None)]
+
+        avals = [*jaxpr.in_avals, *(a.strong() for a, s in zip(jaxpr.in_avals, some, strict=True) if s)]
+        made, consts = derive(jaxpr, "jvp", "jvp", fun, avals)
+        return Derived(made, consts, has)
+
+    return jaxpr.memo(("jvp", tuple(some), tuple(wanted)), make)
+
+
+#: For `batched`: the hidden axis of a result may be anywhere, and need not be there at all.
+ANYWHERE = "anywhere"
+
+
+def batched(jaxpr: Jaxpr, axis: Axis, dims: Sequence[int | None], wanted: Sequence[int | str] = ()) -> Derived:
+    """A jaxpr with one more axis of inputs, at `dims`.
+
+    Args:
+        jaxpr: what to map.
+        axis: its size, and its name for collectives.
+        dims: where inputs have it; None where they do not.
+        wanted: where results must have it; ANYWHERE by default.
+
+    Returns:
+        The jaxpr, its consts, and where the results have the axis (None: nowhere).
+    """
+
+    def make() -> Derived:
+        where: list[int | None] = []
+
+        def fun(*flat: Any) -> list[Any]:
+            outs, out_dims = batching.batch(lambda *xs: evaluate(jaxpr, xs), axis, flat, dims)
+            if wanted:
+                placed = [place(o, d, w, axis.size) for o, d, w in zip(outs, out_dims, wanted, strict=True)]
+                outs = [o for o, _ in placed]
+                out_dims = [d for _, d in placed]
+            where[:] = out_dims
+            return outs
+
+        avals = [widened(a, d, axis.size) for a, d in zip(jaxpr.in_avals, dims, strict=True)]
+        made, consts = derive(jaxpr, "vmap", f"vmap over {axis.size}", fun, avals)
+        return Derived(made, consts, where)
+
+    return jaxpr.memo(("vmap", axis, tuple(dims), tuple(wanted), state.axes), make)
+
+
+def widened(aval: ShapedArray, dim: int | None, size: int) -> ShapedArray:
+    """The aval with a hidden axis."""
+    return aval if dim is None else aval.update(shape=(*aval.shape[:dim], size, *aval.shape[dim:]))
+
+
+def place(x: Any, dim: int | None, wanted: int | str, size: int) -> tuple[Any, int | None]:
+    """A value with the hidden axis where it is wanted, repeated along it if it has none; and where it is then."""
+    if isinstance(wanted, str) or dim == wanted:
+        return x, dim
+    return S.move(S.widen(x, size) if dim is None else x, dim or 0, wanted), wanted
+
+
+def rearranged(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
+    """The same jaxpr with inputs, and outputs, in another order. Inputs that are left out must be unused."""
+    outs = jaxpr.outputs if outputs is None else [jaxpr.outputs[k] for k in outputs]
+    return Jaxpr([jaxpr.inputs[k] for k in inputs], jaxpr.equations, outs, jaxpr.name, jaxpr.origin)
+
+
+def reference(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
+    """What the equations mean, in NumPy."""
+    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
+    read: Callable[[Any], Any] = lambda a: a.value if type(a) is Literal else values[a]
+    for e in jaxpr.equations:
+        out = e.prim.ref(*map(read, e.inputs), **e.params)
+        values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+    return [np.asarray(read(a)) for a in jaxpr.outputs]

@@ -1,0 +1,1 @@
+"""Reductions, window reductions and scatters by a function of the user's."""

@@ -1,0 +1,1 @@
+"""Matrix factorizations, eigenvalues and linear solves."""

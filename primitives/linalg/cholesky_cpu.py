@@ -1,0 +1,83 @@
+"""cholesky of many small matrices, written out: calling LAPACK for each takes longer than the work itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Sample, aval_of
+from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg.makers import Stack
+from functorch_like.primitives.structural import data_movement as S
+
+#: Up to this size, from so many matrices on: five to twenty times faster. Larger ones would be faster too
+#: (docs/lowerings.md), but take seconds to compile.
+SMALL, MANY = 3, 1024
+
+
+def _takes(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], **_: Any) -> bool:
+    (x,) = ins
+    real = x.dtype in (dtypes.float32, dtypes.float64)
+    return real and 2 <= x.shape[-1] <= SMALL and math.prod(x.shape[:-2]) >= MANY
+
+
+def _columns(x: Any) -> Any:
+    """Column by column, on the entries as vectors over all matrices; NaN where a pivot is not positive, as LAPACK."""
+    shape = aval_of(x).shape
+    n, count = shape[-1], math.prod(shape[:-2])
+    flat = S.transpose(S.reshape(x, shape=(count, n * n)), permutation=(1, 0))
+
+    def entry(i: int, j: int) -> Any:
+        at = n * i + j
+        return S.reshape(
+            S.slice(flat, start_indices=(at, 0), limit_indices=(at + 1, count), strides=None), shape=(count,)
+        )
+
+    factor: dict[tuple[int, int], Any] = {}
+    good = None
+    for j in range(n):
+        for i in range(j, n):
+            rest = entry(i, j)
+            for k in range(j):
+                rest = E.sub(rest, E.mul(factor[i, k], factor[j, k]))
+            if i == j:
+                positive = E.gt(rest, S.full_like(rest, 0))
+                good = positive if good is None else E.and_(good, positive)
+                factor[i, j] = E.sqrt(rest)
+            else:
+                factor[i, j] = E.div(rest, factor[j, j])
+    zero = S.full((count,), 0, aval_of(x).dtype)
+    bad = S.full_like(zero, np.nan)
+    kept = [E.select_n(good, bad, factor.get((i, j), zero)) for i in range(n) for j in range(n)]
+    joined = S.concatenate(*[S.reshape(v, shape=(1, count)) for v in kept], dimension=0)
+    return S.reshape(S.transpose(joined, permutation=(1, 0)), shape=shape)
+
+
+def _edges() -> list[tuple[Sample, bool]]:
+    spread = lambda x: x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1], dtype=x.dtype)
+    one = lambda shape, dtype: Sample((ShapedArray(shape, dtype),), prepare=spread)
+    four = [[[1, 9], [2, 1]], [[4, 7], [2, 5]], [[0, 0], [0, 1]], [[-1, 0], [0, 1]]]  # one of them is definite
+    broken = np.tile(np.array(four, np.float32), (MANY // 4, 1, 1))
+    return [
+        (one((MANY, SMALL, SMALL), "float32"), True),
+        (one((MANY // 2, 2, 3, 3), "float64"), True),
+        (Sample((broken,), smooth=False), True),
+        (one((MANY - 1, 2, 2), "float32"), False),
+        (one((MANY, SMALL + 1, SMALL + 1), "float32"), False),
+        (Sample((ShapedArray((MANY, 1, 1), "float32"),), domain=(1, 2)), False),
+    ]
+
+
+WRITTEN_OUT = Alternative(
+    "written out, column by column",
+    f"at least {MANY} real matrices of size 2 to {SMALL}",
+    _takes,
+    lambda e, x: Stack(e, e.ins[0].ndim - 2).inline(_columns, x),
+    _edges,
+)

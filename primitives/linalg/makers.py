@@ -1,0 +1,242 @@
+"""What the rows of linear algebra share: stacks of matrices, products, triangles, lowering by other rows.
+
+The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
+all operands. The rows take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the results
+are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import core, dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import cusolver, lapack
+from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives.base.lowering import Alternative, Lowering
+from functorch_like.primitives.structural import data_movement as S
+
+FLOATS = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+I32 = dtypes.int32
+
+
+# --------------------------------------------------------------------------------------------------------------- maker
+def row(
+    name: str,
+    ranks: Sequence[int],
+    *,
+    shape: Callable[..., Any],
+    ref: Callable[..., Any],
+    lower: Callable[..., Any],
+    jvp: Callable[..., Any],
+    samples: Callable[[], list[Sample]],
+    transpose: Callable[..., Any] | None = None,
+    batch: Callable[..., Any] | None = None,
+    multiple: bool = True,
+    takes: Sequence[Any] = FLOATS,
+    gpu: Callable[..., Any] | No | None = None,
+    alternatives: Sequence[Alternative] = (),
+) -> Primitive:
+    """A row whose operands are stacks of matrices (rank 2) or vectors (rank 1).
+
+    Args:
+        name: of the row.
+        ranks: of each operand, without the leading dimensions.
+        shape: `(*shapes, dtype, **params) -> [(shape, dtype), ...]` of the results, for one matrix.
+        ref: `(*operands, **params) -> results` for one matrix that is not empty.
+        lower: `(stack, *operands, **params) -> results` with a `Stack`; nothing is empty.
+        jvp, samples, transpose, multiple: as `core.Primitive` wants them.
+        batch: by default the mapped axis becomes the first one of all operands.
+        takes: dtypes.
+        gpu: as `lower`, for GPUs, if that is another; or why there is none.
+        alternatives: to `lower` on CPUs.
+    """
+
+    def whole(*avals: ShapedArray, **params: Any) -> Any:
+        lead = _check(name, ranks, takes, avals)
+        cores = [a.shape[a.ndim - r :] for a, r in zip(avals, ranks, strict=True)]
+        outs = tuple(ShapedArray(lead + s, d) for s, d in shape(*cores, dtype=avals[0].dtype, **params))
+        return outs if multiple else outs[0]
+
+    def loop(*xs: Any, **params: Any) -> Any:
+        avals = whole(*map(aval_of, xs), **params)
+        lead = xs[0].shape[: xs[0].ndim - ranks[0]]
+        outs = [_blank(a, len(lead)) for a in (avals if multiple else (avals,))]
+        if all(x.size for x in xs):
+            for at in np.ndindex(lead):
+                found = ref(*[x[at] for x in xs], **params)
+                for out, one in zip(outs, found if multiple else (found,), strict=True):
+                    assert one.dtype == out.dtype and one.shape == out[at].shape, (name, one.dtype, one.shape)
+                    out[at] = one
+        return tuple(outs) if multiple else outs[0]
+
+    def lowered(e: Any, *operands: Any, **params: Any) -> Any:
+        if not all(a.size for a in e.ins):
+            made = loop(*[np.zeros(a.shape, a.dtype) for a in e.ins], **params)
+            return [e.constant(x) for x in made] if multiple else e.constant(made)
+        form = lower if e.platform == "cpu" or gpu is None else gpu
+        return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
+
+    def mapped(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
+        moved = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+        out = made(*moved, **params)
+        return (out, [0] * len(out)) if multiple else (out, 0)
+
+    made = Primitive(
+        name,
+        shape=whole,
+        ref=loop,
+        lower=Lowering(name, lowered, *alternatives) if alternatives else lowered,
+        jvp=jvp,
+        transpose=transpose or No(f"{name} is not linear in its operands; a jvp rule must not apply it to a tangent"),
+        batch=batch or mapped,
+        samples=samples,
+        multiple=multiple,
+    )
+    return made
+
+
+def _check(name: str, ranks: Sequence[int], takes: Sequence[Any], avals: Sequence[ShapedArray]) -> tuple[int, ...]:
+    """The leading dimensions of all operands."""
+    for a, rank in zip(avals, ranks, strict=True):
+        if a.ndim < rank:
+            what = "a matrix, or a stack of them" if rank == 2 else "a vector, or a stack of them"
+            raise ShapeError(f"{name} takes {what}, got {a!r}", fix=f"give at least {rank} dimensions")
+        if a.dtype not in takes:
+            raise DtypeError(
+                f"{name} takes {', '.join(d.name for d in takes)}, got {a!r}",
+                fix="convert the operand, e.g. with astype('float32')",
+            )
+        if a.dtype != avals[0].dtype:
+            raise DtypeError(f"operands {avals[0]!r} and {a!r} differ in dtype", fix="convert one of them with astype")
+    leads = [a.shape[: a.ndim - r] for a, r in zip(avals, ranks, strict=True)]
+    for lead, a in zip(leads, avals, strict=True):
+        if lead != leads[0]:
+            raise ShapeError(
+                f"{avals[0]!r} and {a!r} count {leads[0]} and {lead} matrices", fix="broadcast the leading dimensions"
+            )
+    return leads[0]
+
+
+def _blank(aval: ShapedArray, lead: int) -> Any:
+    """What a factor of nothing is: the identity where it is a square matrix, else empty or zero."""
+    out = np.zeros(aval.shape, aval.dtype)
+    if aval.ndim == lead + 1 and aval.dtype == I32:
+        out[...] = np.arange(aval.shape[-1])  # the order of rows that have not moved
+    if aval.ndim == lead + 2 and aval.shape[-1] == aval.shape[-2]:
+        out[...] = np.eye(aval.shape[-1], dtype=aval.dtype)
+    return out
+
+
+def routine(x: Any, name: str) -> Any:
+    """SciPy's binding of the LAPACK routine that the compiled program calls."""
+    from scipy.linalg import lapack as bindings
+
+    return getattr(bindings, lapack.named(name, x.dtype))
+
+
+def square(name: str, shape: tuple[int, ...]) -> int:
+    """The size of a square matrix."""
+    if shape[0] != shape[1]:
+        raise ShapeError(f"{name} takes square matrices, got {shape[0]} by {shape[1]}", fix="give a square matrix")
+    return shape[0]
+
+
+def no_gpu(name: str) -> No:
+    """A lowering for GPUs that is not there."""
+    return No(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
+
+
+def no_jvp(name: str, instead: str) -> No:
+    """A jvp cell that is empty."""
+    return No(f"{name} is a step on the way to another factorization, and has no derivative of its own; {instead}")
+
+
+# ------------------------------------------------------------------------------------------------------------ lowering
+class Stack:
+    """The emitter, for rows of stacks of matrices: `lead` dimensions count them."""
+
+    def __init__(self, e: Any, lead: int) -> None:
+        self.e, self.lead = e, lead
+        self.ins, self.outs = list(e.ins), list(e.outs)
+        self.counts = self.ins[0].shape[:lead]
+
+    def aval(self, shape: Sequence[int], dtype: Any = None) -> ShapedArray:
+        """Of a stack of such matrices or vectors, in the first operand's dtype if not said otherwise."""
+        return ShapedArray((*self.counts, *shape), dtype or self.ins[0].dtype)
+
+    def call(self, routine: str, operands: Sequence[Any], ins: Any, outs: Any, **more: Any) -> list[Any]:
+        """Call LAPACK, or what does the same on GPUs."""
+        library = lapack if self.e.platform == "cpu" else cusolver
+        return library.call(self.e, routine, operands, ins, outs, lead=self.lead, **more)
+
+    def or_nan(self, info: Any, values: Sequence[Any], avals: Sequence[ShapedArray], fails: str = "NE") -> list[Any]:
+        """Values, but NaN for the matrices of which LAPACK's code compares so with 0."""
+        flags = self.aval((), dtypes.bool_)
+        bad = self.e.compare(fails, info, self.e.full(0, self.aval((), I32)), flags, "SIGNED")
+        return [self._poison(bad, x, a) for x, a in zip(values, avals, strict=True)]
+
+    def _poison(self, bad: Any, x: Any, aval: ShapedArray) -> Any:
+        wide = self.e.broadcast_in_dim(bad, aval.update(dtype=dtypes.bool_), range(self.lead))
+        return self.e.op("stablehlo.select", [wide, self.e.full(nan(aval.dtype), aval), x], [aval])
+
+    def inline(self, fun: Callable[..., Any], *operands: Any, ins: Sequence[ShapedArray] | None = None) -> Any:
+        """Lower what a function of values does, row by row; it returns one value or several.
+
+        Without `ins`, the operands have the avals of the row's own.
+        """
+        trace = _Inline(self.e)
+        with core.running(trace):
+            out = fun(*[_Emitted(trace, x, a) for x, a in zip(operands, ins or self.ins, strict=True)])
+        many = isinstance(out, (tuple, list))
+        values = [trace.value(x) for x in (out if many else [out])]
+        return values if many else values[0]
+
+
+def nan(dtype: Any) -> Any:
+    """NaN in a dtype."""
+    return np.array(complex(np.nan, np.nan) if np.dtype(dtype).kind == "c" else np.nan, dtype)
+
+
+class _Emitted(core.Tracer):
+    """A value of the program that is being written."""
+
+    __slots__ = ("_aval", "value")
+
+    def __init__(self, trace: _Inline, value: Any, aval: ShapedArray) -> None:
+        self._trace, self.value, self._aval = trace, value, aval
+
+    @property
+    def aval(self) -> ShapedArray:
+        return self._aval
+
+
+class _Inline(core.Trace):
+    """Writes the rows that are bound into the program being lowered."""
+
+    __slots__ = ("_e",)
+
+    def __init__(self, e: Any) -> None:
+        super().__init__("lower", core.EVALUATE)
+        self._e = e
+
+    def value(self, x: Any) -> Any:
+        return x.value if isinstance(x, _Emitted) else self._e.constant(np.asarray(x, aval_of(x).dtype))
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        e = self._e
+        ins = [aval_of(a).strong() for a in args]
+        outs = core.infer(prim, ins, params)
+        saved = e.ins, e.outs
+        e.ins, e.outs = ins, list(outs) if prim.multiple else [outs]
+        try:
+            made = prim.lower(e, *map(self.value, args), **params)
+        finally:
+            e.ins, e.outs = saved
+        if prim.multiple:
+            return [_Emitted(self, x, a) for x, a in zip(made, outs, strict=True)]
+        return _Emitted(self, made[0] if isinstance(made, (list, tuple)) else made, outs)

@@ -1,0 +1,226 @@
+"""Factorizations with Householder reflections: qr and its parts, hessenberg and tridiagonal forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Sample, aval_of
+from functorch_like.errors import ShapeError, UnsupportedError
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg.cholesky_lu import solved
+from functorch_like.primitives.linalg.makers import I32, Stack, no_gpu, no_jvp, routine, row, square
+
+
+# --------------------------------------------------------------------------------------- geqrf, householder_product
+def _geqrf_ref(x: Any) -> Any:
+    return routine(x, "geqrf")(x)[:2]
+
+
+#: R in the upper triangle, the Householder vectors below it and their factors apart, as LAPACK stores them.
+geqrf = row(
+    "geqrf", (2,), ref=_geqrf_ref, shape=lambda x, *, dtype: [(x, dtype), ((min(x),), dtype)],
+    lower=lambda k, x: k.call("geqrf", [x], k.ins, k.outs, aliases=[(0, 0)]),
+    jvp=no_jvp("geqrf", "differentiate qr instead"),
+    samples=lambda: [
+        Sample((ShapedArray(s, d),))
+        for s, d in [
+            ((3, 2), "float32"), ((2, 2, 3), "float64"), ((2, 2), "complex64"), ((2, 3, 3), "complex128"),
+            ((0, 2), "float32"), ((0, 2, 2), "float32"),
+        ]
+    ],
+)  # fmt: skip
+
+
+def _product_shape(a: Any, taus: Any, *, dtype: Any) -> Any:
+    if taus[0] > min(a):
+        raise ShapeError(f"{taus[0]} reflections in a matrix of {a[0]} by {a[1]}", fix="take both from one geqrf")
+    if a[1] > a[0]:
+        raise ShapeError(f"a product of reflections of {a[0]} by {a[1]}", fix="give no more columns than rows")
+    return [(a, dtype)]
+
+
+def _product_sample(shape: Any, count: int, dtype: str) -> Sample:
+    return Sample((ShapedArray(shape, dtype), ShapedArray((*shape[:-2], count), dtype)))
+
+
+#: The first columns of the product of the reflections that geqrf, hessenberg or tridiagonal gave.
+householder_product = row(
+    "householder_product", (2, 1), shape=_product_shape, multiple=False,
+    ref=lambda a, taus: routine(a, "orgqr")(a, taus)[0],
+    lower=lambda k, a, taus: k.call("orgqr", [a, taus], k.ins, k.outs, aliases=[(0, 0)])[0],
+    jvp=no_jvp("householder_product", "differentiate qr instead"),
+    samples=lambda: [
+        _product_sample((3, 2), 2, "float32"), _product_sample((2, 3, 3), 2, "float64"),
+        _product_sample((2, 2), 2, "complex64"), _product_sample((3, 0), 0, "float32"),
+        _product_sample((0, 3, 2), 2, "complex128"),
+    ],
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------------------- geqp3
+def _geqp3_ref(x: Any) -> Any:
+    packed, pivots, taus, *_ = routine(x, "geqp3")(x)
+    return packed, (pivots - 1).astype(np.int32), taus
+
+
+def _geqp3_lower(k: Stack, x: Any) -> Any:
+    free = k.e.full(0, k.outs[1])  # no column has to come first
+    ins = [k.ins[0], k.outs[1]]
+    packed, pivots, taus = k.call("geqp3", [x, free], ins, k.outs, aliases=[(0, 0), (1, 1)])
+    return [packed, k.e.op("stablehlo.subtract", [pivots, k.e.full(1, k.outs[1])], [k.outs[1]]), taus]
+
+
+#: As geqrf, of the matrix with its columns in an order that makes the diagonal of R fall; and that order.
+geqp3 = row(
+    "geqp3", (2,), ref=_geqp3_ref, lower=_geqp3_lower, jvp=no_jvp("geqp3", "differentiate qr instead"),
+    shape=lambda x, *, dtype: [(x, dtype), ((x[1],), I32), ((min(x),), dtype)],
+    samples=lambda: [
+        Sample((ShapedArray(s, d),))
+        for s, d in [
+            ((3, 2), "float32"), ((2, 2, 3), "float64"), ((2, 2), "complex64"), ((3, 3), "complex128"),
+            ((0, 2), "float32"),
+        ]
+    ],
+)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------------------------------------ qr
+def _qr_shape(x: Any, *, dtype: Any, full_matrices: bool, pivoting: bool = False) -> Any:
+    m, n = x
+    k = m if full_matrices else min(m, n)
+    return [((m, k), dtype), ((k, n), dtype), *([((n,), I32)] if pivoting else [])]
+
+
+def _qr_ref(x: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
+    m, n = x.shape
+    k = m if full_matrices else min(m, n)
+    packed, *order, taus = _geqp3_ref(x) if pivoting else _geqrf_ref(x)
+    whole = np.zeros((m, k), x.dtype)
+    whole[:, : min(k, n)] = packed[:, :k]
+    return routine(x, "orgqr")(whole, taus)[0], np.triu(packed[:k]), *order
+
+
+def _qr_lower(k: Stack, x: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
+    def factor(x: Any) -> Any:
+        m, n = aval_of(x).shape[-2:]
+        size = m if full_matrices else min(m, n)
+        packed, *order, taus = geqp3(x) if pivoting else geqrf(x)
+        whole = M.padded(M.block(packed, (0, m), (0, min(size, n))), m, size)
+        return householder_product(whole, taus), M.triu(M.block(packed, (0, size), (0, n))), *order
+
+    return k.inline(factor, x)
+
+
+def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool = False) -> Any:
+    """With C = Q^H dA R^-1 and W its part that keeps Q orthogonal: dQ = (dA R^-1 - Q C) + Q W, dR = Q^H dA - W R.
+
+    A wide matrix has the Q of its first columns. The diagonal of R is real, as LAPACK makes it. Pivoted columns stay in
+    the order that they have.
+    """
+    (x,), (dx,) = primals, tangents
+    m, n = aval_of(x).shape[-2:]
+    if full_matrices and m > n:
+        raise UnsupportedError(
+            f"the last {m - n} columns of the complete Q of a {m} by {n} matrix are any basis of what is left, so they "
+            "have no derivative",
+            fix="use mode='reduced' (full_matrices=False)",
+        )
+    q, r, *order = qr(x, full_matrices=full_matrices, pivoting=pivoting)
+    if pivoting:
+        dx = M.transposed(M.permuted(M.transposed(dx), order[0]))
+    k = min(m, n)
+    c = solved(M.block(r, (0, k), (0, k)), M.block(dx, (0, m), (0, k)), left=False, lower=False)
+    projected = M.mm(M.adjoint(q), c)
+    below = M.tril(projected, -1)
+    turn = E.sub(below, M.adjoint(below))
+    middle = M.only(M.on_diagonal(projected), projected)
+    turn = E.add(turn, E.sub(middle, M.to(M.real(middle), aval_of(q).dtype)))
+    dq = E.add(E.sub(c, M.mm(q, projected)), M.mm(q, turn))
+    return [q, r, *order], [dq, M.triu(E.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r))), *([None] * len(order))]
+
+
+qr = row(
+    "qr", (2,), shape=_qr_shape, ref=_qr_ref, lower=_qr_lower, jvp=_qr_jvp,
+    samples=lambda: [
+        Sample(
+            (ShapedArray(s, d),), {"full_matrices": full} | dict.fromkeys(["pivoting"] * bool(how), True),
+            prepare=lambda x: x + 2 * np.eye(*x.shape[-2:]),
+        )
+        for s, d, full, *how in [
+            ((3, 2), "float32", False), ((2, 3, 2), "float64", False), ((2, 2, 3), "float32", True),
+            ((2, 3), "complex128", False), ((3, 3), "complex64", True), ((4, 2), "complex64", False),
+            ((0, 2), "float32", True), ((3, 0), "float32", False), ((0, 2, 2), "float32", False),
+            ((1, 1), "float32", False), ((3, 2), "float32", False, "pivots"), ((2, 2, 3), "complex64", True, "pivots"),
+            ((3, 4), "float64", False, "pivots"),
+        ]
+    ],
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------- hessenberg, tridiagonal
+def _hessenberg_ref(x: Any) -> Any:
+    return routine(x, "gehrd")(x)[:2] if len(x) > 1 else (x, np.zeros((0,), x.dtype))
+
+
+def _hessenberg_lower(k: Stack, x: Any) -> Any:
+    n = k.ins[0].shape[-1]
+    attrs = {"low": 1, "high": n}
+    packed, taus, info = k.call("gehrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, aliases=[(0, 0)])
+    return k.or_nan(info, [packed, taus], k.outs)
+
+
+def _size(name: str, x: Any) -> int:
+    n = square(name, x)
+    if not n:
+        raise ShapeError(f"{name} of a matrix without rows", fix="give at least one row")
+    return n
+
+
+def _square_samples(**params: Any) -> list[Sample]:
+    return [
+        Sample((ShapedArray(s, d),), params)
+        for s, d in [
+            ((3, 3), "float32"), ((2, 4, 4), "float64"), ((2, 2), "complex64"), ((2, 3, 3), "complex128"),
+            ((1, 1), "float32"), ((0, 2, 2), "float32"),
+        ]
+    ]  # fmt: skip
+
+
+#: Upper Hessenberg form, with the Householder vectors below its first subdiagonal, and their factors.
+hessenberg = row(
+    "hessenberg", (2,), ref=_hessenberg_ref, lower=_hessenberg_lower, samples=_square_samples,
+    shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)], gpu=no_gpu("hessenberg"),
+    jvp=no_jvp("hessenberg", "differentiate eig or eigh instead"),
+)  # fmt: skip
+
+
+def _tridiagonal_shape(x: Any, *, dtype: Any, lower: bool) -> Any:
+    n, real = _size("tridiagonal", x), dtypes.real_part(dtype)
+    return [(x, dtype), ((n,), real), ((n - 1,), real), ((n - 1,), dtype)]
+
+
+def _tridiagonal_ref(x: Any, *, lower: bool) -> Any:
+    return routine(x, "sytrd")(x, lower=int(lower))[:4]
+
+
+def _tridiagonal_lower(k: Stack, x: Any, *, lower: bool) -> Any:
+    return _reduced(k, x, {"uplo": "L" if lower else "U"})
+
+
+def _reduced(k: Stack, x: Any, attrs: dict[str, Any]) -> Any:
+    *outs, info = k.call("sytrd", [x], k.ins, [*k.outs, k.aval((), I32)], attrs=attrs, aliases=[(0, 0)])
+    return k.or_nan(info, outs, k.outs)
+
+
+#: The tridiagonal form of a Hermitian matrix: Householder vectors, diagonal, off-diagonal, factors.
+tridiagonal = row(
+    "tridiagonal", (2,), shape=_tridiagonal_shape, ref=_tridiagonal_ref, lower=_tridiagonal_lower,
+    gpu=lambda k, x, *, lower: _reduced(k, x, {"lower": lower}),
+    jvp=no_jvp("tridiagonal", "differentiate eigh instead"),
+    samples=lambda: _square_samples(lower=True) + _square_samples(lower=False)[:4],
+)  # fmt: skip

@@ -1,0 +1,249 @@
+"""Linear systems that are solved by substitution: triangular_solve, tridiagonal_solve."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import lapack
+from functorch_like.core import Axis, Lin, Sample, aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.linalg import matrix_algebra as M
+from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
+from functorch_like.primitives.structural import data_movement as S
+
+
+# ---------------------------------------------------------------------------------------------------- triangular_solve
+def _shape(a: Any, b: Any, *, dtype: Any, left_side: bool, **_: Any) -> Any:
+    n = square("triangular_solve", a)
+    if b[0 if left_side else 1] != n:
+        raise ShapeError(
+            f"a triangular matrix of size {n} on the {'left' if left_side else 'right'} of {b[0]} by {b[1]}",
+            fix=f"give b {n} {'rows' if left_side else 'columns'}",
+        )
+    return [(b, dtype)]
+
+
+def _ref(
+    a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    from scipy.linalg import blas
+
+    trsm = getattr(blas, lapack.named("trsm", a.dtype))
+    a = np.conj(a) if conjugate_a else a
+    return np.ascontiguousarray(
+        trsm(1.0, a, b, side=not left_side, lower=lower, trans_a=int(transpose_a), diag=int(unit_diagonal))
+    )
+
+
+def _lower(
+    k: Stack, a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    conjugate_a = conjugate_a and k.ins[0].dtype.kind == "c"
+    if conjugate_a and not transpose_a:
+        a = k.inline(lambda a, b: E.conj(a), a, b)
+    attrs = {
+        "side": "L" if left_side else "R",
+        "uplo": "L" if lower else "U",
+        "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
+        "diag": "U" if unit_diagonal else "N",
+    }
+    return k.call("trsm", [a, b], k.ins, k.outs, attrs=attrs, aliases=[(1, 0)])[0]
+
+
+def _lower_gpu(
+    k: Stack, a: Any, b: Any, *, left_side: bool, lower: bool, transpose_a: bool, conjugate_a: bool, unit_diagonal: bool
+) -> Any:
+    if conjugate_a and not transpose_a:
+        a = k.inline(lambda a, b: M.conj(a), a, b)
+    how = "NO_TRANSPOSE" if not transpose_a else "ADJOINT" if conjugate_a else "TRANSPOSE"
+    attrs = {
+        "left_side": k.e.flag(left_side),
+        "lower": k.e.flag(lower),
+        "unit_diagonal": k.e.flag(unit_diagonal),
+        "transpose_a": k.e.attr(f"#stablehlo<transpose {how}>"),
+    }
+    return k.e.op("stablehlo.triangular_solve", [a, b], k.outs, attrs)
+
+
+def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
+    """op(A) X = B: op(A) dX = dB - op(dA) X."""
+    (a, b), (da, db) = primals, tangents
+    x = triangular_solve(a, b, **params)
+    if da is not None:
+        shift = 1 if params["unit_diagonal"] else 0
+        da = M.tril(da, -shift) if params["lower"] else M.triu(da, shift)
+        da = M.transposed(da) if params["transpose_a"] else da
+        da = M.conj(da) if params["conjugate_a"] else da
+        change = M.mm(da, x) if params["left_side"] else M.mm(x, da)
+        db = E.neg(change) if db is None else E.sub(db, change)
+    return x, triangular_solve(a, db, **params)
+
+
+def _transpose(ct: Any, args: Any, *, transpose_a: bool, **params: Any) -> Any:
+    a, b = args
+    if not isinstance(b, Lin):
+        return [None, None]
+    if isinstance(a, Lin):  # both, so there is nothing in them
+        return [None, S.zeros(aval_of(ct))]
+    return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
+
+
+def _batch(axis: Axis, args: Any, dims: Any, *, left_side: bool, **params: Any) -> Any:
+    """One matrix for all: the mapped axis of b joins its columns (or rows), and the matrix is used once."""
+    (a, b), (at, bt) = args, dims
+    params["left_side"] = left_side
+    if at is not None:
+        a, b = S.move(a, at, 0), S.widen(b, axis.size) if bt is None else S.move(b, bt, 0)
+        return triangular_solve(a, b, **params), 0
+    return folded(lambda b: triangular_solve(a, b, **params), b, bt, -1 if left_side else -2)
+
+
+def folded(solve: Any, b: Any, at: int, dim: int) -> Any:
+    """Apply what treats the columns (dim -1) or rows (-2) of b one by one, with a mapped axis joined to them."""
+    b = S.move(b, at, aval_of(b).ndim - 1 + dim)  # just before the columns, or the rows
+    shape = aval_of(b).shape
+    place = len(shape) - 1 + dim
+    joined = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
+    return S.reshape(solve(S.reshape(b, shape=joined)), shape=shape), place
+
+
+def _samples() -> list[Sample]:
+    def one(
+        a: Any, b: Any, left: bool = True, lower: bool = True, transpose: bool = False, conj: bool = False,
+        unit: bool = False, dtype: str = "float32",
+    ) -> Sample:  # fmt: skip
+        params = {
+            "left_side": left, "lower": lower, "transpose_a": transpose, "conjugate_a": conj, "unit_diagonal": unit,
+        }  # fmt: skip
+        return Sample((ShapedArray(a, dtype), ShapedArray(b, dtype)), params, (-1.0, 1.0), prepare=_heavy)
+
+    return [
+        one((3, 3), (3, 2)),
+        one((3, 3), (2, 3), left=False, lower=False),
+        one((2, 3, 3), (2, 3, 2), transpose=True),
+        one((2, 3, 3), (2, 2, 3), left=False, transpose=True),
+        one((3, 3), (3, 3), lower=False, unit=True),
+        one((3, 3), (3, 2), conj=True, dtype="complex64"),
+        one((3, 3), (3, 2), conj=True, transpose=True, dtype="complex128"),
+        one((2, 2), (1, 2), left=False, transpose=True, unit=True, dtype="complex64"),
+        one((0, 0), (0, 2)), one((3, 3), (3, 0)), one((0, 2, 2), (0, 2, 1)), one((1, 1), (1, 1), dtype="float64"),
+    ]  # fmt: skip
+
+
+def _heavy(x: Any) -> Any:
+    """Square matrices with a heavy diagonal: well-conditioned triangles."""
+    return x + 2 * np.eye(x.shape[-1], dtype=x.dtype) if x.shape[-1] == x.shape[-2] else x
+
+
+triangular_solve = row(
+    "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
+    samples=_samples, multiple=False, gpu=_lower_gpu,
+)  # fmt: skip
+
+
+# --------------------------------------------------------------------------------------------------- tridiagonal_solve
+def _tri_shape(dl: Any, d: Any, du: Any, b: Any, *, dtype: Any) -> Any:
+    if not dl == d == du == b[:1]:
+        raise ShapeError(
+            f"diagonals of {dl[0]}, {d[0]} and {du[0]} entries, and a right-hand side of {b[0]} rows",
+            fix="give all of them the same length; dl[0] and du[-1] are not read",
+        )
+    return [(b, dtype)]
+
+
+def _tri_ref(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    if len(d) == 1:
+        return b / d[:, None]
+    *_, x, info = routine(d, "gtsv")(dl[1:], d, du[:-1], b)
+    return np.full_like(b, nan(b.dtype)) if info else np.ascontiguousarray(x)
+
+
+def _tri_lower(k: Stack, dl: Any, d: Any, du: Any, b: Any) -> Any:
+    *_, x, info = k.call("gtsv", [dl, d, du, b], k.ins, [*k.ins, k.aval((), I32)], aliases=[(3, 3)])
+    return k.or_nan(info, [x], k.outs)[0]
+
+
+def _tri_lower_gpu(k: Stack, *operands: Any) -> Any:
+    """The kernel wants zeros outside of the matrix, and three rows at least: more are added that say 1 x = 0."""
+    n, columns = k.ins[3].shape[-2:]
+    size = max(n, 3)
+
+    def prepared(dl: Any, d: Any, du: Any, b: Any) -> Any:
+        dl, du = _shifted(_shifted(dl, 1, -1), -1, -1), _shifted(_shifted(du, -1, -1), 1, -1)
+        more = lambda x, fill: _longer(x, size - n, fill)
+        return more(dl, 0), more(d, 1), more(du, 0), M.padded(b, size, columns)
+
+    avals = [*[k.aval((size,))] * 3, k.aval((size, columns))]
+    (x,) = k.call("gtsv", k.inline(prepared, *operands), avals, avals[3:], aliases=[(3, 0)])
+    return k.inline(lambda x: M.block(x, (0, n), (0, columns)), x, ins=avals[3:])
+
+
+def _longer(x: Any, by: int, fill: int) -> Any:
+    """Vectors with entries added at the end."""
+    config = ((0, 0, 0),) * (aval_of(x).ndim - 1) + ((0, by, 0),)
+    return S.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)
+
+
+def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
+    """What a tridiagonal matrix makes of x; a diagonal that is None is zero."""
+    m = aval_of(x).shape[-2]
+    terms = []
+    for diagonal, shift in ((dl, -1), (d, 0), (du, 1)):
+        if diagonal is not None:
+            terms.append(E.mul(M.rows(diagonal, x), _shifted(x, shift) if m else x))
+    out = terms[0]
+    for t in terms[1:]:
+        out = E.add(out, t)
+    return out
+
+
+def _shifted(x: Any, by: int, dim: int = -2) -> Any:
+    """Entry i + by in place i, zero where there is none."""
+    if not by:
+        return x
+    aval = aval_of(x)
+    config = [(0, 0, 0)] * aval.ndim
+    config[dim] = (-by, by, 0)
+    return S.pad(x, np.zeros((), aval.dtype), padding_config=tuple(config))
+
+
+def _tri_jvp(primals: Any, tangents: Any) -> Any:
+    *diagonals, b = primals
+    below, middle, above, db = tangents
+    x = tridiagonal_solve(*diagonals, b)
+    if any(c is not None for c in (below, middle, above)):
+        change = _tri_product(below, middle, above, x)
+        db = E.neg(change) if db is None else E.sub(db, change)
+    return x, tridiagonal_solve(*diagonals, db)
+
+
+def _tri_transpose(ct: Any, args: Any) -> Any:
+    dl, d, du, b = args
+    if not isinstance(b, Lin):
+        return [None] * 4
+    if isinstance(d, Lin):  # and b too, so there is nothing in them
+        return [None, None, None, S.zeros(aval_of(ct))]
+    dl, du = (S.zeros(x.aval) if isinstance(x, Lin) else x for x in (dl, du))  # of size 1 they are not read
+    return [None, None, None, tridiagonal_solve(_shifted(du, -1, -1), d, _shifted(dl, 1, -1), ct)]
+
+
+def _tri_samples() -> list[Sample]:
+    def one(lead: Any, m: int, n: int, dtype: str = "float32") -> Sample:
+        vector, matrix = ShapedArray((*lead, m), dtype), ShapedArray((*lead, m, n), dtype)
+        return Sample((vector, vector, vector, matrix), {}, (1.0, 2.0))
+
+    return [
+        one((), 4, 2), one((2,), 3, 1), one((2, 1), 3, 2, "complex64"), one((), 1, 2, "float64"), one((), 5, 1),
+        one((), 3, 0), one((), 0, 2), one((0,), 3, 1), one((), 2, 2, "complex128"),
+    ]  # fmt: skip
+
+
+#: dl[0] and du[-1], which are outside of the matrix, are not read.
+tridiagonal_solve = row(
+    "tridiagonal_solve", (1, 1, 1, 2), shape=_tri_shape, ref=_tri_ref, lower=_tri_lower, jvp=_tri_jvp,
+    transpose=_tri_transpose, samples=_tri_samples, multiple=False, gpu=_tri_lower_gpu,
+)  # fmt: skip

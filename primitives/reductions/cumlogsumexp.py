@@ -1,0 +1,60 @@
+"""cumlogsumexp: logarithms of running sums of exponentials, without overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import No, aval_of
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.cumulative import running, shifted
+from functorch_like.primitives.reductions.makers import lowest
+from functorch_like.primitives.structural import data_movement as S
+
+
+def _both(e: Any, a: Any, b: Any, aval: ShapedArray) -> Any:
+    """log(exp(a) + exp(b)): the greater, and what the smaller adds to it. Equal infinities add up to themselves."""
+    op = lambda name, *xs: e.op(f"stablehlo.{name}", xs, [aval])
+    gap = op("subtract", a, b)
+    added = op("add", op("maximum", a, b), op("log_plus_one", op("exponential", op("negate", op("abs", gap)))))
+    nan = e.compare("NE", gap, gap, aval.update(dtype=dtypes.bool_), "FLOAT")
+    return e.op("stablehlo.select", [nan, op("add", a, b), added], [aval])
+
+
+def _added(a: Any, b: Any) -> Any:
+    gap = E.sub(a, b)
+    plain = E.add(E.max(a, b), E.log1p(E.exp(E.neg(E.abs(gap)))))
+    return E.select_n(E.ne(gap, gap), plain, E.add(a, b))
+
+
+def _share(part: Any, whole: Any) -> Any:
+    """exp(part - whole), which is 0 where the whole is nothing."""
+    nothing = E.eq(whole, S.full_like(whole, -np.inf))
+    return E.exp(E.sub(part, E.select_n(nothing, whole, S.full_like(whole, 0))))
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+    """The mean of the tangents so far, weighted by exp(x): folded over spans of 1, 2, 4, ... without overflow."""
+    (whole,), (mean,) = primals, tangents
+    out, by = cumlogsumexp(whole, axis=axis, reverse=reverse), 1
+    while by < aval_of(whole).shape[axis]:
+        before, change = shifted(whole, by, -np.inf, axis, reverse), shifted(mean, by, 0, axis, reverse)
+        both = _added(before, whole)
+        mean = E.add(E.mul(_share(before, both), change), E.mul(_share(whole, both), mean))
+        whole, by = both, 2 * by
+    return out, mean
+
+
+def _takes(dtype: Any) -> bool:
+    return dtypes.is_float(dtype) and dtype not in dtypes.FLOAT8  # some of which have no infinity to start from
+
+
+cumlogsumexp = running(
+    "cumlogsumexp", _both, np.logaddexp, lowest, _takes, _jvp,
+    No("a logarithm of sums is not linear in its elements; differentiate it with its jvp rule"),
+    "float32", "float64", "bfloat16", "float16",
+)  # fmt: skip

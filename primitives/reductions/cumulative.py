@@ -1,0 +1,250 @@
+"""Running sums, products and extremes along one axis, from its start or (`reverse`) from its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives.base.accumulating import accumulated
+from functorch_like.primitives.base.elementwise_makers import words_for
+from functorch_like.primitives.base.lowering import Alternative, Lowering
+from functorch_like.primitives.base.window_geometry import emit_tap, window_attrs, window_params
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.indexing.gather_and_scatter_add import along
+from functorch_like.primitives.reductions.makers import highest, lowest, roomy
+from functorch_like.primitives.structural import data_movement as S
+
+#: Elements of a block, and how many elements are folded without blocks.
+BLOCK, FEW = 8, 32
+
+
+class Fold(NamedTuple):
+    """Emits a running fold along one axis; `kind` is a StableHLO operation, or `(emitter, a, b, aval) -> value`."""
+
+    e: Any
+    kind: Any
+    identity: Any
+    axis: int
+    reverse: bool
+
+    def both(self, e: Any, a: Any, b: Any, aval: ShapedArray) -> Any:
+        """Two elements folded."""
+        return self.kind(e, a, b, aval) if callable(self.kind) else e.op(f"stablehlo.{self.kind}", [a, b], [aval])
+
+    def plain(self, x: Any, aval: ShapedArray) -> Any:
+        """Each result folds a window that reaches to the end."""
+        e, scalar, n = self.e, ShapedArray((), aval.dtype), aval.shape[self.axis]
+        of = lambda this, other: tuple(this if d == self.axis else other for d in range(aval.ndim))
+        params = window_params(of(n, 1), of(1, 1), of((0, n - 1) if self.reverse else (n - 1, 0), (0, 0)))
+        region = ([scalar, scalar], lambda inner, a, b: [self.both(inner, a, b, scalar)])
+        operands = [x, e.constant(self.identity)]
+        return e.op("stablehlo.reduce_window", operands, [aval], attrs=window_attrs(e, params), regions=(region,))
+
+    def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
+        """Identities put before and after along the axis, or cut away where negative."""
+        e, of = self.e, lambda v: [v if d == self.axis else 0 for d in range(aval.ndim)]
+        out = self.sized(aval, aval.shape[self.axis] + before + after)
+        if out is aval and not before:
+            return x, aval
+        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
+        attrs = {name: e.i64s(of(v)) for name, v in zip(names, (before, after, 0), strict=True)}
+        return e.op("stablehlo.pad", [x, e.constant(self.identity)], [out], attrs=attrs), out
+
+    def sized(self, aval: ShapedArray, n: int) -> ShapedArray:
+        """The aval with n elements along the axis."""
+        return aval.update(shape=tuple(n if d == self.axis else m for d, m in enumerate(aval.shape)))
+
+    def blocked(self, x: Any, aval: ShapedArray) -> Any:
+        """Fold each block, elementwise over blocks; fold the blocks' totals; combine. Two to eight times faster."""
+        e, axis, n = self.e, self.axis, aval.shape[self.axis]
+        if n <= FEW:
+            return self.plain(x, aval)
+        fill = -n % BLOCK
+        x, whole = self.pad(x, aval, *((fill, 0) if self.reverse else (0, fill)))
+        count = whole.shape[axis] // BLOCK
+        part = self.sized(aval, count)
+        both = lambda a, b: self.both(e, a, b, part)
+        runs: list[Any] = []
+        for k in reversed(range(BLOCK)) if self.reverse else range(BLOCK):
+            end = (count - 1) * BLOCK + k + 1
+            tap = [slice(k, end, BLOCK) if d == axis else slice(0, m, 1) for d, m in enumerate(aval.shape)]
+            element = emit_tap(e, x, tap, part)
+            runs.append(both(runs[-1], element) if runs else element)
+        totals = self.blocked(runs[-1], part)
+        earlier, _ = self.pad(totals, part, *((-1, 1) if self.reverse else (1, -1)))
+        thin = part.update(shape=(*part.shape[: axis + 1], 1, *part.shape[axis + 1 :]))
+        parts = [e.op("stablehlo.reshape", [both(earlier, run)], [thin]) for run in runs]
+        woven = part.update(shape=(*part.shape[: axis + 1], BLOCK, *part.shape[axis + 1 :]))
+        parts = parts[::-1] if self.reverse else parts
+        y = e.op("stablehlo.concatenate", parts, [woven], attrs={"dimension": e.i64(axis + 1)})
+        y = e.op("stablehlo.reshape", [y], [whole])
+        return self.pad(y, whole, *((-fill, 0) if self.reverse else (0, -fill)))[0]
+
+
+def running(
+    name: str, kind: Any, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
+    jvp: Any, transpose: Any, *dtype_names: str,
+) -> Primitive:  # fmt: skip
+    """A row that folds all prefixes: `kind` folds two elements (see `Fold`), `ufunc` is NumPy's."""
+
+    def shape(x: ShapedArray, *, axis: int, reverse: bool = False) -> ShapedArray:
+        if not 0 <= axis < x.ndim:
+            raise ShapeError(f"{x!r} has no axis {axis}", fix=f"use an axis below {x.ndim}")
+        if not takes(x.dtype):
+            raise DtypeError(f"{name} takes {words_for(takes)} operands, not {x!r}", fix="convert it with astype")
+        return x
+
+    def ref(x: Any, *, axis: int, reverse: bool = False) -> Any:
+        wide = roomy(x)
+        turn = (lambda v: np.flip(v, axis)) if reverse else (lambda v: v)
+        return turn(ufunc.accumulate(turn(wide), axis, dtype=wide.dtype)).astype(x.dtype)
+
+    def lowered(form: Callable[..., Any]) -> Callable[..., Any]:
+        def lower(e: Any, x: Any, *, axis: int, reverse: bool = False) -> Any:
+            (out,) = e.outs
+            if not out.size:
+                return x
+            return form(Fold(e, kind, identity(out.dtype), axis, reverse), x, out)
+
+        return accumulated(lower)
+
+    def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
+        (at,) = dims
+        return row(args[0], axis=axis + (axis >= at), reverse=reverse), at
+
+    def samples() -> list[Sample]:
+        main, *others = dtype_names
+        shapes = [
+            ((5,), 0, False),
+            ((2, 3), 1, True),
+            ((2, 3, 4), 1, False),
+            ((0, 2), 0, False),
+            ((2, 0), 1, True),
+            ((1,), 0, False),
+            ((75, 2), 0, False),
+            ((2, 300), 1, True),
+        ]
+        return [
+            *(Sample((ShapedArray(s, main),), {"axis": a, "reverse": r}) for s, a, r in shapes),
+            *(Sample((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
+        ]
+
+    blocks = Alternative(
+        "blocks", f"more than {FEW} elements",
+        lambda ins, outs, *, axis, **_: outs[0].size > 0 and outs[0].shape[axis] > FEW,
+        lowered(Fold.blocked), lambda: _edges(dtype_names[0]),
+    )  # fmt: skip
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=Lowering(name, lowered(Fold.plain), blocks), jvp=jvp, transpose=transpose,
+        batch=batch, samples=samples,
+    )  # fmt: skip
+    return row
+
+
+def _edges(dtype: str) -> list[tuple[Sample, bool]]:
+    sizes = [(FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)]
+    inside = np.zeros(FEW + 8, dtype)
+    inside[[3, 20, 37]] = np.inf, -1, np.nan
+    params = {"axis": 0, "reverse": False}
+    return [
+        *(
+            (Sample((ShapedArray((2, n), dtype),), {"axis": 1, "reverse": r}, (-1, 1)), b)
+            for n, b in sizes
+            for r in (False, True)
+        ),
+        (Sample((inside,), params), True),
+    ]
+
+
+_number = lambda dtype: dtype != dtypes.bool_
+_real = lambda dtype: not dtypes.is_complex(dtype)
+
+
+# --------------------------------------------------------------------------------------------------------------- sums
+def _sum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+    return cumsum(*primals, **params), cumsum(*tangents, **params)
+
+
+cumsum = running(
+    "cumsum", "add", np.add, lambda dtype: np.zeros((), dtype), _number, _sum_jvp,
+    lambda ct, args, *, axis, reverse=False: [cumsum(ct, axis=axis, reverse=not reverse)],
+    "float32", "int32", "uint8", "complex64", "bfloat16",
+)  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------- products
+def shifted(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
+    """The elements `by` places before each (after each, if reverse); `fill` where there are none."""
+    config = [(0, 0, 0)] * aval_of(x).ndim
+    config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
+    return S.pad(x, S.full((), fill, aval_of(x).dtype), padding_config=tuple(config))
+
+
+def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+    """Pairs (a, da) folded by (ab, da b + a db) over spans of 1, 2, 4, ...: no division, so zeros do no harm."""
+    (p,), (t,) = primals, tangents
+    out, by = cumprod(p, axis=axis, reverse=reverse), 1
+    while by < aval_of(p).shape[axis]:
+        before, change = shifted(p, by, 1, axis, reverse), shifted(t, by, 0, axis, reverse)
+        p, t, by = E.mul(before, p), E.add(E.mul(change, p), E.mul(before, t)), 2 * by
+    return out, t
+
+
+cumprod = running(
+    "cumprod", "multiply", np.multiply, lambda dtype: np.ones((), dtype), _number, _prod_jvp,
+    No("a running product is not linear in its elements; differentiate it with its jvp rule"),
+    "float32", "int32", "complex64", "bfloat16",
+)  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------------------- extremes
+def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
+        """The tangent of the element that set the record; of equal ones, the first."""
+        (x,), (dx,) = primals, tangents
+        out = row()(x, axis=axis, reverse=reverse)
+        aval = aval_of(x)
+        if not aval.size:
+            return out, None
+        first = aval.shape[axis] - 1 if reverse else 0
+        places = S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=axis)
+        record = beats(x, shifted(out, 1, 0, axis, reverse))
+        known = S.full(aval.shape, first, np.dtype(np.int32))
+        setting = E.select_n(record, known, places)
+        holder = (cummin if reverse else cummax)(setting, axis=axis, reverse=reverse)
+        return out, along(dx, holder, axis, unique=False)
+
+    return jvp
+
+
+_no = No("a running extreme is not linear in its elements; differentiate it with its jvp rule")
+cummax = running(
+    "cummax",
+    "maximum",
+    np.maximum,
+    lowest,
+    _real,
+    _extreme_jvp(lambda: cummax, E.gt),
+    _no,
+    "float32",
+    "int32",
+    "bfloat16",
+)
+cummin = running(
+    "cummin",
+    "minimum",
+    np.minimum,
+    highest,
+    _real,
+    _extreme_jvp(lambda: cummin, E.lt),
+    _no,
+    "float32",
+    "int32",
+    "bfloat16",
+)

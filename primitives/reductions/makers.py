@@ -1,0 +1,119 @@
+"""The maker of reductions over chosen dimensions, and the identities of maximum and minimum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.core import No, Primitive, Sample
+from functorch_like.errors import DtypeError
+from functorch_like.primitives.base.accumulating import accumulated
+from functorch_like.primitives.base.shapes import check_axes, reduced_axes
+from functorch_like.primitives.structural import data_movement as S
+
+
+def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
+    """A shape without some dimensions."""
+    return tuple(n for d, n in enumerate(shape) if d not in axes)
+
+
+def spread(y: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
+    """Broadcast the result of reducing over axes back to the shape of the operand."""
+    kept = tuple(d for d in range(len(shape)) if d not in axes)
+    return S.broadcast_in_dim(y, shape=tuple(shape), broadcast_dimensions=kept)
+
+
+def roomy(x: Any) -> Any:
+    """A NumPy array in a dtype that NumPy computes with: single precision for less, bytes for halves of bytes."""
+    if x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype):
+        return x.astype(np.float32)
+    return x.astype({"int4": np.int8, "uint4": np.uint8}.get(x.dtype.name, x.dtype))
+
+
+def lowest(dtype: Any) -> Any:
+    """The identity of maximum: -inf, the smallest integer, False."""
+    return _extreme(np.dtype(dtype), "min")
+
+
+def highest(dtype: Any) -> Any:
+    """The identity of minimum: inf, the largest integer, True."""
+    return _extreme(np.dtype(dtype), "max")
+
+
+def _extreme(dtype: Any, end: str) -> Any:
+    if dtype == dtypes.bool_:
+        return np.array(end == "max")
+    if dtypes.is_integer(dtype):
+        return np.array(getattr(dtypes.iinfo(dtype), end), dtype)
+    with np.errstate(all="ignore"):
+        found = np.array(-math.inf if end == "min" else math.inf).astype(dtype)
+    # float8_e4m3fn and its like have no infinity.
+    return found if np.isinf(found.astype(np.float32)) else np.array(getattr(dtypes.finfo(dtype), end), dtype)
+
+
+def reduction(
+    name: str,
+    kind: str,
+    fold: Callable[..., Any],
+    identity: Callable[[Any], Any],
+    accepts: Callable[[Any], bool],
+    what: str,
+    jvp: Any,
+    samples: Callable[[], list[Sample]],
+) -> Primitive:
+    """A row that folds dimensions with an associative operation.
+
+    Args:
+        name: of the row.
+        kind: the StableHLO operation that folds two values.
+        fold: `(x, axes, identity) -> ndarray`, in NumPy.
+        identity: of the operation, for a dtype.
+        accepts: whether a dtype is taken.
+        what: the dtypes taken, in words.
+        jvp: the derivative column.
+        samples: the samples column.
+    """
+
+    def shape(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
+        check_axes(axes, x.ndim)
+        if not accepts(x.dtype):
+            raise DtypeError(f"{name} takes {what}, not {x!r}", fix="convert it with astype")
+        return x.update(shape=without(x.shape, axes))
+
+    def ref(x: Any, *, axes: tuple[int, ...]) -> Any:
+        small = x.dtype.itemsize < 4 and dtypes.is_inexact(x.dtype)
+        wide = x.astype(np.float32) if small else x
+        return np.asarray(fold(wide, axes, identity(x.dtype).astype(wide.dtype))).astype(x.dtype)
+
+    def lower(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
+        (out,) = e.outs
+        return e.reduce(kind, x, identity(out.dtype), axes, out)
+
+    def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
+        axes, out = reduced_axes(axes, dims[0])
+        return row(args[0], axes=axes), out
+
+    no = No(f"{name} is not linear in its operand; differentiate it with its jvp rule")
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
+        batch=batch, samples=samples,
+    )  # fmt: skip
+    return row
+
+
+def sampled(*dtype_names: str, domain: tuple[float, float] = (-2.0, 2.0), smooth: bool = True) -> Any:
+    """Samples of a reduction: shapes in the first dtype, one shape in the others."""
+    first, *others = dtype_names
+    shapes = [((3,), (0,)), ((2, 3), (0,)), ((2, 3, 4), (0, 2)), ((2, 3), ()), ((), ()), ((0, 3), (0,)), ((0, 3), (1,))]
+
+    def samples() -> list[Sample]:
+        finite = lambda s, a: smooth and all(s[d] for d in a)  # the extreme of nothing is infinite
+        made = [Sample((ShapedArray(s, first),), {"axes": a}, domain, finite(s, a)) for s, a in shapes]
+        return made + [Sample((ShapedArray((2, 3), d),), {"axes": (1,)}, domain, smooth) for d in others]
+
+    return samples

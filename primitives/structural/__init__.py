@@ -1,0 +1,1 @@
+"""Primitives that move data and compute nothing."""

@@ -1,0 +1,162 @@
+"""Rows that repeat, divide or merely hold on to arrays: tile, split, optimization_barrier."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Axis, Lin, Primitive, Sample
+from functorch_like.errors import ShapeError
+from functorch_like.primitives.base.shapes import check_axes, check_sizes, insert, linear
+from functorch_like.primitives.structural import data_movement as S
+
+
+# --------------------------------------------------------------------------------------------------------------- tile
+def _tile_shape(x: ShapedArray, *, reps: tuple[int, ...]) -> ShapedArray:
+    check_sizes(reps)
+    if len(reps) != x.ndim:
+        raise ShapeError(
+            f"reps={reps} must be {x.ndim} numbers for {x!r}", fix="give one for each dimension; 1 does nothing"
+        )
+    return x.update(shape=tuple(n * r for n, r in zip(x.shape, reps, strict=True)))
+
+
+def _apart(shape: Sequence[int], reps: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the result with a dimension of its own for each repetition."""
+    return tuple(n for pair in zip(reps, shape, strict=True) for n in pair)
+
+
+def _tile_lower(e: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
+    wide = e.outs[0].update(shape=_apart(e.ins[0].shape, reps))
+    y = e.broadcast_in_dim(x, wide, range(1, wide.ndim, 2))
+    return e.op("stablehlo.reshape", [y], e.outs)
+
+
+def _tile_transpose(ct: Any, x: ShapedArray, *, reps: tuple[int, ...]) -> Any:
+    return S.reduce_sum(S.reshape(ct, shape=_apart(x.shape, reps)), axes=tuple(range(0, 2 * x.ndim, 2)))
+
+
+tile = linear(
+    "tile",
+    shape=_tile_shape,
+    ref=lambda x, *, reps: np.tile(x, reps),
+    lower=_tile_lower,
+    transpose=_tile_transpose,
+    batch=lambda axis, x, dim, *, reps: (tile(x, reps=insert(reps, dim, 1)), dim),
+    samples=lambda: [
+        Sample((ShapedArray(shape, dtype),), {"reps": reps})
+        for shape, reps, dtype in [
+            ((), (), "float32"), ((3,), (2,), "float32"), ((2, 3, 4), (2, 1, 3), "float32"), ((2,), (0,), "float32"),
+            ((0, 2), (3, 2), "float32"), ((2, 2), (2, 2), "int32"), ((3,), (2,), "bool"), ((2,), (3,), "complex64"),
+        ]
+    ],
+)  # fmt: skip
+
+
+# -------------------------------------------------------------------------------------------------------------- split
+def _split_shape(x: ShapedArray, *, sizes: tuple[int, ...], axis: int) -> tuple[ShapedArray, ...]:
+    check_axes((axis,), x.ndim)
+    check_sizes(sizes)
+    if sum(sizes) != x.shape[axis]:
+        raise ShapeError(
+            f"sizes={sizes} add up to {sum(sizes)}, and dimension {axis} of {x!r} has {x.shape[axis]}",
+            fix="make the sizes add up to that of the dimension",
+        )
+    return tuple(x.update(shape=(*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in sizes)
+
+
+def _split_lower(e: Any, x: Any, *, sizes: tuple[int, ...], axis: int) -> list[Any]:
+    (given,) = e.ins
+    parts: list[Any] = []
+    for start, out in zip(itertools.accumulate(sizes, initial=0), e.outs, strict=False):
+        limits = [start + out.shape[d] if d == axis else n for d, n in enumerate(given.shape)]
+        attrs = {
+            "start_indices": e.i64s([start if d == axis else 0 for d in range(given.ndim)]),
+            "limit_indices": e.i64s(limits),
+            "strides": e.i64s([1] * given.ndim),
+        }
+        parts.append(e.op("stablehlo.slice", [x], [out], attrs=attrs))
+    return parts
+
+
+def _split_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    return split(*primals, **params), split(*tangents, **params)
+
+
+def _split_transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[Any]:
+    parts = zip(cts, _split_shape(args[0].aval, **params), strict=True)
+    whole = [S.zeros(aval) if ct is None else ct for ct, aval in parts]
+    return [S.concatenate(*whole, dimension=params["axis"])]
+
+
+def _split_batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: tuple[int, ...], axis: int) -> Any:
+    return split(*args, sizes=sizes, axis=axis + (axis >= dims[0])), [dims[0]] * len(sizes)
+
+
+def _split_ref(x: Any, *, sizes: tuple[int, ...], axis: int) -> tuple[Any, ...]:
+    return tuple(np.split(x, list(itertools.accumulate(sizes))[:-1], axis))
+
+
+#: Parts of given sizes along one dimension.
+split = Primitive(
+    "split",
+    shape=_split_shape,
+    ref=_split_ref,
+    lower=_split_lower,
+    jvp=_split_jvp,
+    transpose=_split_transpose,
+    batch=_split_batch,
+    samples=lambda: [
+        Sample((ShapedArray(shape, dtype),), {"sizes": sizes, "axis": axis})
+        for shape, sizes, axis, dtype in [
+            ((5,), (2, 3), 0, "float32"), ((2, 3, 4), (1, 0, 2), 1, "float32"), ((4,), (4,), 0, "float32"),
+            ((0, 2), (1, 1), 1, "float32"), ((3, 2), (1, 2), 0, "int32"), ((3,), (2, 1), 0, "bool"),
+            ((3,), (2, 1), 0, "complex64"),
+        ]
+    ],
+    multiple=True,
+)  # fmt: skip
+
+
+# ----------------------------------------------------------------------------------------------- optimization_barrier
+def _barrier_lower(e: Any, *xs: Any) -> list[Any]:
+    out = e.op("stablehlo.optimization_barrier", xs, e.outs)
+    return [out] if len(xs) == 1 else list(out)
+
+
+def _behind(values: Sequence[Any]) -> list[Any]:
+    """Those that are not None, behind a barrier of their own."""
+    rest = iter(optimization_barrier(*[v for v in values if v is not None]))
+    return [None if v is None else next(rest) for v in values]
+
+
+def _barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    return optimization_barrier(*primals), _behind(tangents)
+
+
+def _barrier_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+    return optimization_barrier(*args), list(dims)
+
+
+#: The identity of several operands; XLA computes all of them before anything that uses one, and moves nothing across.
+optimization_barrier = Primitive(
+    "optimization_barrier",
+    shape=lambda *xs: xs,
+    ref=lambda *xs: tuple(np.array(x) for x in xs),
+    lower=_barrier_lower,
+    jvp=_barrier_jvp,
+    transpose=lambda cts, args: _behind([c if isinstance(a, Lin) else None for c, a in zip(cts, args, strict=True)]),
+    batch=_barrier_batch,
+    samples=lambda: [
+        Sample(tuple(ShapedArray(shape, dtype) for shape, dtype in operands))
+        for operands in [
+            (((), "float32"),), (((2, 3), "float32"), ((4,), "float32")), (((0, 2), "float32"), ((3,), "int32")),
+            (((2, 3, 4), "complex64"), ((), "bool"), ((2,), "bfloat16")),
+        ]
+    ],
+    multiple=True,
+)  # fmt: skip

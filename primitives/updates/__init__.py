@@ -1,0 +1,1 @@
+"""Slices at computed positions, gather and scatter."""
