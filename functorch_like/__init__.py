@@ -64,6 +64,7 @@ if _TYPE_CHECKING:
     from functorch_like import checkpoint_policies as checkpoint_policies
     from functorch_like import custom_batching as custom_batching
     from functorch_like import custom_derivatives as custom_derivatives
+    from functorch_like import distributed as distributed
     from functorch_like import experimental as experimental
     from functorch_like import export as export
     from functorch_like import extend as extend
@@ -161,8 +162,8 @@ __getattr__, __dir__ = _late.attach(
         "transforms.sparse_jacobian": ("sparse_jacobian",),
     },
     modules=(
-        "checkify", "checkpoint_policies", "experimental", "export", "flatten_util", "image", "lax", "nn", "ops",
-        "profiler", "random", "testing", "tree_util", "typing",
+        "checkify", "checkpoint_policies", "distributed", "experimental", "export", "flatten_util", "image", "lax",
+        "nn", "ops", "profiler", "random", "testing", "tree_util", "typing",
     ),
     unsealed=("custom_batching", "custom_derivatives", "extend", "ffi", "inspect", "primitives", "scipy"),
 )  # fmt: skip

@@ -177,6 +177,10 @@ class CompileError(FtError, RuntimeError):
     """XLA refused or failed to compile or run a program."""
 
 
+class DistributedError(FtError, RuntimeError):
+    """Processes that compute together cannot start, do not agree, or have lost one of them."""
+
+
 class OutOfMemoryError(CompileError, MemoryError):
     """An array, or what a program computes in between, does not fit into memory."""
 

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from functorch_like import interrupts
-from functorch_like.backends.xla import configuration, cuda
+from functorch_like.backends.xla import configuration, cuda, processes
 from functorch_like.backends.xla import jax_import_stubs as stubs
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
@@ -54,7 +54,8 @@ def _start() -> dict[str, Any]:
                 made["gpu"] = gpu
         if wanted in ("", "cpu"):
             with _sized():
-                made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices())
+                of_processes = processes.cpu_client_options()
+                made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices(), **of_processes)
         for client in made.values():
             stubs.prime(client.local_devices()[0])
             break  # C++ keeps the answers once per process

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from functorch_like.backends.xla import processes
 from functorch_like.backends.xla.jaxlib_api import _jax, xc
 from functorch_like.errors import DeviceError
 
@@ -125,12 +126,13 @@ def _load(plugin: Path) -> Any:
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
     preallocate, fraction = _asked_memory()
-    options = dict(xc.generate_pjrt_gpu_plugin_options())
+    of_processes, store = processes.gpu_client_options()
+    options = {**xc.generate_pjrt_gpu_plugin_options(), **of_processes}
     if preallocate is not None:
         options["preallocate"] = preallocate
     if fraction is not None:
         options["memory_fraction"] = fraction
-    return xc.make_c_api_client("cuda", options, None)
+    return xc.make_c_api_client("cuda", options, store)
 
 
 def _register_kernels(api: Any, plugin_support: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from functorch_like.backends.xla.processes import collective_failure
 from functorch_like.errors import CompileError, DonatedError, FtError, OutOfMemoryError, bytes_text
 
 PARTS = (
@@ -28,6 +29,9 @@ def failure(what: str, device: Any, error: BaseException) -> FtError:
     told = str(error)
     if is_double_donation(error):
         return DonatedError(f"{what}: {DONATED_TWICE}", fix=ONCE)
+    lost = collective_failure(what, error)
+    if lost is not None:
+        return lost
     if "RESOURCE_EXHAUSTED" not in told and "Out of memory" not in told:
         return CompileError(f"{what} failed on {device}: {told}")
     asked = re.search(r"allocat\w+ (\d+) ?bytes", told, re.IGNORECASE)

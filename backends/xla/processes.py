@@ -1,0 +1,154 @@
+"""Several processes: jaxlib's coordination service and client, and the options of device clients that belong to it.
+
+TRAP: a client that cannot connect, or whose service goes away, aborts the process (SIGABRT). So `connect` comes after
+all processes have met (`functorch_like.distributed` sees to that), and the service is the last to stop. It is
+"recoverable": then jaxlib aborts nobody for the death of a peer, and leaving waits for nobody. The package itself
+watches for deaths.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError, _jax
+from functorch_like.errors import DistributedError
+
+#: Version of jaxlib, which all processes must share.
+JAXLIB = FULL_VERSION
+_WARNINGS, _ERRORS = 1, 2
+_GLOO = re.compile(r"gloo", re.IGNORECASE)
+
+
+class Membership(NamedTuple):
+    """The place of this process among others.
+
+    Attributes:
+        index: its number.
+        count: of processes.
+        runtime: jaxlib's client of the coordination service.
+        hostname: the address by which the others reach this machine.
+        local_device_ids: which GPUs of this machine it uses; None for all.
+    """
+
+    index: int
+    count: int
+    runtime: Any
+    hostname: str
+    local_device_ids: tuple[int, ...] | None
+
+
+_membership: Membership | None = None
+_lost_peers: Callable[[], str] = lambda: ""
+_check_program: Callable[[bytes, str, frozenset[int]], None] = lambda digest, name, processes: None
+
+
+def start_service(address: str, count: int, timeout: int) -> Any:
+    """Start the coordination service.
+
+    Args:
+        address: where it listens, "host:port".
+        count: of processes.
+        timeout: seconds within which all of them connect.
+
+    Raises:
+        DistributedError: where it cannot listen.
+    """
+    _log_from(_ERRORS)  # it warns that such a service is experimental, when processes connect
+    try:
+        return _jax.get_distributed_runtime_service(
+            address, count, cluster_register_timeout=timeout, shutdown_timeout=5, recoverable=True
+        )
+    except JaxRuntimeError as error:
+        raise DistributedError(
+            f"the coordination service cannot listen at {address}: {error}", fix="choose another port"
+        ) from error
+
+
+def connect(address: str, index: int, timeout: int) -> Any:
+    """Connect to the service at `address` as the process of this number."""
+    runtime = _jax.get_distributed_runtime_client(
+        address, index, init_timeout=timeout, shutdown_timeout=5, shutdown_on_destruction=False, use_compression=True
+    )
+    runtime.connect()
+    _log_from(int(os.environ.get("TF_CPP_MIN_LOG_LEVEL", _WARNINGS)))
+    return runtime
+
+
+def _log_from(level: int) -> None:
+    utils: Any = importlib.import_module("jaxlib.utils")
+    utils.absl_set_min_log_level(level)
+
+
+def join(membership: Membership | None) -> None:
+    """Set the membership that device clients are made with; None for a process alone."""
+    global _membership
+    _membership = membership
+
+
+def membership() -> Membership | None:
+    """Return the membership of this process; None for a process alone."""
+    return _membership
+
+
+def cpu_client_options() -> dict[str, Any]:
+    """Return the options of the CPU's client: Gloo carries its collectives."""
+    if _membership is None:
+        return {}
+    m = _membership
+    collectives = _jax.make_gloo_tcp_collectives(m.runtime, hostname=m.hostname)
+    return {
+        "distributed_client": m.runtime,
+        "node_id": m.index,
+        "num_nodes": m.count,
+        "collectives": collectives,
+    }
+
+
+def gpu_client_options() -> tuple[dict[str, Any], Any]:
+    """Return the options of the GPU's client and its key-value store, by which NCCL starts.
+
+    UNTESTED with several processes.
+    """
+    if _membership is None:
+        return {}, None
+    m = _membership
+    options: dict[str, Any] = {"node_id": m.index, "num_nodes": m.count}
+    if m.local_device_ids is not None:
+        options["visible_devices"] = list(m.local_device_ids)
+    return options, m.runtime
+
+
+def on_failure(lost_peers: Callable[[], str]) -> None:
+    """Register a function that returns a text about processes that ended, for errors of collectives."""
+    global _lost_peers
+    _lost_peers = lost_peers
+
+
+def collective_failure(what: str, error: BaseException) -> DistributedError | None:
+    """Return the error to raise for one of Gloo's; None for another."""
+    text = str(error)
+    if _membership is None or not _GLOO.search(text):
+        return None
+    lost = _lost_peers()
+    reason = f"{what} cannot be finished: {lost}" if lost else f"{what} failed between processes: {text}"
+    return DistributedError(reason, fix="start all processes again, from the last checkpoint")
+
+
+def on_program(check: Callable[[bytes, str, frozenset[int]], None]) -> None:
+    """Register a function that is called before a program of several processes is compiled.
+
+    It takes a digest of the program, its name, and the numbers of the processes that run it; it raises where their
+    digests differ.
+    """
+    global _check_program
+    _check_program = check
+
+
+def check_program(digest: bytes, name: str, processes: frozenset[int]) -> None:
+    """Raise DistributedError where the processes are about to compile different programs."""
+    if _membership is not None and len(processes) > 1:
+        _check_program(digest, name, processes)

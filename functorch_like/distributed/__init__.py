@@ -1,0 +1,15 @@
+"""Several processes, on one machine or many, that compute together.
+
+- `initialize`, `shutdown`, `is_initialized`: join the processes of a program and leave them.
+- `python -m functorch_like.distributed.run --nproc 4 script.py` starts them on one machine; see docs/distributed.md.
+
+Names and signatures are those of jax.distributed.
+"""
+
+from __future__ import annotations
+
+from functorch_like.distributed.lifecycle import initialize as initialize
+from functorch_like.distributed.lifecycle import is_initialized as is_initialized
+from functorch_like.distributed.lifecycle import shutdown as shutdown
+
+__all__ = ["initialize", "is_initialized", "shutdown"]

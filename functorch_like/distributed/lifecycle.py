@@ -1,0 +1,274 @@
+"""Joining the processes of a program, and leaving them."""
+
+from __future__ import annotations
+
+import atexit
+import importlib.metadata
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from functorch_like.backends import xla
+from functorch_like.backends.xla import processes
+from functorch_like.distributed import environment
+from functorch_like.distributed.coordinator import Coordinator, listen
+from functorch_like.distributed.member import Member
+from functorch_like.distributed.wire import split_address
+from functorch_like.errors import DistributedError
+
+#: Set by a launcher that has the coordinator itself, so that any of the processes may end.
+LAUNCHER_HAS_COORDINATOR = "FT_LAUNCHER_HAS_COORDINATOR"
+#: Seconds that a process without the coordinator waits for the others when Python ends.
+_EXIT_WAIT = 10.0
+
+
+class Joined(NamedTuple):
+    """What a process has of the program that it joined.
+
+    Attributes:
+        member: its connection to the coordinator.
+        coordinator: where it runs in this process; else None.
+        shutdown_timeout: seconds that leaving takes at most.
+        agreement_timeout: seconds that the processes wait for each other before a program is compiled.
+    """
+
+    member: Member
+    coordinator: Coordinator | None
+    shutdown_timeout: float
+    agreement_timeout: float
+
+
+_joined: Joined | None = None
+_agreed: set[tuple[bytes, frozenset[int]]] = set()  # programs that one process compiles again need no second exchange
+
+
+def initialize(
+    coordinator_address: str | None = None,
+    num_processes: int | None = None,
+    process_id: int | None = None,
+    local_device_ids: int | Sequence[int] | None = None,
+    cluster_detection_method: str | None = None,
+    initialization_timeout: float = 300,
+    heartbeat_timeout_seconds: float = 100,
+    shutdown_timeout_seconds: float = 300,
+    coordinator_bind_address: str | None = None,
+    agreement_timeout_seconds: float = 600,
+) -> None:
+    """Join the processes that compute together; `ft.devices()` then lists the devices of all of them.
+
+    Call it once in each process, before the first array is made. All processes then run the same program: they call
+    the same compiled functions over several processes in the same order. Arguments that are left out are read from the
+    environment of `functorch_like.distributed.run`, SLURM (srun), Open MPI (mpirun) or PyTorch's launcher.
+
+    Args:
+        coordinator_address: "host:port" of process 0, where the processes meet.
+        num_processes: how many processes there are.
+        process_id: the number of this one, from 0.
+        local_device_ids: the GPUs that this process uses; all of its machine's if None, or the one of its number on
+            the machine where the environment tells that. CPU devices are counted by FT_CPU_DEVICES.
+        cluster_detection_method: "plain", "slurm" or "openmpi": read the environment in this way alone.
+        initialization_timeout: seconds to wait for all processes.
+        heartbeat_timeout_seconds: seconds of silence after which a process counts as gone; and for which the others
+            may go on after a loss, to save what they have, before they are ended.
+        shutdown_timeout_seconds: seconds to wait for the others in `shutdown`.
+        coordinator_bind_address: "host:port" where process 0 listens, if it differs from what the others connect to.
+        agreement_timeout_seconds: seconds to wait for the others before a program over several processes is compiled.
+
+    Raises:
+        DistributedError: where a process does not come in time (names it), the port is in use, the processes do not
+            fit together, devices have been used already, or a number is missing.
+
+    Example:
+        A process alone; `python -m functorch_like.distributed.run --nproc 4 script.py` starts several.
+
+        >>> import functorch_like as ft
+        >>> ft.distributed.is_initialized()
+        False
+    """
+    global _joined
+    _check_first()
+    place = environment.detect(cluster_detection_method)
+    address, count, rank = _settle(place, coordinator_address, num_processes, process_id)
+    launcher = coordinator_address is None and os.environ.get(LAUNCHER_HAS_COORDINATOR) == "1"
+    version = _version()
+    coordinator = None
+    if rank == 0 and not launcher:
+        coordinator = Coordinator(
+            listen(coordinator_bind_address or address),
+            coordinator_bind_address or address,
+            count,
+            lambda at: processes.start_service(at, count, _whole(initialization_timeout)),
+            join_timeout=initialization_timeout,
+            heartbeat_timeout=heartbeat_timeout_seconds,
+        )
+    try:
+        member = Member(
+            address,
+            rank,
+            count,
+            version,
+            join_timeout=initialization_timeout,
+            heartbeat_timeout=heartbeat_timeout_seconds,
+            host_process=None if launcher else 0,
+        )
+    except DistributedError:
+        if coordinator is not None:
+            coordinator.close(0.0)
+        raise
+    runtime = processes.connect(address, rank, _whole(initialization_timeout))
+    local = _local_devices(local_device_ids, place, process_id)
+    processes.join(processes.Membership(rank, count, runtime, member.hostname, local))
+    _joined = Joined(member, coordinator, shutdown_timeout_seconds, agreement_timeout_seconds)
+    atexit.register(_leave_at_exit)
+    xla.devices()  # making the clients needs all processes, and here all are
+
+
+def _check_first() -> None:
+    if _joined is not None:
+        raise DistributedError("initialize was called before in this process", fix="call it once")
+    if xla.started():
+        raise DistributedError(
+            "initialize comes too late: this process has used its devices",
+            fix="call it before the first array is made and before ft.devices()",
+        )
+
+
+def _settle(place: environment.Place, address: str | None, count: int | None, rank: int | None) -> tuple[str, int, int]:
+    """Combine arguments and environment, and check them."""
+    address = place.coordinator_address if address is None else address
+    count = place.num_processes if count is None else count
+    rank = place.process_id if rank is None else rank
+    given = {"coordinator_address": address, "num_processes": count, "process_id": rank}
+    missing = [name for name, value in given.items() if value is None]
+    if address is None or count is None or rank is None:
+        raise DistributedError(
+            f"{', '.join(missing)}: neither given nor found in the environment",
+            fix="pass them, or start the processes with python -m functorch_like.distributed.run, srun or mpirun",
+        )
+    try:
+        split_address(address)
+    except ValueError:
+        raise DistributedError(
+            f"coordinator_address={address!r} is no address", fix='write "host:port", or "[host]:port" for IPv6'
+        ) from None
+    if count < 1 or not 0 <= rank < count:
+        raise DistributedError(
+            f"process_id={rank} does not fit num_processes={count}", fix="number the processes 0, 1, ..., n - 1"
+        )
+    return address, count, rank
+
+
+def _local_devices(
+    given: int | Sequence[int] | None, place: environment.Place, process_id: int | None
+) -> tuple[int, ...] | None:
+    if given is not None:
+        return (given,) if isinstance(given, int) else tuple(given)
+    if process_id is None and place.local_process_id is not None:
+        return (place.local_process_id,)
+    return None
+
+
+def _whole(seconds: float) -> int:
+    return max(1, int(seconds))
+
+
+def _version() -> str:
+    try:
+        own = importlib.metadata.version("functorch_like")
+    except importlib.metadata.PackageNotFoundError:
+        own = "of a source tree"
+    return f"functorch_like {own} with jaxlib {processes.JAXLIB}"
+
+
+def shutdown() -> None:
+    """Leave the program: wait until all processes call it, and disconnect.
+
+    Called when Python ends, if it was not called before. Compiled functions over several processes fail afterwards.
+    Without `initialize` before it does nothing.
+
+    Raises:
+        DistributedError: where other processes do not leave within `shutdown_timeout_seconds`; names them.
+    """
+    trouble = _leave(_joined.shutdown_timeout if _joined is not None else 0.0)
+    if trouble:
+        raise DistributedError(f"shutdown: {trouble}", fix="let every process end, or call shutdown")
+
+
+def is_initialized() -> bool:
+    """Return True between `initialize` and `shutdown`.
+
+    >>> import functorch_like as ft
+    >>> ft.distributed.is_initialized()
+    False
+    """
+    return _joined is not None
+
+
+def joined() -> Joined | None:
+    """Return the connections of this process; None for a process alone."""
+    return _joined
+
+
+def _leave(timeout: float) -> str:
+    global _joined
+    if _joined is None:
+        return ""
+    left, _joined = _joined, None
+    atexit.unregister(_leave_at_exit)
+    trouble = left.member.leave(timeout)
+    membership = processes.membership()
+    processes.join(None)
+    if membership is not None:
+        membership.runtime.shutdown()
+    left.member.disconnect()
+    if left.coordinator is not None:
+        left.coordinator.close(min(timeout, _EXIT_WAIT))
+    return trouble
+
+
+def _leave_at_exit() -> None:
+    if _joined is None:
+        return
+    error = getattr(sys, "last_value", None)
+    if error is not None:  # Python ends because of it
+        lines = str(error).splitlines()
+        reason = f"it ended with {type(error).__name__}: {lines[0] if lines else ''}"
+        _joined.member.fail(reason)
+        if _joined.coordinator is not None:
+            _joined.coordinator.fail(reason)
+        return
+    hosting = _joined.coordinator is not None
+    trouble = _leave(_joined.shutdown_timeout if hosting else min(_joined.shutdown_timeout, _EXIT_WAIT))
+    if trouble and hosting:
+        warnings.warn(f"process 0 ends, and with it the coordinator: {trouble}", stacklevel=1)
+
+
+def _lost_peers() -> str:
+    return _joined.member.loss(wait=2.0) if _joined is not None else ""
+
+
+def _check_program(digest: bytes, name: str, ranks: frozenset[int]) -> None:
+    """Compare digests of the program that all processes of `ranks` are about to compile."""
+    if _joined is None or (digest, ranks) in _agreed:
+        return
+    member = _joined.member
+    key = f"program/{','.join(map(str, sorted(ranks)))}"
+    value = digest + name.encode()
+    what = f"compiling {name!r} over {len(ranks)} processes"
+    values = member.exchange(key, value, _joined.agreement_timeout, sorted(ranks), what)
+    others = {rank: theirs for rank, theirs in values.items() if theirs[: len(digest)] != digest}
+    if others:
+        rank, theirs = min(others.items())
+        their_name = theirs[len(digest) :].decode(errors="replace")
+        about = f"{their_name!r}" if their_name != name else f"another version of {name!r}"
+        raise DistributedError(
+            f"the programs differ: process {member.rank} compiles {name!r}, and process {rank} compiles {about}",
+            fix="run the same code with the same shapes, dtypes and constants in every process, in the same order",
+        )
+    _agreed.add((digest, ranks))
+
+
+processes.on_failure(_lost_peers)
+processes.on_program(_check_program)
