@@ -73,6 +73,7 @@ if _TYPE_CHECKING:
     from functorch_like import image as image
     from functorch_like import inspect as inspect
     from functorch_like import lax as lax
+    from functorch_like import multihost_utils as multihost_utils
     from functorch_like import nn as nn
     from functorch_like import ops as ops
     from functorch_like import primitives as primitives
@@ -163,7 +164,7 @@ __getattr__, __dir__ = _late.attach(
     },
     modules=(
         "checkify", "checkpoint_policies", "distributed", "experimental", "export", "flatten_util", "image", "lax",
-        "nn", "ops", "profiler", "random", "testing", "tree_util", "typing",
+        "multihost_utils", "nn", "ops", "profiler", "random", "testing", "tree_util", "typing",
     ),
     unsealed=("custom_batching", "custom_derivatives", "extend", "ffi", "inspect", "primitives", "scipy"),
 )  # fmt: skip
