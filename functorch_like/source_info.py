@@ -12,7 +12,6 @@ import sys
 from typing import Any, NamedTuple
 
 from functorch_like import __file__ as _package_file
-from functorch_like.backends import __file__ as _backends_file
 from functorch_like.backends import xla
 
 
@@ -44,13 +43,8 @@ def _folder(file: str | None) -> str:
     return os.path.dirname(os.path.abspath(file or "")) + os.sep
 
 
-# In a checkout backends/ and primitives/ stand beside functorch_like/; in an installed wheel inside it.
-_OURS = (
-    _folder(_package_file),
-    _folder(_backends_file),
-    os.path.join(os.path.dirname(os.path.dirname(_folder(_backends_file))), "primitives") + os.sep,
-)
-_USER_FACING = (os.path.join(_OURS[0], "__main__.py"), os.path.join(_OURS[0], "examples") + os.sep)
+_OURS = _folder(_package_file)
+_USER_FACING = (_OURS + "__main__.py", _OURS + "examples" + os.sep)
 
 
 @functools.lru_cache(maxsize=4096)

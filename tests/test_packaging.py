@@ -1,10 +1,14 @@
-"""pyproject.toml lists every package, and what is installed has them all."""
+"""The repository, a wheel and an editable install have one layout."""
 
 import importlib.metadata
 import importlib.resources
-import tomllib
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import jaxlib
+import numpy
 import pytest
 from support.floors import PACKAGES
 
@@ -15,14 +19,27 @@ needs_tree = pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason=
 
 
 @needs_tree
-def test_every_package_is_listed():
-    setuptools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    folders = {
-        ".".join([name, *init.parent.relative_to(ROOT / top).parts])
-        for top, name in PACKAGES.items()
-        for init in (ROOT / top).rglob("__init__.py")
-    }
-    assert set(setuptools["packages"]) == folders
+@pytest.mark.parametrize("folder", [top for top in PACKAGES if top != "functorch_like"])
+def test_the_package_has_a_link_to_each_folder_at_the_top(folder):
+    link = ROOT / "functorch_like" / folder
+    assert link.is_symlink() and link.samefile(ROOT / folder)
+
+
+@needs_tree
+def test_python_at_the_top_of_a_clone_imports_the_clone():
+    """As `python -m pytest` does there, with any kind of install: an editable one has no hooks under `-S`."""
+    libraries = {str(Path(library.__file__).parents[1]) for library in (numpy, jaxlib)}
+    code = "import functorch_like as ft; print(*(m.__file__ for m in (ft, ft.backends, ft.primitives)), sep='\\n')"
+    run = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(libraries)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    folders = [ROOT / "functorch_like" / name for name in ("", "backends", "primitives")]
+    assert [Path(line) for line in run.stdout.split()] == [folder / "__init__.py" for folder in folders], run.stderr
 
 
 @needs_tree
