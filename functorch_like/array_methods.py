@@ -21,7 +21,7 @@ from functorch_like.numpy import binary as arithmetic
 from functorch_like.numpy import logic
 from functorch_like.numpy import matrix_products as contract
 from functorch_like.numpy import unary as elementary
-from functorch_like.numpy.at_updates import IndexUpdate
+from functorch_like.numpy.at_updates import IndexRef, IndexUpdate
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.promotion import blame
@@ -59,7 +59,7 @@ def _left(function: Any) -> Callable[[Any, Any], Any]:
                 if (dtype is _F32 or dtype is _I32) and _LOW <= other <= _HIGH:
                     return fast(self, other)
             return function(self, other) if is_value(other) else _other(function.__name__, self, other)
-        except FtError as e:
+        except Exception as e:
             blame(e, function.__name__, self, other)
             raise
 
@@ -73,13 +73,18 @@ def _right(function: Any) -> Callable[[Any, Any], Any]:
 
     def method(self: Any, other: Any) -> Any:
         kind = type(other)
-        if kind is float:
-            if self.aval.dtype is _F32:
+        try:
+            if kind is float:
+                if self.aval.dtype is _F32:
+                    return fast(other, self)
+            elif kind is int and self.aval.dtype is _F32 and _LOW <= other <= _HIGH:
                 return fast(other, self)
-        elif kind is int and self.aval.dtype is _F32 and _LOW <= other <= _HIGH:
-            return fast(other, self)
-        return function(other, self) if is_value(other) else _other(function.__name__, self, other)
+            return function(other, self) if is_value(other) else _other(function.__name__, self, other)
+        except Exception as e:
+            blame(e, function.__name__, other, self)
+            raise
 
+    method.is_boundary = True  # type: ignore[attr-defined]
     return method
 
 
@@ -325,6 +330,9 @@ def install() -> None:
         V.tracer_reduce,
     )
     for name, attribute in arrays.items():
-        xla.attach(name, sealed(attribute))
+        xla.attach(name, sealed(attribute, name=name))
     for name, attribute in tracers.items():
-        setattr(Tracer, name, sealed(attribute))
+        setattr(Tracer, name, sealed(attribute, name=name))
+    for name, attribute in vars(IndexRef).copy().items():
+        if not name.startswith("_"):
+            setattr(IndexRef, name, sealed(attribute, name=name))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.backends.xla import arrays, client, counters, nesting, pytree
+from functorch_like.backends.xla import arrays, client, counters, pytree
 from functorch_like.backends.xla.jaxlib_api import _jax
 from functorch_like.errors import DtypeError
 
@@ -136,10 +136,7 @@ def function(
             forget()
             # TRAP: for a tree that is too deep, C++ comes here with the error set, and the first call in C fails.
             deep = isinstance(error, (SystemError, RecursionError))
-            refused = error
-            if deep:
-                one_level = pytree.flatten_one_level_with_keys
-                refused = nesting.refused(error, one_level, (args, kwargs), names=("args", "kwargs"))
+            refused = pytree.refused(error, name, args, kwargs) if deep else error
             told = _polish(refused) or refused
             if told is not error:
                 raise told from None

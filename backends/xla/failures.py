@@ -34,6 +34,18 @@ def failure(what: str, device: Any, error: BaseException) -> FtError:
         return lost
     if "RESOURCE_EXHAUSTED" not in told and "Out of memory" not in told:
         return CompileError(f"{what} failed on {device}: {told}")
+    return OutOfMemoryError(f"{what} ran out of memory on {device}{_allocation(told)}", fix=PARTS)
+
+
+def out_of_memory(error: BaseException) -> OutOfMemoryError | None:
+    """Return the error for memory that ran out while C++ ran a program without Python; None for another error."""
+    told = str(error) if isinstance(error, (ValueError, RuntimeError)) else ""
+    if not told.startswith("RESOURCE_EXHAUSTED") or isinstance(error, FtError):
+        return None
+    return OutOfMemoryError(f"memory ran out{_allocation(told)}", fix=PARTS)
+
+
+def _allocation(told: str) -> str:
+    """The size that could not be allocated, as the end of a sentence; XLA's whole text where it names none."""
     asked = re.search(r"allocat\w+ (\d+) ?bytes", told, re.IGNORECASE)
-    size = f": one allocation of {bytes_text(int(asked[1]))}" if asked else f": {told}"
-    return OutOfMemoryError(f"{what} ran out of memory on {device}{size}", fix=PARTS)
+    return f": one allocation of {bytes_text(int(asked[1]))}" if asked else f": {told}"

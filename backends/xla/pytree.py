@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like.backends.xla import nesting
 from functorch_like.backends.xla.jaxlib_api import _jax
+from functorch_like.errors import TreeError
 
 PyTreeDef = _jax.pytree.PyTreeDef
 
@@ -72,6 +73,12 @@ def flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None) -> 
         if error is e:
             raise
         raise error from None
+
+
+def refused(error: BaseException, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> BaseException:
+    """Return the error to raise for one that C++ raised in a call of function `name`: itself, if it says enough."""
+    told = nesting.refused(error, flatten_one_level_with_keys, (args, kwargs), names=("args", "kwargs"))
+    return told.complete(operation=name) if isinstance(told, TreeError) else told
 
 
 def unflatten(treedef: Any, leaves: Any) -> Any:

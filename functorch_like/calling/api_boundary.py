@@ -16,6 +16,7 @@ from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import flag_blocks as groups
 from functorch_like.backends import settings, xla
+from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
@@ -32,7 +33,7 @@ def public(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            told = polish(e, fun)
+            told = polish(e, boundary)
             if told is not None:
                 raise told from None
             raise
@@ -47,13 +48,15 @@ def sealed(value: Any, module: str = "", name: str = "") -> Any:
     Args:
         value: any attribute of a module.
         module: the module that has the boundary, by which pickle finds it; left out for methods.
-        name: its name there.
+        name: its name there, or in its class.
     """
     if not isinstance(value, types.FunctionType) or hasattr(value, "is_boundary"):
         return value
     made = public(value)
     if module:
         made.__module__, made.__qualname__ = module, name
+    elif name:
+        made.__name__ = name
     return made
 
 
@@ -77,8 +80,9 @@ def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtErr
     Returns:
         The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
     """
-    ours = unsorted(error) or _out_of_memory(error, fun)
+    ours = unsorted(error) or _out_of_memory(error)
     if ours is not None:
+        ours.complete(operation=getattr(fun, "__name__", ""))
         return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError):
         error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
@@ -87,16 +91,16 @@ def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtErr
     return None
 
 
-def _out_of_memory(error: BaseException, fun: Callable[..., Any] | None) -> FtError | None:
-    """An error of this package for NumPy's of an array that it has no memory for; None for another one."""
+def _out_of_memory(error: BaseException) -> FtError | None:
+    """Return the error for one of XLA's or NumPy's of an array that there is no memory for; None for another one."""
     if not isinstance(error, MemoryError) or isinstance(error, FtError):
-        return None
-    told, operation = f"memory ran out: {error}", getattr(fun, "__name__", "")
+        return failures.out_of_memory(error)
+    told = f"memory ran out: {error}"
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     if shape is not None and dtype is not None:
         aval = ShapedArray(shape, dtype)
         told = f"an array {aval!r} takes {bytes_text(aval.size * aval.dtype.itemsize)}, for which there is no memory"
-    return OutOfMemoryError(told, operation=operation, fix=f"check the sizes; {PARTS}")
+    return OutOfMemoryError(told, fix=f"check the sizes; {PARTS}")
 
 
 xla.on_error(polish)

@@ -15,8 +15,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from functorch_like.backends import xla
+from functorch_like.backends.xla import nesting, pytree
 from functorch_like.calling import api_boundary as boundary
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import ArgumentError, FtError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -38,15 +39,16 @@ class Transformed(ByName):
     """A user's function as a transformation made it. Pickles by name, or as the call that made it."""
 
     def __init__(self, function: Callable[..., Any], maker: Callable[..., Any], args: Any, kwargs: Any) -> None:
-        self._function, self._made_by = function, (maker, args, kwargs)
+        self._function, self._made_by = nesting.with_room(function), (maker, args, kwargs)
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._function(*args, **kwargs)
         except Exception as e:
-            told = boundary.polish(e)
-            if told is not None:
+            refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
+            told = boundary.polish(refused, self) or refused
+            if told is not e:
                 raise told from None
             raise
 
@@ -109,14 +111,11 @@ def _carries_functions(frame: types.FrameType | None) -> bool:
 
 
 def _reduce_compiled(self: Any, protocol: Any) -> Any:
-    """Pickle a function that C++ dispatches: one of `jit` by name or as a call of it, one of the package by name."""
+    """Pickle a function that C++ dispatches, one of the package's, by name."""
     name = importable_name(self, sys._getframe(1))
-    if name is not None:
-        return name
-    made_by = getattr(self, "_made_by", None)
-    if made_by is None:
+    if name is None:
         raise ArgumentError(f"{self!r} cannot be pickled: no name leads to it", fix="pickle a function that calls it")
-    return call, made_by
+    return name
 
 
 xla.PjitFunction.__reduce_ex__ = _reduce_compiled

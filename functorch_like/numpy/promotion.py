@@ -321,11 +321,18 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
     return x
 
 
-def blame(e: FtError, name: str, *operands: Any) -> None:
-    """Complete an error with the function that was called and what it was given; hide the frames in between."""
-    if not e.operation:
-        e.operation = f"{name}({', '.join(map(_shown, operands))})"
-    polish(e)
+def blame(e: Exception, name: str, *operands: Any) -> None:
+    """Complete an error with the function that was called and what it was given; hide the frames in between.
+
+    Raises:
+        FtError: an error to raise in place of one that C++ has few words for.
+    """
+    told = polish(e)
+    ours = e if told is None else told
+    if isinstance(ours, FtError):
+        ours.complete(operation=f"{name}({', '.join(map(_shown, operands))})")
+    if told is not None:
+        raise told from None
 
 
 def _shown(x: Any) -> str:
@@ -370,7 +377,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
             if type(x) is ArrayImpl:
                 return fast(x)
             return body(x) if isinstance(x, Tracer) else fast(*numbers(x))
-        except FtError as e:
+        except Exception as e:
             blame(e, name, x)
             raise
 
@@ -393,7 +400,7 @@ def binary(
             if isinstance(x1, Tracer) or isinstance(x2, Tracer):
                 return body(x1, x2)
             return fast(*numbers(*(adapt(x1, x2) if adapt else (x1, x2))))
-        except FtError as e:
+        except Exception as e:
             blame(e, name, x1, x2)
             raise
 

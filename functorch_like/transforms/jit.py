@@ -184,9 +184,8 @@ class _Jit:
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
         made_by = (jit, (fun,), options)
         careful = static.nums or static.names or donate.nums or donate.names
-        self.public: Any = Transformed(self.checked(), *made_by) if careful else self.fast
+        self.public: Any = Transformed(self.checked() if careful else self.fast, *made_by)
         functools.update_wrapper(self.public, fun, updated=())
-        self.public._made_by = made_by
         self.public.trace, self.public.lower = self.trace, self.lower
         self.public.eval_shape = self.eval_shape
         self.public.clear_cache = self.clear_cache

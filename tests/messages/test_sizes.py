@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -82,6 +85,73 @@ def test_bytes_beyond_64_bits_do_not_end_the_process(make: Any) -> None:
 def test_large_intermediates_that_fuse_are_computed() -> None:
     assert float(ft.jit(lambda x: fnp.broadcast_to(x, (2**10, 2**10)).max())(3.0)) == 3
     assert fnp.zeros((10**14, 0)).shape == (10**14, 0)
+
+
+FILLING = """
+import resource
+import numpy as np
+import functorch_like as ft, functorch_like.numpy as fnp
+
+x = fnp.ones(20_000_000)  # 80 MB, which the C library asks the system for and gives back
+
+def halved(x):
+    return fnp.sin(x) / 2
+
+f, g = ft.jit(halved), ft.jit(lambda x, k: x * k, static_argnums=1)
+derivative = ft.grad(lambda x: fnp.sin(x).sum())
+calls = {
+    "halved": lambda: f(x),
+    "<lambda>": lambda: g(x, 2),
+    "add(f32[20000000], f32[20000000])": lambda: x + x,
+    "subtract(i32[], f32[20000000])": lambda: 1 - x,
+    "tanh(f32[20000000])": lambda: fnp.tanh(x),
+    "__neg__": lambda: -x,
+    "sqrt": lambda: ft.lax.sqrt(x),
+    "softmax": lambda: ft.nn.softmax(x),
+    "__getitem__": lambda: x[1:],
+    "set": lambda: x.at[3].set(1.0),
+    "astype": lambda: x.astype("int32"),
+    "normal": lambda: ft.random.normal(ft.random.key(0), x.shape),
+    "sin": lambda: derivative(x),
+}
+for call in calls.values():
+    call()
+with open("/proc/self/statm") as file:
+    used = int(file.read().split()[0]) * resource.getpagesize()
+before = resource.getrlimit(resource.RLIMIT_AS)
+resource.setrlimit(resource.RLIMIT_AS, (used, before[1]))
+held = []
+try:
+    while len(held) < 100:
+        held.append(f(x))
+except MemoryError:
+    pass
+for name, call in calls.items():
+    try:
+        call()
+        print(name, "had memory")
+    except ft.errors.OutOfMemoryError as e:
+        told = str(e)
+        parts = told.startswith(name), "one allocation of 76.3 MiB" in told, "at: " in told, "what to do: " in told
+        if not all(parts):
+            print(name, parts, told)
+resource.setrlimit(resource.RLIMIT_AS, before)
+assert np.isclose(np.asarray(f(x)[:3]), np.sin(1) / 2).all()
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the addresses of a process as Linux does")
+def test_memory_that_runs_out_in_calls_that_do_not_enter_python() -> None:
+    """The second call of a function runs in C++, whose error has neither a name nor a remedy."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FILLING],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "FT_PLATFORM": "cpu"},
+        timeout=120,
+    )
+    assert done.stdout == "done\n", done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("stop", [math.inf, -math.inf, math.nan])

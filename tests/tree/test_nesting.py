@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from typing import Any
 
@@ -25,6 +26,14 @@ tree.register_pytree_node(Node, lambda n: ((n.value, n.parent), None), lambda _,
 
 class Failing:
     """A node that cannot be flattened."""
+
+
+class Layer:
+    """A class with a jitted method."""
+
+    @functools.partial(ft.jit, static_argnums=0)
+    def forward(self, t: Any) -> Any:
+        return t
 
 
 def _fail(node: Any) -> Any:
@@ -89,6 +98,11 @@ USES = {
     "device_put": ft.device_put,
     "eval_shape": lambda t: ft.eval_shape(lambda t: t, t),
     "lower": lambda t: ft.jit(lambda t: t).lower(t),
+    "jit": lambda t: ft.jit(lambda t: t)(t),
+    "static": lambda t: ft.jit(lambda n, t: t, static_argnums=0)(1, t),
+    "donated": lambda t: ft.jit(lambda x, t: t, donate_argnums=0)(1.0, t),
+    "keyword": lambda t: ft.jit(lambda x, t: t)(1.0, t=t),
+    "method": lambda t: Layer().forward(t),
 }
 
 
@@ -137,18 +151,33 @@ def test_arguments_of_jit_are_named(make: Any) -> None:
     assert float(f(1.0, [2.0])) == 1  # and the function goes on
 
 
+@pytest.mark.parametrize("make", [cyclic_dict, lambda: {1: 1.0, "a": 2.0}])
+def test_functions_that_were_called_before_name_themselves_and_go_on(make: Any) -> None:
+    def loss(t: Any) -> Any:
+        return fnp.asarray(tree.leaves(t)[0])
+
+    f = ft.jit(loss)
+    assert float(f({"a": 1.0, "b": 2.0})) == 1
+    for _ in range(3):
+        with pytest.raises(TreeError, match=r"loss: (.|\n)*test_nesting.py(.|\n)*what to do: "):
+            f(make())
+        assert float(f({"a": 1.0, "b": 2.0})) == 1
+    assert float(ft.vmap(f)({"a": fnp.ones(1)})[0]) == 1
+
+
 def test_deep_trees_within_the_limit() -> None:
     assert tree.leaves(nested(300)) == [1.0]
     assert float(ft.grad(lambda t: tree.leaves(t)[0] ** 2)(nested(300, 3.0))[0] is not None)
     assert float(tree.leaves(ft.jit(lambda t: tree.map(lambda x: 2 * x, t))(nested(300, fnp.ones(()))))[0]) == 2
 
 
+@pytest.mark.parametrize("use", [tree.leaves, ft.jit(lambda t: 1.0)])
 @pytest.mark.parametrize("leaf", [{1: 1.0, "a": 2.0}, Failing()])
-def test_errors_leave_no_levels_of_recursion_behind(leaf: Any) -> None:
+def test_errors_leave_no_levels_of_recursion_behind(leaf: Any, use: Any) -> None:
     before = levels()
     for _ in range(200):
         with pytest.raises((TreeError, KeyError)):
-            tree.leaves(nested(50, leaf))
+            use(nested(50, leaf))
     assert levels() > before - 150
 
 
