@@ -25,7 +25,7 @@ import numpy as np
 import functorch_like as ft, functorch_like.numpy as fnp
 from functorch_like import core
 from functorch_like.backends import xla
-from functorch_like.backends.xla import client, stubs
+from functorch_like.backends.xla import client, jax_import_stubs as stubs
 
 faulthandler.enable()
 ROOTS = os.path.dirname(jaxlib.__file__), *ft.__path__, *ft.backends.__path__, *ft.primitives.__path__
@@ -46,6 +46,11 @@ def interrupted(point, call):
             if seen == point:
                 signal.raise_signal(signal.SIGINT)
 
+    def dropped(unraisable):  # by Python, where the interrupt falls into the end of a generator
+        nonlocal arrived
+        arrived = arrived or unraisable.exc_type is KeyboardInterrupt
+
+    hook, sys.unraisablehook = sys.unraisablehook, dropped
     sys.setprofile(profile)
     try:
         call()
@@ -53,6 +58,7 @@ def interrupted(point, call):
         arrived = True
     finally:
         sys.setprofile(None)
+        sys.unraisablehook = hook
     return seen, arrived
 
 
