@@ -4,7 +4,7 @@ A family is imported when one of its rows is asked for.
 
 >>> from functorch_like import primitives
 >>> primitives.sin, primitives.sin.family
-(sin, 'analysis')
+(sin, 'transcendental')
 """
 
 from __future__ import annotations
