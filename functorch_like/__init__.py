@@ -80,6 +80,7 @@ if _TYPE_CHECKING:
     from functorch_like import profiler as profiler
     from functorch_like import random as random
     from functorch_like import scipy as scipy
+    from functorch_like import sharding as sharding
     from functorch_like import testing as testing
     from functorch_like import tree_util as tree_util
     from functorch_like import typing as typing
@@ -95,6 +96,13 @@ if _TYPE_CHECKING:
     from functorch_like.debug.tracer_leaks import check_tracer_leaks as check_tracer_leaks
     from functorch_like.debug.tracer_leaks import checking_leaks as checking_leaks
     from functorch_like.lax import stop_gradient as stop_gradient
+    from functorch_like.sharding.assembly import make_array_from_callback as make_array_from_callback
+    from functorch_like.sharding.assembly import (
+        make_array_from_single_device_arrays as make_array_from_single_device_arrays,
+    )
+    from functorch_like.sharding.mesh_context import make_mesh as make_mesh
+    from functorch_like.sharding.mesh_context import set_mesh as set_mesh
+    from functorch_like.sharding.mesh_context import use_mesh as use_mesh
     from functorch_like.transforms.checkpoint import checkpoint as checkpoint
     from functorch_like.transforms.checkpoint import checkpoint_name as checkpoint_name
     from functorch_like.transforms.checkpoint import remat as remat
@@ -160,11 +168,13 @@ __getattr__, __dir__ = _late.attach(
         "debug.log_compiles": ("log_compiles", "print_environment_info"),
         "debug.saved_residuals": ("print_saved_residuals",),
         "debug.named_scope": ("named_call", "named_scope"),
+        "sharding.assembly": ("make_array_from_callback", "make_array_from_single_device_arrays"),
+        "sharding.mesh_context": ("make_mesh", "set_mesh", "use_mesh"),
         "transforms.sparse_jacobian": ("sparse_jacobian",),
     },
     modules=(
         "checkify", "checkpoint_policies", "distributed", "experimental", "export", "flatten_util", "image", "lax",
-        "multihost_utils", "nn", "ops", "profiler", "random", "testing", "tree_util", "typing",
+        "multihost_utils", "nn", "ops", "profiler", "random", "sharding", "testing", "tree_util", "typing",
     ),
     unsealed=("custom_batching", "custom_derivatives", "extend", "ffi", "inspect", "primitives", "scipy"),
 )  # fmt: skip

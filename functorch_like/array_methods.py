@@ -308,6 +308,24 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return xla.device_put(self, xla.find_device(device))
 
 
+_SHARDING = {
+    "sharding": "The devices that hold the array, and which part of it each has.",
+    "addressable_shards": "The parts on devices of this process, as `Shard`s.",
+    "global_shards": "The parts on all devices, as `Shard`s.",
+    "is_fully_replicated": "True if each device has the whole array.",
+    "is_fully_addressable": "True if all devices belong to this process.",
+}
+
+
+def _of_sharding(name: str) -> Callable[[Any], Any]:
+    def get(self: Any) -> Any:
+        from functorch_like.backends.xla import sharded_arrays  # few programs have meshes
+
+        return sharded_arrays.PROPERTIES[name](self)
+
+    return get
+
+
 def install() -> None:
     """Attach everything. Doing it again changes nothing."""
     arrays, tracers = _operators()
@@ -320,8 +338,11 @@ def install() -> None:
         arrays[name] = getattr(ArrayImpl, name)
     arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
-    arrays["devices"] = lambda self: {xla.device_of(self)}
+    arrays["devices"] = xla.devices_of
     arrays["to_device"] = _to_device
+    for name, doc in _SHARDING.items():
+        arrays[name] = _property(_of_sharding(name), doc)
+    arrays["addressable_data"] = lambda self, index: self.addressable_shards[index].data
     arrays["__dlpack__"], arrays["__dlpack_device__"] = dlpack.to_dlpack, dlpack.dlpack_device
     tracers["block_until_ready"] = lambda self: self
     tracers["__array__"], tracers["__dlpack__"], tracers["__reduce__"] = (

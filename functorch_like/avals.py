@@ -137,14 +137,16 @@ class ShapeDtypeStruct:
         shape: sequence of ints.
         dtype: anything `numpy.dtype` takes.
         weak_type: whether the value behaves as a Python scalar in promotion.
+        sharding: how it is split over a mesh, for `jit(f).lower`; None leaves it to the compiler.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "weak_type")
 
-    def __init__(self, shape: Any, dtype: Any, weak_type: bool = False) -> None:
+    def __init__(self, shape: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> None:
+        self.sharding = sharding
         aval = ShapedArray(tuple(shape), dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
 
@@ -161,11 +163,12 @@ class ShapeDtypeStruct:
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval
+        return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval and self.sharding == other.sharding
 
     def __hash__(self) -> int:
         return hash(self.aval)
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak})"
+        split = f", sharding={self.sharding!r}" if self.sharding is not None else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{weak}{split})"

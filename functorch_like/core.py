@@ -46,11 +46,19 @@ class Lin(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """The axis a batch rule maps over: its size, its name for collectives (or None), and what keys do along it."""
+    """The axis a batch rule maps over.
+
+    Attributes:
+        size: of the axis.
+        name: its name for collectives, or None.
+        randomness: the result of a key along the axis.
+        spmd_name: the mesh axis, or axes, that split it; None leaves that to the compiler.
+    """
 
     size: int
     name: Any = None
     randomness: str = "same"  # or "different", "error": of a key that is the same for all elements
+    spmd_name: Any = None
 
 
 @dataclasses.dataclass(frozen=True)

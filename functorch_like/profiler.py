@@ -267,7 +267,7 @@ def live_arrays(device: Any = None) -> list[Any]:
     True
     """
     place = xla.find_device(device)
-    return [x for x in arrays_of_platform(place.platform) if xla.device_of(x) == place]
+    return [x for x in arrays_of_platform(place.platform) if place in xla.devices_of(x)]
 
 
 @boundary.public

@@ -52,6 +52,7 @@ _FAMILIES = {
     "contractions.ragged_dot": "ragged_dot",
     "random.threefry": "threefry2x32",
     "ordering.top_k": "top_k",
+    "structural.sharding_constraint": "sharding_constraint",
     "structural.tile_split_barrier": "optimization_barrier split tile",
     "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_xor",
     "base.elementwise_makers": "add",

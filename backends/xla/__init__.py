@@ -14,6 +14,7 @@ from functorch_like.backends.xla.arrays import (
     check_alive,
     device_of,
     device_put,
+    devices_of,
     is_deleted,
     reduce_array,
     release,
@@ -21,6 +22,7 @@ from functorch_like.backends.xla.arrays import (
     to_numpy,
 )
 from functorch_like.backends.xla.client import (
+    Device,
     default_backend,
     default_device,
     devices,
@@ -50,6 +52,7 @@ from functorch_like.backends.xla.pytree import (
     structure,
     unflatten,
 )
+from functorch_like.backends.xla.sharding import OneDevice
 from functorch_like.backends.xla.traceback import frames, here, innermost
 
 if TYPE_CHECKING:
@@ -64,12 +67,14 @@ __all__ = [
     "TOKEN",
     "Array",
     "ArrayImpl",
+    "Device",
     "DictKey",
     "Emitter",
     "Executable",
     "FlattenedIndexKey",
     "GetAttrKey",
     "JaxRuntimeError",
+    "OneDevice",
     "PjitFunction",
     "PyTreeDef",
     "SequenceKey",
@@ -88,6 +93,7 @@ __all__ = [
     "device_of",
     "device_put",
     "devices",
+    "devices_of",
     "find_device",
     "flatten",
     "flatten_one_level",

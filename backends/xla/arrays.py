@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,6 +22,24 @@ _COPY_NOW = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _put = xc.batched_device_put
 
 
+class SeveralDevices(Protocol):
+    """What is done with arrays on several devices, by the module that comes with the first mesh."""
+
+    def place(self, x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any: ...
+    def move(self, x: Any, place: Any, weak_type: bool) -> Any: ...
+    def gather(self, x: Any) -> np.ndarray[Any, Any]: ...
+    def local_parts(self, x: Any) -> list[Any]: ...
+
+
+_several: SeveralDevices
+
+
+def on_several_devices(module: SeveralDevices) -> None:
+    """Use this for arrays and shardings of several devices."""
+    global _several
+    _several = module
+
+
 def set_tracer_class(tracer: type) -> None:
     """Let instances of `tracer` count as `Array` in isinstance. They answer True to `_is_traced_array()`."""
     _jax.set_tracer_class(tracer)
@@ -35,8 +53,8 @@ def attach(name: str, attribute: Any) -> None:
 def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     """`x` (NumPy array, NumPy scalar or array) as an array; a copy that later writes to `x` do not reach.
 
-    Committed to `device` if one is given, else on the default device and free to move. An array that already is where
-    it should be is returned as it is.
+    Committed to `device`, which may be a sharding, if one is given; else on the default device and free to move. An
+    array that already is where it should be is returned as it is.
     """
     if type(x) is ArrayImpl:
         return _move(x, device, weak_type)
@@ -44,6 +62,10 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     host = np.asarray(x)
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
+    if type(device) is sharding.OneDevice:
+        device = device._device
+    elif device is not None and not isinstance(device, client.Device):
+        return _several.place(host, device, weak_type)
     where = device if device is not None else client.default_device()
     aval = ShapedArray(host.shape, host.dtype, weak_type)
     counters.host_to_device += 1
@@ -75,6 +97,8 @@ def _move(x: Any, device: Any, weak_type: bool) -> Any:
     if device is None or (device == device_of(x) and x._committed):
         return x if aval is x.aval else _rewrapped(x, aval, x._committed)
     client.check_not_forked()
+    if not isinstance(device, client.Device) or type(x._sharding) is not sharding.OneDevice:
+        return _several.move(x, device, weak_type)
     target = sharding.single(device)
     if device == device_of(x):
         return _rewrapped(x, aval, True)
@@ -84,7 +108,10 @@ def _move(x: Any, device: Any, weak_type: bool) -> Any:
 
 def _rewrapped(x: Any, aval: ShapedArray, committed: bool) -> Any:
     """Another array on the same buffer."""
-    return ArrayImpl(aval, x._sharding, [x], committed=committed, _skip_checks=True)
+    parts = [x]
+    if type(x._sharding) is not sharding.OneDevice:
+        parts = _several.local_parts(x)
+    return ArrayImpl(aval, x._sharding, parts, committed=committed, _skip_checks=True)
 
 
 def check_alive(x: Any) -> None:
@@ -112,8 +139,15 @@ def is_deleted(x: Any) -> bool:
 
 
 def device_of(x: Any) -> Any:
-    """The device an array is on."""
-    return x._sharding._device
+    """The device an array is on; its sharding, where it is on several."""
+    where = x._sharding
+    return where._device if type(where) is sharding.OneDevice else where
+
+
+def devices_of(x: Any) -> set[Any]:
+    """The devices that hold an array."""
+    where = x._sharding
+    return {where._device} if type(where) is sharding.OneDevice else set(where.mesh.devices.flat)
 
 
 def block_until_ready(x: Any) -> Any:
@@ -129,6 +163,8 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     """The array's values, read-only; on the CPU a view of its memory. Waits until they are computed."""
     # Blocking first: the call below must not wait while it has its stubs out, and must not swallow an error.
     block_until_ready(x)
+    if type(x._sharding) is not sharding.OneDevice:
+        return _several.gather(x)
     counters.device_to_host += 1
     if _HAS_DIRECT:
         return x._to_np_array_did_copy()[0]

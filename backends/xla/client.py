@@ -151,10 +151,10 @@ def live_arrays() -> list[Any]:
 
 
 def find_device(spec: Any = None) -> Any:
-    """A device from itself, "cpu", "gpu" or "cpu:1"; the default one from None."""
+    """A device from itself, "cpu", "gpu" or "cpu:1"; the default one from None. A sharding is returned as it is."""
     if spec is None:
         return default_device()
-    if isinstance(spec, xc.Device):
+    if isinstance(spec, (xc.Device, xc.Sharding)):
         return spec
     if not isinstance(spec, str):
         raise DeviceError(f"{spec!r} of type {type(spec).__name__} is no device", fix=f"use one of: {_names()}")

@@ -111,11 +111,15 @@ def chosen(
 
 
 def options(device: Any, overrides: dict[str, Any] | None = None, fitting: dict[str, Any] | None = None) -> Any:
-    """jaxlib's CompileOptions for a program on one device."""
+    """jaxlib's CompileOptions for a program on one device, or on the devices of a mesh."""
+    one = isinstance(device, xc.Device)
+    ids = [device.id] if one else [each.id for each in device.devices.flat]
     made = xc.CompileOptions()
-    made.num_replicas = made.num_partitions = 1
     build = made.executable_build_options
-    build.num_replicas = build.num_partitions = 1
-    made.device_assignment = xc.DeviceAssignment.create(np.array([[device.id]], np.int32))
+    made.num_replicas = build.num_replicas = 1
+    made.num_partitions = build.num_partitions = len(ids)
+    if not one:
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    made.device_assignment = xc.DeviceAssignment.create(np.array([ids], np.int32))
     made.env_option_overrides = list(chosen(device.platform, overrides, fitting).items())
     return made

@@ -70,6 +70,8 @@ _enable_x64 = config("cpp_enable_x64", True)  # 64-bit types always work; anythi
 _post_hook = config("cpp_post_hook", None, in_jit_key=False)
 # Set in the child of a fork, whose C++ threads are gone: every compiled function then comes to Python, which refuses.
 forked = config("forked", False)
+# The mesh that partition specs without one refer to. Traces depend on it.
+current_mesh = config("mesh", None)
 
 _jax_jit.set_disable_jit_state(_disable_jit._config)
 _jax_jit.set_enable_x64_state(_enable_x64._config)

@@ -11,7 +11,8 @@ import numpy as np
 
 from functorch_like.backends.xla import arrays, client, counters, pytree
 from functorch_like.backends.xla.jaxlib_api import _jax
-from functorch_like.errors import DtypeError
+from functorch_like.backends.xla.sharding import OneDevice
+from functorch_like.errors import DtypeError, FtError
 
 PjitFunction = _jax.PjitFunction
 Miss = Callable[..., tuple[Any, Any, bool]]
@@ -54,8 +55,15 @@ _HOST = _Host()
 
 def _bring(x: Any, where: Any, layout: Any) -> Any:
     """An argument that C++ does not bring to the device by itself, as an array there."""
+    if type(where) is not OneDevice:
+        from functorch_like.backends.xla import sharded_arrays  # few programs have meshes
+
+        try:
+            return sharded_arrays.bring(x, where)
+        except FtError as error:
+            raise _polish(error) or error from None
     if layout is not _HOST:
-        raise RuntimeError("an argument with no way to the device reached a compiled function")  # many devices only
+        raise RuntimeError("an argument with no way to the device reached a compiled function")
     if x.dtype.isnative:
         return arrays.copied(x, where)
     error = DtypeError(

@@ -20,6 +20,8 @@ from functorch_like.backends.xla import counters, mlir
 from functorch_like.backends.xla.attributes import Attributes
 from functorch_like.backends.xla.effects import TOKEN as TOKEN
 from functorch_like.backends.xla.effects import Effects
+from functorch_like.backends.xla.partitioned_emit import Manual, Partitioned
+from functorch_like.backends.xla.partitioning import Partitioning
 
 Value = Any
 Body = Callable[..., Sequence[Value]]
@@ -29,7 +31,7 @@ _create = ir.Operation.create
 _types = mlir.types
 
 
-class Emitter(Attributes, Effects):
+class Emitter(Attributes, Effects, Partitioned):
     """Writes operations into the current block of one module.
 
     Attributes:
@@ -46,12 +48,15 @@ class Emitter(Attributes, Effects):
         "_functions",
         "_ip",
         "_location",
+        "_meshes",
         "_module",
         "_symbols",
         "_token",
         "host_calls",
         "ins",
+        "manual",
         "outs",
+        "partitioning",
         "platform",
     )
 
@@ -67,6 +72,9 @@ class Emitter(Attributes, Effects):
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = set()
         self._token: Value | None = None
+        self._meshes: dict[Any, str] = {}
+        self.partitioning: Partitioning | None = None
+        self.manual: Manual | None = None
 
     @property
     def token(self) -> Value:
@@ -163,6 +171,8 @@ class Emitter(Attributes, Effects):
         self, key: Any, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], body: Body
     ) -> str:
         """The symbol of a private function, lowered once for each key in a module."""
+        if self.manual is not None:
+            key = (key, self.manual)  # collectives inside of it depend on the mesh
         symbol = self._functions.get(key)
         if symbol is None:
             symbol = self._functions[key] = self._define(name, in_avals, body, "private")
@@ -223,7 +233,13 @@ class Emitter(Attributes, Effects):
         return symbol
 
     def _define(
-        self, name: str, in_avals: Sequence[ShapedArray], body: Body, visibility: str, arguments: Any = None
+        self,
+        name: str,
+        in_avals: Sequence[ShapedArray],
+        body: Body,
+        visibility: str,
+        arguments: Any = None,
+        results: Any = None,
     ) -> str:
         symbol = self._unique(name)
         arg_types = [_types[aval] for aval in in_avals]
@@ -234,6 +250,8 @@ class Emitter(Attributes, Effects):
         }
         if arguments is not None:
             attrs["arg_attrs"] = arguments
+        if results is not None:
+            attrs["res_attrs"] = results
         made = _create("func.func", [], [], attrs, None, 1, self._location, ir.InsertionPoint(self._module.body))
         outs = self._fill(made.regions[0], in_avals, body, "func.return")
         full = ir.FunctionType.get(arg_types, [out.type for out in outs], mlir.context)
@@ -279,6 +297,8 @@ def build(
     aliases: Mapping[int, int] | None = None,
     platform: str = "cpu",
     host_calls: list[Any] | None = None,
+    partitioning: Partitioning | None = None,
+    out_avals: Sequence[ShapedArray] = (),
 ) -> ir.Module:
     """A module whose `main` takes `in_avals` and returns what `body(emitter, *arguments)` does.
 
@@ -290,21 +310,34 @@ def build(
         aliases: positions of arguments whose memory goes to the result of that position.
         platform: what `Emitter.platform` will say.
         host_calls: receives the Python functions that the module calls, for `compile`.
+        partitioning: how the program is split over a mesh; None for one device.
+        out_avals: of the results; needed with a partitioning that says how they are split.
     """
     aliases = aliases or {}
     with mlir.lock, mlir.context, mlir.unknown:
         counters.modules += 1
         module = ir.Module.create(mlir.unknown)
         module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
-        arguments = None
-        if donated or aliases:
-            arguments = ir.ArrayAttr.get([_argument(i, donated, aliases) for i in range(len(in_avals))])
         emitter = Emitter(module, platform, host_calls)
-        emitter._define("main", in_avals, body, "public", arguments)
+        arguments = results = None
+        if partitioning is not None:
+            emitter.partitioning = partitioning
+            module.operation.attributes["mhlo.num_partitions"] = mlir.integer(partitioning.mesh.size, 32)
+            module.operation.attributes["mhlo.num_replicas"] = mlir.integer(1, 32)
+            emitter.mesh_symbol(partitioning.mesh)  # the first one: XLA splits by it what no spec is about
+            results = emitter.border(partitioning.outs, out_avals)
+        if donated or aliases or partitioning is not None:
+            ins = partitioning.ins if partitioning is not None else (None,) * len(in_avals)
+            split = emitter.border(ins, in_avals) or [{} for _ in in_avals]
+            arguments = [_argument(i, donated, aliases, attrs) for i, attrs in enumerate(split)]
+        dictionaries = lambda each: None if each is None else ir.ArrayAttr.get([ir.DictAttr.get(a) for a in each])
+        emitter._define("main", in_avals, body, "public", dictionaries(arguments), dictionaries(results))
         return module
 
 
-def _argument(position: int, donated: Collection[int], aliases: Mapping[int, int]) -> Any:
+def _argument(
+    position: int, donated: Collection[int], aliases: Mapping[int, int], attrs: dict[str, Any]
+) -> dict[str, Any]:
     if position in aliases:
-        return ir.DictAttr.get({"tf.aliasing_output": mlir.integer(aliases[position], 32)})
-    return ir.DictAttr.get({"jax.buffer_donor": mlir.flags[True]} if position in donated else {})
+        return {**attrs, "tf.aliasing_output": mlir.integer(aliases[position], 32)}
+    return {**attrs, "jax.buffer_donor": mlir.flags[True]} if position in donated else attrs

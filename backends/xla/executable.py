@@ -33,10 +33,36 @@ _FastPath = namedtuple(
 )
 
 
-def _handler(aval: ShapedArray, where: Any, committed: bool) -> Any:
+def handler(aval: ShapedArray, where: Any, committed: bool) -> Any:
+    """What makes arrays of the results of a program."""
     if HANDLER_SKIPS_CHECKS:
         return xc.array_result_handler(aval, where, committed, True)
     return xc.array_result_handler(aval, where, committed)
+
+
+def fast_path(
+    inner: Any,
+    out_tree: Any,
+    in_shardings: Sequence[Any],
+    out_shardings: Sequence[Any],
+    out_avals: Sequence[ShapedArray],
+    committed: bool,
+    kept: Sequence[bool] | None,
+    const_args: Sequence[Any],
+) -> Any:
+    """What C++ needs to run a program by itself."""
+    taken = len(in_shardings)
+    return _FastPath(
+        inner,
+        out_tree,
+        list(in_shardings),
+        list(out_shardings),
+        list(out_avals),
+        [committed] * len(out_avals),
+        [True] * taken if kept is None else list(kept),
+        [None] * taken,
+        list(const_args),
+    )
 
 
 class Executable:
@@ -128,10 +154,10 @@ class Executable:
 
     def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
         if out_avals is not None and list(out_avals) != self.out_avals:
-            return [_handler(aval, self._sharding, committed) for aval in out_avals]
+            return [handler(aval, self._sharding, committed) for aval in out_avals]
         found = self._handlers.get(committed)
         if found is None:
-            found = self._handlers[committed] = [_handler(a, self._sharding, committed) for a in self.out_avals]
+            found = self._handlers[committed] = [handler(a, self._sharding, committed) for a in self.out_avals]
         return found
 
     def fastpath(
@@ -154,18 +180,16 @@ class Executable:
         if self.calls_python:
             return None
         avals = self.out_avals if out_avals is None else list(out_avals)
-        taken = len(self.in_avals)
-        return _FastPath(
-            self._inner,
-            out_tree,
-            [self._sharding] * taken,
-            [self._sharding] * len(avals),
-            avals,
-            [committed] * len(avals),
-            [True] * taken if kept is None else list(kept),
-            [None] * taken,
-            list(const_args),
-        )
+        ins, outs = [self._sharding] * len(self.in_avals), [self._sharding] * len(avals)
+        return fast_path(self._inner, out_tree, ins, outs, avals, committed, kept, const_args)
+
+    @property
+    def in_shardings(self) -> Sequence[Any]:
+        return [self._sharding] * len(self.in_avals)
+
+    @property
+    def out_shardings(self) -> Sequence[Any]:
+        return [self._sharding] * len(self.out_avals)
 
     # -------------------------------------------------------------------------------------------------- looking inside
     def cost_analysis(self) -> dict[str, float]:
@@ -229,7 +253,7 @@ def compile(
     client.check_not_forked()
     device = client.default_device() if device is None else device
     made: Any = functools.cache(module) if callable(module) else lambda: module
-    inner = _compile(made, device, options, fitting, name, fingerprint, host_calls)
+    inner = loaded(made, device, options, fitting, name, fingerprint, host_calls)
     if in_avals is None:
         from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
 
@@ -237,7 +261,7 @@ def compile(
     return Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
 
 
-def _compile(
+def loaded(
     make: Callable[[], Any],
     device: Any,
     overrides: dict[str, Any] | None,
@@ -246,6 +270,7 @@ def _compile(
     fingerprint: bytes | None,
     host_calls: Sequence[Callable[..., Any]],
 ) -> Any:
+    """jaxlib's executable of the module that a function makes, for a device or a mesh; arguments as for `compile`."""
     while True:
         started = time.perf_counter()
         chosen = compile_options.options(device, overrides, fitting)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -28,10 +29,25 @@ def _module(name: str, **contents: Any) -> ModuleType:
     return module
 
 
+_spec_check: Callable[[Any, Any], None] = lambda mesh, spec: None
+
+
+def on_spec(check: Callable[[Any, Any], None]) -> None:
+    """Call this with the mesh and the spec of each new NamedSharding; what it raises refuses them."""
+    global _spec_check
+    _spec_check = check
+
+
+def _check_spec(mesh: Any, spec: Any) -> None:
+    """Answer C++, which asks whenever a NamedSharding is made."""
+    if type(mesh) is not _OneDeviceMesh:
+        _spec_check(mesh, spec)
+
+
 _STUBS = {
     "jax": _module("jax"),
     "jax.core": _module("jax.core", ShapedArray=ShapedArray),
-    "jax._src.named_sharding": _module("jax._src.named_sharding", check_pspec=lambda mesh, spec: None),
+    "jax._src.named_sharding": _module("jax._src.named_sharding", check_pspec=_check_spec),
     "jax._src.literals": _module("jax._src.literals", TypedNdArray=type("TypedNdArray", (), {})),
     "jax._src.sharding_impls": _module(
         "jax._src.sharding_impls", make_single_device_sharding=lambda device, memory_kind=None: sharding.single(device)

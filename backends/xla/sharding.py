@@ -1,4 +1,4 @@
-"""Where an array lives: one device, for now. jaxlib's sharding class, given the methods C++ calls on it."""
+"""The sharding of an array on one device: jaxlib's class, given the methods C++ calls on it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax, xc
 
-_REPLICATED = xc.HloSharding.replicate()
+OneDevice = _jax.SingleDeviceSharding
+REPLICATED = xc.HloSharding.replicate()
 # jaxlib leaves these to Python; a setattr on the C++ class works and costs nothing per call.
 for _class in (_jax.SingleDeviceSharding, _jax.NamedSharding, _jax.GSPMDSharding):
     _class.memory_kind = property(lambda self: self._memory_kind)
-_jax.SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: _REPLICATED
+_jax.SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: REPLICATED
 
 _singles: dict[Any, Any] = {}
 _lists: dict[Any, Any] = {}
@@ -25,7 +26,9 @@ def single(device: Any) -> Any:
 
 
 def device_list(device: Any) -> Any:
-    """jaxlib's list type holding one device, made once."""
+    """jaxlib's list of one device, made once; or that of a mesh."""
+    if not isinstance(device, xc.Device):
+        return device._internal_device_list
     found = _lists.get(device)
     if found is None:
         found = _lists.setdefault(device, xc.DeviceList((device,)))

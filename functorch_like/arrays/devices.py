@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.xla import client
@@ -151,7 +152,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
     """
     places = xla.devices(platform)
     alive = [x for x in client.live_arrays() if type(x) is ArrayImpl and not xla.is_deleted(x)]
-    return [x for x in alive if xla.device_of(x) in places]
+    return [x for x in alive if not xla.devices_of(x).isdisjoint(places)]
 
 
 @boundary.public
@@ -217,26 +218,44 @@ def default_backend() -> str:
 
 @boundary.public
 def device_put(x: Any, device: Any = None) -> Any:
-    """Copy a pytree of arrays to a device.
+    """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
     Args:
         x: arrays, NumPy arrays and numbers. NumPy memory may be changed afterwards: it has been copied.
         device: a device, or its name ("cpu", "gpu", "cpu:0"). An array put on a named device stays there, and
             computations with it run there; with None the array is on the default device but free to be moved.
+            Or a sharding, which splits it over several devices; a PartitionSpec, within `use_mesh`; or a prefix pytree
+            of these. Inside a jitted function shardings are constraints, and devices have no effect.
 
     Returns:
         The pytree with `Array` leaves.
 
     Raises:
         DeviceError: where there is no such device; names those there are.
+        ShapeError: where a sharding does not divide a dimension.
 
     >>> import functorch_like as ft, numpy as np
     >>> ft.device_put({"w": np.ones(2)}, "cpu")["w"].dtype
     dtype('float64')
     """
-    target = None if device is None else xla.find_device(device)
-    leaves, tree = xla.flatten(x)
-    return tree.unflatten([_put(leaf, target) for leaf in leaves])
+    leaves, structure = xla.flatten(x)
+    if device is None or isinstance(device, (str, Device)):
+        places = [None if device is None else xla.find_device(device)] * len(leaves)
+    else:
+        places = _places(device, x)
+    return structure.unflatten([_put(leaf, place) for leaf, place in zip(leaves, places, strict=True)])
+
+
+def _places(places: Any, x: Any) -> list[Any]:
+    """A device or sharding for each leaf, from a prefix pytree of them."""
+    from functorch_like.backends.xla import named_sharding
+
+    def one(place: Any) -> Any:
+        if place is None or isinstance(place, (str, Device)):
+            return None if place is None else xla.find_device(place)
+        return named_sharding.from_user(place, "the place of device_put")
+
+    return [one(place) for place in tree.broadcast_prefix(places, x, "places of device_put")]
 
 
 def _put(leaf: Any, device: Any) -> Any:
@@ -244,6 +263,10 @@ def _put(leaf: Any, device: Any) -> Any:
         leaf = native(leaf)
     aval = aval_of(leaf)
     if isinstance(leaf, Tracer):
+        if device is not None and not isinstance(device, Device):
+            from functorch_like.sharding.constraints import constrain  # few programs have meshes
+
+            return constrain(leaf, device)
         return copy(leaf)  # placement inside a traced program is XLA's
     if isinstance(leaf, (np.ndarray, np.generic)):
         return origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))

@@ -30,18 +30,21 @@ class Lowered:
         kept: for each input of the jaxpr, whether the module has it.
         in_avals: of the inputs that the module has, as they arrive.
         out_avals: of the results.
+        partitioning: how the program is split over a mesh; None for one device.
     """
 
     def __init__(
         self,
-        build: Callable[[], Any],
+        build: Callable[[Any], Any],
         jaxpr: Jaxpr,
         kept: list[bool],
         in_avals: list[ShapedArray],
         name: str,
-        identify: Callable[[], bytes | None],
+        identify: Callable[[Any], bytes | None],
         host_calls: list[Any],
+        partitioning: Any = None,
     ) -> None:
+        self.partitioning = partitioning
         self._build, self.jaxpr, self.kept, self.name = build, jaxpr, kept, name
         self._host_calls = host_calls  # filled when the module is built
         self.in_avals, self.out_avals = in_avals, jaxpr.out_avals
@@ -51,7 +54,7 @@ class Lowered:
     def module(self) -> Any:
         """StableHLO."""
         started = time.perf_counter()
-        module = self._build()
+        module = self._build(self.partitioning)
         events.tell("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
         return module
 
@@ -82,18 +85,29 @@ class Lowered:
             mode: of `jit`: which options are chosen besides.
             fitting: these are, instead.
         """
-        return xla.compile(
-            lambda: self.module,
-            device=device,
-            options=options,
-            fitting=self._fitting(device, mode) if fitting is None else fitting,
-            in_avals=self.in_avals,
-            out_avals=self.out_avals,
-            name=self.name,
+        about: dict[str, Any] = {
+            "options": options,
+            "fitting": self._fitting(device, mode) if fitting is None else fitting,
+            "in_avals": self.in_avals,
+            "out_avals": self.out_avals,
+            "name": self.name,
             # Once there is a module it tells the program by itself; settings may have changed since it was made.
-            fingerprint=None if "module" in vars(self) else self._identify(),
-            host_calls=self._host_calls,
+            "fingerprint": None if "module" in vars(self) else self._identify(self.partitioning),
+            "host_calls": self._host_calls,
+        }
+        if self.partitioning is None:
+            return xla.compile(lambda: self.module, device=device, **about)
+        from functorch_like.backends.xla import sharded_executable  # few programs have meshes
+
+        made = sharded_executable.compile(lambda: self.module, self.partitioning, **about)
+        settled = made.settled()
+        if settled is None:
+            return made
+        # XLA has split some argument or result as no spec can say.
+        again = Lowered(
+            self._build, self.jaxpr, self.kept, self.in_avals, self.name, self._identify, self._host_calls, settled
         )
+        return again.compile(device, options, mode=mode, fitting=fitting)
 
 
 def lower(
@@ -104,6 +118,7 @@ def lower(
     keep_unused: bool = False,
     physical: Sequence[np.dtype[Any] | None] | None = None,
     platform: str = "cpu",
+    partitioning: Any = None,
 ) -> Lowered:
     """Lower a jaxpr.
 
@@ -114,6 +129,7 @@ def lower(
         keep_unused: keep inputs that nothing reads.
         physical: the dtype an input arrives in where that differs from its aval: Python numbers arrive 64 bits wide.
         platform: "cpu" or "gpu"; rows may lower differently.
+        partitioning: how inputs, all of them, and results are split over a mesh; None for one device.
     """
     jaxpr = passes.simplify(jaxpr)
     used = passes.used_inputs(jaxpr)
@@ -135,9 +151,27 @@ def lower(
     given = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
     given = tuple(i for i, d in enumerate(given) if d)
     host_calls: list[Any] = []
-    build = lambda: xla.build(name, arriving, body, donated=given, platform=platform, host_calls=host_calls)
-    identify = lambda: fingerprint(jaxpr, name, kept, arriving, given, platform)
-    return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls)
+    if partitioning is not None:
+        partitioning = partitioning._replace(ins=tuple(s for s, k in zip(partitioning.ins, kept, strict=True) if k))
+
+    def build(partitioning: Any) -> Any:
+        host_calls.clear()
+        return xla.build(
+            name,
+            arriving,
+            body,
+            donated=given,
+            platform=platform,
+            host_calls=host_calls,
+            partitioning=partitioning,
+            out_avals=jaxpr.out_avals,
+        )
+
+    def identify(partitioning: Any) -> bytes | None:
+        split = () if partitioning is None else partitioning.text()
+        return fingerprint(jaxpr, name, kept, arriving, given, platform, split)
+
+    return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls, partitioning)
 
 
 def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool = False) -> list[Any]:
@@ -155,7 +189,9 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
 
     if e.platform == "cpu":
         jaxpr = narrow_products(jaxpr)
-    for eqn in jaxpr.equations if inlined or e.platform != "cpu" else parts(jaxpr):
+    # XLA's partitioner looks at one function at a time, so that of programs on a mesh nothing is set apart.
+    whole = inlined or e.platform != "cpu" or e.partitioning is not None
+    for eqn in jaxpr.equations if whole else parts(jaxpr):
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
             symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)

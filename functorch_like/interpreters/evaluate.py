@@ -16,6 +16,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.compiler.lower import Lowered, lower
+from functorch_like.compiler.placement import device_for as device_for
+from functorch_like.compiler.placement import settle
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
 from functorch_like.ir import dtype_origins as origins
@@ -90,14 +92,6 @@ def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callab
     return found
 
 
-def device_for(args: Sequence[Any]) -> Any:
-    """The device of the first committed operand, else the default one."""
-    for a in args:
-        if type(a) is ArrayImpl and a._committed:
-            return xla.device_of(a)
-    return xla.default_device()
-
-
 class Program:
     """A jaxpr compiled for a device: runs on flat arguments, and tells C++ how to run it without Python.
 
@@ -124,7 +118,9 @@ class Program:
         mode: str = "default",
         device: Any = None,
     ) -> None:
-        self.device = device if device is not None else device_for([*consts, *args])
+        place = device if device is not None else device_for(args)
+        partitioning = settle(jaxpr, consts, args, place)
+        self.device = place if partitioning is None else partitioning
         self.committed = any(type(a) is ArrayImpl and a._committed for a in args)
         physical = [None] * len(consts) + [physical_dtype(a) for a in args]
 
@@ -136,6 +132,7 @@ class Program:
                 keep_unused=keep_unused,
                 physical=physical,
                 platform=self.device.platform,
+                partitioning=partitioning,
             )
 
         fitting, settings = None, nullcontext()
@@ -153,11 +150,19 @@ class Program:
         with settings:
             self.lowered = lowered(donated)
             self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
-        self.consts = list(consts)
+        self.consts = list(consts) if partitioning is None else self._placed(consts)
         self.kept = self.lowered.kept
         self._donated = [] if donated is None else [False] * len(consts) + list(donated)
         self.out_avals: list[ShapedArray] = self.lowered.out_avals
         self._physical = physical
+
+    def _placed(self, consts: Sequence[Any]) -> list[Any]:
+        """Constants, once and for all where the program takes them."""
+        from functorch_like.backends.xla import sharded_arrays
+
+        places = iter(self.executable.in_shardings)
+        kept = self.lowered.kept[: len(consts)]
+        return [sharded_arrays.bring(c, next(places)) if k else c for c, k in zip(consts, kept, strict=True)]
 
     def run(self, args: Sequence[Any]) -> list[Any]:
         """Run from Python."""

@@ -64,6 +64,7 @@ from functorch_like.primitives.indexing.dimension_numbers import GatherDimension
 if _TYPE_CHECKING:
     from functorch_like.lax import linalg
     from functorch_like.lax.composites import composite
+    from functorch_like.lax.sharding_constraints import with_sharding_constraint
     from functorch_like.lax.stacking import (
         broadcast_like, broadcast_shapes, broadcast_to_rank, dtype, index_take, shape_as_value, stack, unstack,
     )
@@ -76,6 +77,7 @@ __getattr__, __dir__ = _late.attach(
     __name__,
     {
         "composites": ("composite",),
+        "sharding_constraints": ("with_sharding_constraint",),
         "stacking": (
             "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "dtype", "index_take", "shape_as_value", "stack",
             "unstack",

@@ -92,6 +92,8 @@ def jit(
     inline: bool = False,
     compiler_options: dict[str, Any] | None = None,
     mode: str = "default",
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Any:
     """Compile a pure function of arrays.
 
@@ -112,6 +114,12 @@ def jit(
             CPUs the same as "default", since calls are dispatched without Python as it is. "max-autotune": the
             program is compiled in several ways at its first call, they are timed on the arguments, and the fastest
             is kept and remembered on disk; takes seconds.
+        in_shardings: how arguments are split over a mesh: one sharding for all, or a tuple with a prefix pytree for
+            each positional argument that is not static. Entries are NamedShardings, PartitionSpecs within
+            `ft.use_mesh`, or None, the default: an argument that `device_put` has placed stays as it is, and where
+            others go is the compiler's choice.
+        out_shardings: how results are split, as a prefix pytree; None leaves it to the compiler. Inside of another
+            traced function both are constraints.
 
     Returns:
         The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)` and `.clear_cache()`.
@@ -119,6 +127,8 @@ def jit(
     Raises:
         ArgumentError: for positions or names `fun` does not have; at the call, for unhashable static values.
         ConcretizationError: at the call, where `fun` needs the value of a traced argument.
+        ShapeError: at the call, where a sharding does not divide an argument or result; names it.
+        DeviceError: at the call, for arguments on different devices.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))
@@ -136,6 +146,8 @@ def jit(
             inline=inline,
             compiler_options=compiler_options,
             mode=mode,
+            in_shardings=in_shardings,
+            out_shardings=out_shardings,
         )
     if not callable(fun):
         raise ArgumentError(
@@ -166,6 +178,8 @@ def jit(
         "inline": inline,
         "compiler_options": compiler_options,
         "mode": mode,
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
     }
     return _Jit(fun, static, donate, spec, options).public
 
@@ -177,6 +191,11 @@ class _Jit:
         self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec, options: dict[str, Any]
     ) -> None:
         self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
+        self.shardings: Any = None
+        if options["in_shardings"] is not None or options["out_shardings"] is not None:
+            from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
+
+            self.shardings = JitShardings(spec.name, options["in_shardings"], options["out_shardings"])
         try:
             self.traces = _TRACES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
@@ -231,7 +250,12 @@ class _Jit:
         call = Call(self.static, args, kwargs)
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
-            outs = apply(traced.jaxpr, traced.consts, operands(call), self.spec)
+            given = operands(call)
+            if self.shardings is not None:
+                given = self.shardings.constrain_arguments(call, given)
+            outs = apply(traced.jaxpr, traced.consts, given, self.spec)
+            if self.shardings is not None:
+                outs = self.shardings.constrain_results(traced, outs)
             return traced.out_tree.unflatten(outs), None, True
         first = not traced.programs
         program = self.program(traced, call)
@@ -270,8 +294,8 @@ class _Jit:
         return tuple(i in chosen for i in range(len(call.leaves)))
 
     def program(self, traced: Traced, call: Call) -> Program:
-        """The compiled program for the device of the arguments and the kinds of numbers among them."""
-        device = device_for(call.leaves)
+        """The compiled program for the place of the arguments and the kinds of numbers among them."""
+        device = self.place(traced, call)
         kinds = tuple(ArrayImpl if type(a) is ArrayImpl else type(a) for a in call.leaves)
         key = (device, kinds, any(type(a) is ArrayImpl and a._committed for a in call.leaves))
         found = traced.programs.get(key)
@@ -297,12 +321,19 @@ class _Jit:
                 )
         return found
 
+    def place(self, traced: Traced, call: Call) -> Any:
+        """The device, or `Partitioning`, of a call."""
+        return device_for(call.leaves) if self.shardings is None else self.shardings.place(traced, call)
+
     # ------------------------------------------------------------------------------------------------------ looking
     @boundary.public
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
-        return self.traced(Call(self.static, args, kwargs, abstract=True))
+        call = Call(self.static, args, kwargs, abstract=True)
+        traced = self.traced(call)
+        place = self.place(traced, call)
+        return traced if isinstance(place, xla.Device) else traced.placed(place)
 
     @boundary.public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:

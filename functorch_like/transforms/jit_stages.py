@@ -14,6 +14,7 @@ from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.call_signature import Call, donated_twice
 from functorch_like.compiler import lower as lowering
+from functorch_like.compiler.placement import settle
 from functorch_like.core import Tracer, aval_of, chain
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -68,7 +69,15 @@ class Traced:
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)
         self.programs: dict[Any, Any] = {}  # compiled, by device and kinds of numbers
+        self.place: Any = None  # the default device
         self.seconds = time.perf_counter() - started
+
+    def placed(self, place: Any) -> Traced:
+        """The same for a mesh: a `Partitioning` of the arguments."""
+        made = object.__new__(Traced)
+        made.__dict__.update(self.__dict__)
+        made.place = place
+        return made
 
     @property
     def out_info(self) -> Any:
@@ -83,7 +92,9 @@ class Traced:
 
     def lower(self, *, device: Any = None) -> Lowered:
         """Lower to StableHLO, for a device (the default one if None)."""
-        return Lowered(self, xla.find_device(device) if device is not None else xla.default_device())
+        if device is not None:
+            return Lowered(self, xla.find_device(device))
+        return Lowered(self, xla.default_device() if self.place is None else self.place)
 
     def as_text(self) -> str:
         """The jaxpr as text."""
@@ -105,7 +116,8 @@ class Lowered:
 
     def __init__(self, traced: Traced, device: Any) -> None:
         started = time.perf_counter()
-        self.traced, self.device = traced, device
+        partitioning = settle(traced.jaxpr, traced.consts, [*traced.in_avals], device)
+        self.traced, self.device = traced, device if partitioning is None else partitioning
         self.in_tree, self.out_tree = traced.in_tree, traced.out_tree
         self._lowered = lowering.lower(
             traced.jaxpr,
@@ -113,6 +125,7 @@ class Lowered:
             donated=[False] * len(traced.consts) + list(traced.donated) if any(traced.donated) else None,
             keep_unused=traced.spec.keep_unused,
             platform=device.platform,
+            partitioning=partitioning,
         )
         self._module = self._lowered.module
         self.seconds = time.perf_counter() - started
@@ -214,6 +227,18 @@ class Compiled:
             raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
         return traced.out_tree.unflatten(outs)
+
+    @property
+    def input_shardings(self) -> Any:
+        """The sharding of each argument that the program takes, in the structure of the arguments: `(args, kwargs)`."""
+        places = iter(self.executable.in_shardings)
+        each = [next(places) if k else None for k in self._kept]
+        return self.in_tree.unflatten(each[len(self.traced.consts) :])
+
+    @property
+    def output_shardings(self) -> Any:
+        """The sharding of each result, in the structure of the results."""
+        return self.out_tree.unflatten(self.executable.out_shardings)
 
     @property
     def args_info(self) -> Any:

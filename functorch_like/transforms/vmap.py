@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -108,7 +107,9 @@ def vmap(
 
         def run(start: Any, count: int) -> list[Any]:
             given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
-            outs, found = batching.batch(flat, Axis(count, axis_name, randomness), given, dims, f"vmap({name})")
+            outs, found = batching.batch(
+                flat, Axis(count, axis_name, randomness, spmd_axis_name), given, dims, f"vmap({name})"
+            )
             whole = trees[0].unflatten(outs)
             every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
             places = [place for place, leaf in every if not is_float0(leaf)]
@@ -159,10 +160,10 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
             "axis, and a chunk does not know where it stands",
             fix="map over keys: in_axes=0 for random.split(key, n)",
         )
-    if spmd_axis_name is not None:
-        warnings.warn(
-            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) has no effect: programs run on one device",
-            stacklevel=5,
+    if spmd_axis_name is not None and not isinstance(spmd_axis_name, (str, tuple)):
+        raise ArgumentError(
+            f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) is no name of a mesh axis",
+            fix="use a string, or a tuple of strings",
         )
 
 

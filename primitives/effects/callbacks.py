@@ -129,8 +129,10 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
             raise core.leak(a, "a callback")
     given = [xla.to_numpy(a) if type(a) is ArrayImpl else np.asarray(a, aval_of(a).dtype) for a in args]
     outs = params["fun"](*given)
-    device = next((xla.device_of(a) for a in args if type(a) is ArrayImpl and a._committed), None)
-    return [xla.device_put(out, device) for out in outs]
+    place = next((a._sharding for a in args if type(a) is ArrayImpl and a._committed), None)
+    if place is not None and type(place) is not xla.OneDevice:
+        place = place.update(())
+    return [xla.device_put(out, place) for out in outs]
 
 
 def _effects(*, ordered: bool, **_: Any) -> frozenset[str]:

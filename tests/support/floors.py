@@ -45,6 +45,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("primitives/__main__.py",),
     # What users call.
     ("functorch_like/calling",),
+    ("functorch_like/sharding",),
     ("functorch_like/transforms",),
     ("functorch_like/lax",),
     ("functorch_like/arrays",),

@@ -1,0 +1,251 @@
+"""Meshes: devices in a grid whose axes have names, and grids without devices."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from functorch_like.backends.xla import client
+from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.jaxlib_api import xc
+from functorch_like.errors import ArgumentError, DeviceError
+
+
+class AbstractMesh:
+    """Names and sizes of the axes of a mesh, without devices: enough to trace a function.
+
+    Args:
+        axis_sizes: the size of each axis.
+        axis_names: their names.
+
+    Raises:
+        ArgumentError: where these do not fit each other.
+
+    >>> from functorch_like.sharding import AbstractMesh
+    >>> AbstractMesh((4, 2), ("data", "model")).size
+    8
+    """
+
+    __slots__ = ("__weakref__", "axis_names", "axis_sizes", "shape", "size")
+    axis_names: tuple[str, ...]
+    axis_sizes: tuple[int, ...]
+    shape: Mapping[str, int]
+    size: int
+
+    def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence[str]) -> None:
+        self._describe(tuple(int(n) for n in axis_sizes), _names(axis_names))
+
+    def _describe(self, sizes: tuple[int, ...], axis_names: tuple[str, ...]) -> None:
+        if len(sizes) != len(axis_names):
+            raise ArgumentError(
+                f"a mesh of shape {sizes} has {len(sizes)} axes and {len(axis_names)} names: {axis_names}",
+                fix="give one name for each axis",
+            )
+        self.axis_names, self.axis_sizes = axis_names, sizes
+        self.shape = MappingProxyType(dict(zip(axis_names, sizes, strict=True)))
+        self.size = math.prod(sizes)
+
+    @property
+    def _internal_device_list(self) -> Any:
+        """C++ reads it of every mesh, before it asks Python to check the spec."""
+        client.default_device()  # from then on C++ knows whom to ask
+        return None
+
+    @property
+    def empty(self) -> bool:
+        return not self.axis_names
+
+    @property
+    def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        return tuple(self.shape.items())
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is AbstractMesh and self.shape_tuple == other.shape_tuple
+
+    def __hash__(self) -> int:
+        return hash(self.shape_tuple)
+
+    def __repr__(self) -> str:
+        return f"AbstractMesh({_shown(self)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return AbstractMesh, (self.axis_sizes, self.axis_names)
+
+
+class Mesh(AbstractMesh):
+    """Devices in a grid, whose axes have names that partition specs refer to.
+
+    Meshes of equal devices, shape and names are one object. As a context manager, a mesh is the one that
+    `lax.with_sharding_constraint` and `shard_map` use for specs that name none; see `ft.use_mesh`.
+
+    Args:
+        devices: a NumPy array or nested sequence of devices, as `ft.devices()` lists them.
+        axis_names: a name for each dimension of it.
+
+    Raises:
+        ArgumentError: for names that do not fit the dimensions, or a name given twice.
+        DeviceError: for a device given twice, or devices of different platforms.
+
+    >>> import functorch_like as ft
+    >>> mesh = ft.sharding.Mesh(ft.devices()[:1], ("data",))
+    >>> mesh.axis_names, mesh.size
+    (('data',), 1)
+    """
+
+    __slots__ = ("_entered", "_list", "devices")
+    devices: np.ndarray[Any, Any]
+    _interned: ClassVar[weakref.WeakValueDictionary[Any, Mesh]] = weakref.WeakValueDictionary()
+
+    def __new__(cls, devices: Any, axis_names: Sequence[str] | str) -> Mesh:
+        grid = _grid(devices)
+        given = _names(axis_names)
+        key = (tuple(grid.flat), grid.shape, given)
+        found = cls._interned.get(key)
+        if found is None:
+            made = object.__new__(cls)
+            made._describe(grid.shape, given)
+            _check_devices(key[0])
+            grid.flags.writeable = False
+            made.devices, made._entered = grid, threading.local()
+            made._list = xc.DeviceList(key[0])
+            found = cls._interned.setdefault(key, made)
+        return found
+
+    def __init__(self, devices: Any, axis_names: Sequence[str] | str) -> None:
+        pass  # `__new__` may return a mesh that is in use
+
+    @property
+    def _internal_device_list(self) -> Any:
+        return self._list
+
+    @property
+    def client(self) -> Any:
+        """jaxlib's client of the devices."""
+        return self.devices.flat[0].client
+
+    @property
+    def platform(self) -> str:
+        """The platform of the devices."""
+        return self.devices.flat[0].platform
+
+    @property
+    def device_ids(self) -> np.ndarray[Any, Any]:
+        """The number of each device."""
+        return np.array([device.id for device in self.devices.flat], int).reshape(self.devices.shape)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices that belong to this process."""
+        return [device for device in self.devices.flat if device.process_index == device.client.process_index()]
+
+    @property
+    def is_multi_process(self) -> bool:
+        return len(self.local_devices) != self.size
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        return AbstractMesh(self.axis_sizes, self.axis_names)
+
+    def __enter__(self) -> Mesh:
+        tokens = self._entered.__dict__.setdefault("tokens", [])
+        tokens.append(current_mesh.swap_local(self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        current_mesh.restore(self._entered.tokens.pop())
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"Mesh({_shown(self)})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mesh, (self.devices, self.axis_names)
+
+
+def _shown(mesh: AbstractMesh) -> str:
+    return ", ".join(f"{name!r}: {size}" for name, size in mesh.shape.items())
+
+
+def _names(axis_names: Any) -> tuple[str, ...]:
+    given = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+    for name in given:
+        if not isinstance(name, str):
+            raise ArgumentError(f"a mesh axis is named {name!r} of type {type(name).__name__}", fix="use strings")
+    if len(set(given)) != len(given):
+        raise ArgumentError(f"two axes of a mesh have one name: {given}", fix="give each axis a name of its own")
+    return given
+
+
+def _grid(devices: Any) -> np.ndarray[Any, Any]:
+    if isinstance(devices, np.ndarray):
+        return np.array(devices, object)
+    if isinstance(devices, xc.Device):
+        devices = [devices]
+    listed = list(devices)
+    shape: tuple[int, ...] = (len(listed),)
+    while listed and isinstance(listed[0], (list, tuple)):
+        shape = (*shape, len(listed[0]))
+        listed = [device for row in listed for device in row]
+    grid = np.empty(len(listed), object)
+    grid[:] = listed
+    if grid.size != math.prod(shape):
+        raise ArgumentError(f"{grid.size} devices form no grid of shape {shape}", fix="give rows of one length")
+    return grid.reshape(shape)
+
+
+def _check_devices(devices: tuple[Any, ...]) -> None:
+    if not devices:
+        raise ArgumentError("a mesh has no devices", fix="give at least one: ft.devices()")
+    for device in devices:
+        if not isinstance(device, xc.Device):
+            raise ArgumentError(f"{device!r:.60} of type {type(device).__name__} is no device", fix="use ft.devices()")
+    if len(set(devices)) != len(devices):
+        twice = next(device for device in devices if devices.count(device) > 1)
+        raise DeviceError(f"{twice} is in a mesh twice", fix="place each device once")
+    if len({device.client for device in devices}) > 1:
+        raise DeviceError("a mesh has devices of different platforms", fix="use the devices of one: ft.devices('cpu')")
+
+
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[str] | str, *, devices: Sequence[Any] | None = None
+) -> Mesh:
+    """Return a mesh of the first devices there are: see `ft.make_mesh`."""
+    there = list(client.devices() if devices is None else devices)
+    sizes = [int(n) for n in ((axis_shapes,) if isinstance(axis_shapes, int) else axis_shapes)]
+    if sizes.count(-1) == 1:
+        sizes[sizes.index(-1)] = max(len(there) // math.prod(n for n in sizes if n != -1), 1)
+    if any(n < 1 for n in sizes):
+        raise ArgumentError(f"a mesh of shape {tuple(sizes)}", fix="use positive sizes, and -1 at most once")
+    count = math.prod(sizes)
+    if count > len(there):
+        raise DeviceError(
+            f"a mesh of shape {tuple(sizes)} takes {count} devices, and there are {len(there)}",
+            fix=_more(there, count) if devices is None else "give more devices, or a smaller shape",
+        )
+    grid = np.empty(count, object)
+    grid[:] = there[:count]
+    return Mesh(grid.reshape(sizes), axis_names)
+
+
+def _more(there: Sequence[Any], count: int) -> str:
+    if there[0].platform != "cpu":
+        return "use a smaller mesh"
+    asked = os.environ.get("FT_CPU_DEVICES")
+    said = f" (it is {asked})" if asked else ""
+    return f"use a smaller mesh, or set the environment variable FT_CPU_DEVICES={count} before Python starts{said}"

@@ -1,0 +1,322 @@
+"""Shardings: the devices that hold an array, and which part of it each one has.
+
+jaxlib's own classes, given the methods that C++ leaves to Python and those that users call.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from functorch_like.backends.xla import client, memory, sharding
+from functorch_like.backends.xla import jax_import_stubs as stubs
+from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.jaxlib_api import _jax, xc
+from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
+from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
+from functorch_like.errors import ArgumentError, ShapeError, nearest
+
+Sharding = _jax.Sharding
+NamedSharding = _jax.NamedSharding
+SingleDeviceSharding = _jax.SingleDeviceSharding
+Index = tuple[slice, ...]
+
+
+# -------------------------------------------------------------------------------------------------------------- checks
+def check(mesh: Any, spec: Any) -> None:
+    """Refuse what cannot be the mesh and the spec of a NamedSharding.
+
+    Raises:
+        ArgumentError: for other types, or an axis that the mesh lacks.
+    """
+    if not isinstance(mesh, AbstractMesh):
+        raise ArgumentError(
+            f"NamedSharding takes a mesh, got {mesh!r:.60} of type {type(mesh).__name__}",
+            fix="NamedSharding(mesh, PartitionSpec(...))",
+        )
+    if not isinstance(spec, PartitionSpec):
+        raise ArgumentError(
+            f"NamedSharding takes a PartitionSpec, got {spec!r:.60} of type {type(spec).__name__}",
+            fix="NamedSharding(mesh, PartitionSpec(...))",
+        )
+    check_axes(mesh, spec.mentioned(), repr(spec))
+
+
+def check_axes(mesh: AbstractMesh, axes: Sequence[str], what: str) -> None:
+    """Refuse axes that a mesh lacks."""
+    for name in axes:
+        if name not in mesh.shape:
+            there = ", ".join(map(repr, mesh.axis_names)) or "none"
+            raise ArgumentError(
+                f"{what} names the axis {name!r}, which {mesh!r} does not have{nearest(name, mesh.axis_names)}",
+                fix=f"its axes are {there}",
+            )
+
+
+def from_user(where: Any, what: str) -> Any:
+    """Return the sharding that a user gave: a PartitionSpec refers to the mesh of `use_mesh`.
+
+    Raises:
+        ArgumentError: for other types, and for a spec where no mesh was chosen.
+    """
+    if isinstance(where, Sharding):
+        return where
+    if isinstance(where, PartitionSpec):
+        mesh = current_mesh.value
+        if mesh is None:
+            raise ArgumentError(
+                f"{what} is {where!r}, and no mesh was chosen",
+                fix="pass NamedSharding(mesh, spec), or choose one: with ft.use_mesh(mesh)",
+            )
+        return named(mesh, where)
+    raise ArgumentError(
+        f"{what} is {where!r:.60} of type {type(where).__name__}",
+        fix="use NamedSharding(mesh, PartitionSpec(...)), or a PartitionSpec within ft.use_mesh(mesh)",
+    )
+
+
+def check_rank(spec: PartitionSpec, ndim: int, what: str) -> None:
+    """Refuse a spec that is longer than the rank of the array."""
+    if len(spec) > ndim:
+        raise ShapeError(
+            f"{spec!r} has {len(spec)} entries for {what}, which has {ndim} dimension{'s' * (ndim != 1)}",
+            fix=f"give at most {ndim}",
+        )
+
+
+def check_divides(where: Any, shape: Sequence[int], what: str) -> None:
+    """Refuse a sharding that does not split an array into equal parts.
+
+    Raises:
+        ShapeError: where the spec is longer than the rank, or a dimension does not divide; names both.
+    """
+    check_rank(where.spec, len(shape), what)
+    for d, (size, parts) in enumerate(zip(shape, _parts(where, len(shape)), strict=True)):
+        if size % parts:
+            entry = where.spec[d]
+            axes = " x ".join(f"{name!r} ({where.mesh.shape[name]})" for name in where.spec.axes(len(shape))[d])
+            raise ShapeError(
+                f"dimension {d} of {what} has size {size}, which does not divide by {parts}, the size of {axes}",
+                fix=f"pad it to {-(-size // parts) * parts}, or leave {entry!r} out of {where.spec!r}",
+            )
+
+
+def divides(where: Any, shape: Sequence[int]) -> bool:
+    """Return True if a sharding splits an array into equal parts."""
+    return all(size % parts == 0 for size, parts in zip(shape, _parts(where, len(shape)), strict=True))
+
+
+def _parts(where: Any, ndim: int) -> tuple[int, ...]:
+    """Number of parts of each dimension."""
+    size = where.mesh.shape
+    return tuple(
+        1 if axes is UNCONSTRAINED else math.prod(size[name] for name in axes) for axes in where.spec.axes(ndim)
+    )
+
+
+# ------------------------------------------------------------------------------------------------------------- methods
+@lru_cache(4096)
+def _hlo_sharding(mesh: Any, spec: PartitionSpec, ndim: int) -> Any:
+    axes = [() if a is UNCONSTRAINED else a for a in spec.axes(ndim)]
+    used = [name for entry in axes for name in entry]
+    if math.prod(mesh.shape[name] for name in used) == 1:
+        return sharding.REPLICATED
+    rest = [name for name in mesh.axis_names if name not in used]
+    order = [mesh.axis_names.index(name) for name in used + rest]
+    dims = [math.prod(mesh.shape[name] for name in entry) for entry in axes]
+    kinds: list[Any] = []
+    if math.prod(mesh.shape[name] for name in rest) > 1:
+        dims.append(math.prod(mesh.shape[name] for name in rest))
+        kinds.append(xc.OpSharding.Type.REPLICATED)
+    return xc.HloSharding.iota_tile(
+        dims=dims, reshape_dims=list(mesh.axis_sizes), transpose_perm=order, subgroup_types=kinds
+    )
+
+
+@lru_cache(4096)
+def indices(where: Any, shape: tuple[int, ...]) -> list[Index]:
+    """The part of an array that each device of the mesh holds, in the order of the mesh."""
+    part = shard_shape(where, shape)
+    axes = where.spec.axes(len(shape))
+    size = where.mesh.shape
+    found: list[Index] = []
+    for place in np.ndindex(*where.mesh.axis_sizes):
+        at = dict(zip(where.mesh.axis_names, place, strict=True))
+        index: list[slice] = []
+        for entry, n, whole in zip(axes, part, shape, strict=True):
+            k = 0
+            for name in () if entry is UNCONSTRAINED else entry:
+                k = k * size[name] + at[name]
+            index.append(slice(None) if n == whole else slice(k * n, (k + 1) * n))
+        found.append(tuple(index))
+    return found
+
+
+def shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the part on one device.
+
+    Raises:
+        ShapeError: where a dimension does not divide.
+    """
+    shape = tuple(global_shape)
+    check_divides(self, shape, f"an array of shape {shape}")
+    return tuple(n // k for n, k in zip(shape, _parts(self, len(shape)), strict=True))
+
+
+def _indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+    """Return the part of an array on each device, as a tuple of slices."""
+    return dict(zip(self.mesh.devices.flat, indices(self, tuple(global_shape)), strict=True))
+
+
+def _local_indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+    """Return the part of an array on each device of this process."""
+    here = set(self.mesh.local_devices)
+    return {device: index for device, index in _indices_map(self, global_shape).items() if device in here}
+
+
+def is_equivalent_to(self: Any, other: Any, ndim: int) -> bool:
+    """Return True if two shardings put the same parts of an array of this rank on the same devices."""
+    if self is other or self == other:
+        return True
+    if device_list_of(self) != device_list_of(other) or self.memory_kind != other.memory_kind:
+        return False
+    return self._to_xla_hlo_sharding(ndim) == other._to_xla_hlo_sharding(ndim)
+
+
+def device_list_of(where: Any) -> Any:
+    """jaxlib's list of the devices of a sharding."""
+    return where._internal_device_list
+
+
+def _with_memory_kind(self: Any, kind: str) -> Any:
+    """Return the sharding with another memory kind."""
+    return named(self.mesh, self.spec, kind)
+
+
+def _with_spec(self: Any, spec: Any) -> Any:
+    """Return the sharding with another spec."""
+    return named(self.mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec), self._memory_kind)
+
+
+def _repr(self: Any) -> str:
+    kind = f", memory_kind={self._memory_kind!r}" if self._memory_kind not in (None, "device") else ""
+    return f"NamedSharding({self.mesh!r}, {self.spec!r}{kind})"
+
+
+def named(mesh: Any, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
+    """Return a NamedSharding; it is checked whether or not a device was used before."""
+    client.default_device()  # C++ looks its checks up when it first needs them
+    return NamedSharding(mesh, spec, memory_kind=memory_kind)
+
+
+def _attach(kind: Any, attributes: dict[str, Any]) -> None:
+    for name, value in attributes.items():
+        setattr(kind, name, value)
+
+
+_attach(
+    NamedSharding,
+    {
+        "_to_xla_hlo_sharding": lambda self, ndim: _hlo_sharding(self.mesh, self.spec, ndim),
+        "shard_shape": shard_shape,
+        "devices_indices_map": _indices_map,
+        "addressable_devices_indices_map": _local_indices_map,
+        "is_equivalent_to": is_equivalent_to,
+        "with_memory_kind": _with_memory_kind,
+        "update": lambda self, spec: _with_spec(self, spec),
+        "is_fully_replicated": property(lambda self: all(n == 1 for n in _parts(self, len(self.spec)))),
+        "is_fully_addressable": property(lambda self: not self.mesh.is_multi_process),
+        "addressable_devices": property(lambda self: set(self.mesh.local_devices)),
+        "device_set": property(lambda self: set(self.mesh.devices.flat)),
+        "num_devices": property(lambda self: self.mesh.size),
+        "platform": property(lambda self: self.mesh.platform),
+        "__repr__": _repr,
+    },
+)
+
+
+def _one_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+    """Return the whole array, for the one device."""
+    return {self._device: (slice(None),) * len(tuple(global_shape))}
+
+
+_attach(
+    SingleDeviceSharding,
+    {
+        "shard_shape": lambda self, global_shape: tuple(global_shape),
+        "devices_indices_map": _one_index,
+        "addressable_devices_indices_map": _one_index,
+        "is_equivalent_to": is_equivalent_to,
+        "with_memory_kind": lambda self, kind: SingleDeviceSharding(self._device, memory_kind=kind),
+        "is_fully_replicated": property(lambda self: True),
+        "is_fully_addressable": property(
+            lambda self: self._device.process_index == self._device.client.process_index()
+        ),
+        "addressable_devices": property(lambda self: {self._device}),
+        "device_set": property(lambda self: {self._device}),
+        "num_devices": property(lambda self: 1),
+        "platform": property(lambda self: self._device.platform),
+        "__repr__": lambda self: f"SingleDeviceSharding({self._device})",
+    },
+)
+copyreg.pickle(NamedSharding, lambda s: (named, (s.mesh, s.spec, s._memory_kind)))  # type: ignore[arg-type]
+copyreg.pickle(SingleDeviceSharding, lambda s: (_single, (s._device,)))  # type: ignore[arg-type]
+
+
+def _single(device: Any) -> Any:
+    return sharding.single(device)
+
+
+# --------------------------------------------------------------------------------------------------- reading shardings
+def spec_of(mesh: Mesh, hlo: Any, ndim: int) -> PartitionSpec | None:
+    """Return the spec of XLA's sharding on a mesh; None where it has none.
+
+    XLA may split an axis of the mesh, which a spec cannot say.
+    """
+    if hlo.is_replicated():
+        return PartitionSpec()
+    dims = hlo.tile_assignment_dimensions()
+    if len(dims) < ndim or len(dims) > ndim + 1 or (hasattr(hlo, "is_manual") and hlo.is_manual()):
+        return None
+    order = np.array(hlo.tile_assignment_devices()).reshape(dims)
+    entries: list[Any] = []
+    for d in range(ndim):
+        line = order[tuple(slice(None) if k == d else 0 for k in range(order.ndim))]
+        places = np.array(np.unravel_index(line, mesh.axis_sizes)).T
+        moves = [k for k in range(len(mesh.axis_sizes)) if (places[:, k] != places[0, k]).any()]
+        # The axis that changes last varies slowest.
+        moves.sort(key=lambda k: int(np.argmax(places[:, k] != places[0, k])), reverse=True)
+        entries.append(tuple(mesh.axis_names[k] for k in moves))
+    try:
+        spec = PartitionSpec(*entries)
+    except ArgumentError:
+        return None
+    spec = PartitionSpec(*spec.canonical())
+    made = _hlo_sharding(mesh, spec, ndim)
+    return spec if made == hlo or _same_tiles(made, hlo) else None
+
+
+def _same_tiles(a: Any, b: Any) -> bool:
+    if a.is_replicated() or b.is_replicated():
+        return a.is_replicated() and b.is_replicated()
+    same_dims = list(a.tile_assignment_dimensions()) == list(b.tile_assignment_dimensions())
+    return same_dims and list(a.tile_assignment_devices()) == list(b.tile_assignment_devices())
+
+
+def on_mesh(where: Any, mesh: Mesh, ndim: int) -> Any:
+    """Return a sharding's equal on another mesh of the same devices in the same order; None where there is none."""
+    if where.mesh is mesh:
+        return where
+    if where._internal_device_list != mesh._internal_device_list:
+        return None
+    spec = spec_of(mesh, where._to_xla_hlo_sharding(ndim), ndim)
+    return None if spec is None else named(mesh, spec, where._memory_kind)
+
+
+stubs.on_spec(check)
+memory.on_clear(lambda: (_hlo_sharding.cache_clear(), indices.cache_clear()))

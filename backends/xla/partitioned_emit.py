@@ -1,0 +1,120 @@
+"""Operations of programs that run on a mesh: constraints, and computations on the parts of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from jaxlib.mlir import ir
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import mlir
+from functorch_like.backends.xla.mesh import AbstractMesh
+from functorch_like.backends.xla.partition_spec import PartitionSpec
+from functorch_like.backends.xla.partitioning import Partitioning, axes_list, dimensions, mesh_attribute
+
+
+class Manual(NamedTuple):
+    """The computation on parts that is being emitted: its mesh, and the axes by whose parts it is written."""
+
+    mesh: AbstractMesh
+    axes: tuple[str, ...]
+
+
+class Partitioned:
+    """The part of the emitter that is about meshes.
+
+    Attributes:
+        partitioning: how the module is split; None for a program on one device.
+        manual: the computation on parts around the current operation; None outside of all.
+    """
+
+    __slots__ = ()
+    partitioning: Partitioning | None
+    manual: Manual | None
+    _meshes: dict[Any, str]
+    _module: Any
+    _location: Any
+    _ip: Any
+    _fill: Callable[..., Any]
+    op: Callable[..., Any]
+
+    def mesh_symbol(self, mesh: AbstractMesh) -> str:
+        """The name of a mesh in this module, which is defined there at its first use."""
+        key = mesh.shape_tuple
+        found = self._meshes.get(key)
+        if found is None:
+            found = self._meshes[key] = "mesh" if not self._meshes else f"mesh_{len(self._meshes)}"
+            attrs = {"sym_name": mlir.string(found), "mesh": mlir.parsed(mesh_attribute(mesh))}
+            at = ir.InsertionPoint.at_block_begin(self._module.body)
+            ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
+        return found
+
+    def sharding(self, mesh: AbstractMesh, spec: PartitionSpec, ndim: int, open_rest: bool = False) -> Any:
+        """The attribute that says how an array is split."""
+        return mlir.parsed(f"#sdy.sharding<@{self.mesh_symbol(mesh)}, {dimensions(spec, ndim, open_rest)}>")
+
+    def border(self, each: Sequence[Any] | None, avals: Sequence[ShapedArray]) -> list[dict[str, Any]] | None:
+        """The attributes of arguments or results with these shardings; None for what is left to the compiler."""
+        if each is None:
+            return None
+        found: list[dict[str, Any]] = []
+        for where, aval in zip(each, avals, strict=True):
+            attrs: dict[str, Any] = {}
+            if where is not None:
+                attrs["sdy.sharding"] = self.sharding(where.mesh, where.spec, aval.ndim)
+                if where.memory_kind not in (None, "device"):
+                    attrs["mhlo.memory_kind"] = mlir.string(where.memory_kind)
+            found.append(attrs)
+        return found
+
+    def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
+        """`x`, split as the spec says."""
+        return self.op("sdy.sharding_constraint", [x], [aval], {"sharding": self.sharding(mesh, spec, aval.ndim)})
+
+    def _shardings(self, mesh: AbstractMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any], rest: bool) -> Any:
+        symbol = self.mesh_symbol(mesh)
+        each = [f"<@{symbol}, {dimensions(s, a.ndim, rest)}>" for s, a in zip(specs, avals, strict=True)]
+        return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(each)}]>")
+
+    def by_parts(
+        self,
+        mesh: AbstractMesh,
+        axes: Sequence[str],
+        operands: Sequence[Any],
+        in_specs: Sequence[PartitionSpec],
+        out_specs: Sequence[PartitionSpec],
+        local_ins: Sequence[ShapedArray],
+        outs: Sequence[ShapedArray],
+        body: Callable[..., Sequence[Any]],
+    ) -> list[Any]:
+        """Emit a computation on the parts of arrays.
+
+        Args:
+            mesh: the mesh.
+            axes: those by whose parts it is written; the compiler splits it further by the others.
+            operands: whole arrays.
+            in_specs: how they are split by `axes`.
+            out_specs: how the results are.
+            local_ins: avals of the parts.
+            outs: avals of the whole results.
+            body: emits the computation on parts.
+        """
+        around = self.manual
+        # An inner computation is by the axes of those around it as well.
+        rest = len(axes) + (len(around.axes) if around else 0) < len(mesh.axis_names)
+        attrs = {
+            "in_shardings": self._shardings(mesh, in_specs, local_ins, rest),
+            "out_shardings": self._shardings(mesh, out_specs, outs, rest),
+            "manual_axes": mlir.parsed(axes_list([name for name in mesh.axis_names if name in axes])),
+        }
+        results = [mlir.types[aval] for aval in outs]
+        made = ir.Operation.create(
+            "sdy.manual_computation", results, list(operands), attrs, None, 1, self._location, self._ip
+        )
+        self.manual = Manual(mesh, (*(around.axes if around else ()), *axes))
+        try:
+            self._fill(made.regions[0], local_ins, body, "sdy.return")
+        finally:
+            self.manual = around
+        return list(made.results)

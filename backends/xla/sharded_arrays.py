@@ -1,0 +1,259 @@
+"""Arrays on several devices: made of parts, taken apart, copied to NumPy and to other devices."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import arrays, client, counters, named_sharding, sharding
+from functorch_like.backends.xla.jax_import_stubs import stubbed
+from functorch_like.backends.xla.jaxlib_api import ArrayImpl, xc
+from functorch_like.backends.xla.mesh import Mesh
+from functorch_like.backends.xla.named_sharding import NamedSharding, SingleDeviceSharding
+from functorch_like.errors import ArgumentError, DeviceError, DtypeError, ShapeError
+
+_make = xc.batched_device_put
+
+
+class Shard(NamedTuple):
+    """The part of an array that one device has.
+
+    Attributes:
+        device: the device.
+        index: which part, as a tuple of slices of the whole array.
+        replica_id: number of this copy among those of the same part.
+        data: the part as an array on that device; None where it belongs to another process.
+    """
+
+    device: Any
+    index: tuple[slice, ...]
+    replica_id: int
+    data: Any
+
+
+# -------------------------------------------------------------------------------------------------------------- making
+def check_concrete(where: Any) -> None:
+    """Refuse a sharding on a mesh without devices.
+
+    Raises:
+        ArgumentError: for an AbstractMesh, or a spec that leaves dimensions to the compiler.
+    """
+    if type(where) is not NamedSharding:
+        raise ArgumentError(
+            f"{where!r:.60} of type {type(where).__name__} is no sharding", fix="use NamedSharding(mesh, spec)"
+        )
+    if not isinstance(where.mesh, Mesh):
+        raise ArgumentError(f"{where!r} has no devices", fix="use a Mesh: ft.make_mesh(...)")
+    if named_sharding.UNCONSTRAINED in tuple(where.spec):
+        raise ArgumentError(
+            f"{where.spec!r} leaves a dimension to the compiler, and arrays need every dimension",
+            fix="use None or an axis; UNCONSTRAINED is for lax.with_sharding_constraint",
+        )
+
+
+def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
+    """Copy a NumPy array to where a sharding says."""
+    if type(where) is SingleDeviceSharding:
+        return arrays.device_put(x, where._device, weak_type=weak_type)
+    check_concrete(where)
+    named_sharding.check_divides(where, x.shape, f"{ShapedArray(x.shape, x.dtype)!r}")
+    return put(x, where, weak_type=weak_type)
+
+
+def put(x: np.ndarray[Any, Any], where: Any, *, weak_type: bool = False) -> Any:
+    """Copy a NumPy array to the devices of a sharding, to each its part."""
+    aval = ShapedArray(x.shape, x.dtype, weak_type)
+    check_concrete(where)
+    # TRAP: views that share one data pointer are refused under other semantics than this one, which needs copies that
+    # nobody else writes to.
+    return _assemble(aval, where, lambda index: np.array(x[index], order="C"))
+
+
+def from_callback(aval: ShapedArray, where: Any, part: Callable[[tuple[slice, ...]], Any]) -> Any:
+    """Make an array of the parts that a function returns for their indices, for the devices of this process."""
+    check_concrete(where)
+    shape = named_sharding.shard_shape(where, aval.shape)
+    made: dict[Any, np.ndarray[Any, Any]] = {}
+
+    def cut(index: tuple[slice, ...]) -> np.ndarray[Any, Any]:
+        key = tuple((s.start, s.stop) for s in index)
+        if key not in made:
+            made[key] = np.asarray(part(index))
+        value = made[key]
+        if value.shape != shape or value.dtype != aval.dtype:
+            raise ShapeError(
+                f"the part {_shown(index)} is {value.dtype}{list(value.shape)}, expected {aval.dtype}{list(shape)}",
+                fix="return the part of the global array that the index selects",
+            )
+        return np.array(value, order="C")
+
+    return _assemble(aval, where, cut)
+
+
+def _assemble(aval: ShapedArray, where: Any, cut: Callable[[tuple[slice, ...]], np.ndarray[Any, Any]]) -> Any:
+    client.check_not_forked()
+    places = zip(where.mesh.devices.flat, named_sharding.indices(where, aval.shape), strict=True)
+    local = [(device, index) for device, index in places if device.process_index == where.mesh.client.process_index()]
+    counters.host_to_device += 1
+    parts = [cut(index) for _, index in local]
+    made = _make(aval, where, parts, [device for device, _ in local], True)
+    return made
+
+
+def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any]) -> Any:
+    """Make an array of arrays that are on the devices of a sharding already; nothing is copied."""
+    check_concrete(where)
+    shape = named_sharding.shard_shape(where, aval.shape)
+    by_device: dict[Any, Any] = {}
+    for x in parts:
+        if type(x) is not ArrayImpl or type(x._sharding) is not SingleDeviceSharding:
+            raise ArgumentError(
+                f"a part is {x!r:.60} of type {type(x).__name__}", fix="give arrays that are on one device each"
+            )
+        if x.aval.shape != shape or x.aval.dtype != aval.dtype:
+            raise ShapeError(
+                f"a part is {x.aval!r}, expected {aval.update(shape=shape)!r} of {aval!r}",
+                fix="parts have the shape that sharding.shard_shape(shape) returns",
+            )
+        by_device[arrays.device_of(x)] = x
+    wanted = where.mesh.local_devices
+    if len(parts) != len(wanted) or set(by_device) != set(wanted):
+        raise ArgumentError(
+            f"{len(parts)} arrays on {sorted(map(str, by_device))} for the {len(wanted)} devices of {where.mesh!r}",
+            fix="give one array on each of its devices",
+        )
+    with stubbed:
+        return _make(aval, where, [by_device[device] for device in wanted], wanted, True)
+
+
+def _shown(index: tuple[slice, ...]) -> str:
+    text = ", ".join(":" if s == slice(None) else f"{s.start}:{s.stop}" for s in index)
+    return f"[{text}]"
+
+
+# --------------------------------------------------------------------------------------------------------- taking apart
+def local_parts(x: Any) -> list[Any]:
+    """The arrays of one device each that an array consists of in this process, in the order of the mesh."""
+    arrays.check_alive(x)
+    if type(x._sharding) is SingleDeviceSharding:
+        return [x]
+    with stubbed:
+        parts = list(x._arrays)
+    if parts[0] is not x:
+        return parts
+    (device,) = x._sharding.mesh.local_devices
+    return [ArrayImpl(x.aval, sharding.single(device), parts, committed=True, _skip_checks=True)]
+
+
+def global_shards(x: Any) -> list[Shard]:
+    """All parts of an array; those of other processes without data."""
+    where, shape = x._sharding, x.aval.shape
+    if type(where) is SingleDeviceSharding:
+        arrays.check_alive(x)
+        return [Shard(where._device, (slice(None),) * len(shape), 0, x)]
+    data = dict(zip(where.mesh.local_devices, local_parts(x), strict=True))
+    seen: dict[Any, int] = {}
+    found: list[Shard] = []
+    for device, index in zip(where.mesh.devices.flat, named_sharding.indices(where, shape), strict=True):
+        key = tuple((s.start, s.stop) for s in index)
+        copy = seen[key] = seen.get(key, -1) + 1
+        found.append(Shard(device, index, copy, data.get(device)))
+    return found
+
+
+def gather(x: Any) -> np.ndarray[Any, Any]:
+    """The values of an array on several devices, which must have been computed; read-only.
+
+    Raises:
+        DeviceError: where parts of it belong to other processes, and no process has all of it.
+    """
+    where = x._sharding
+    if not where.is_fully_replicated and not where.is_fully_addressable:
+        raise DeviceError(
+            f"{x.aval!r} has parts in other processes",
+            fix="read x.addressable_shards, or replicate it first: ft.device_put(x, NamedSharding(mesh, P()))",
+        )
+    if where.is_fully_replicated:
+        return arrays.to_numpy(local_parts(x)[0])
+    out = np.empty(x.aval.shape, x.aval.dtype)
+    for shard in global_shards(x):
+        if shard.replica_id == 0:
+            out[shard.index] = arrays.to_numpy(shard.data)
+    out.flags.writeable = False
+    return out
+
+
+# -------------------------------------------------------------------------------------------------------------- moving
+def move(x: Any, place: Any, weak_type: bool) -> Any:
+    """An array, from where it is to a device or sharding, where it stays."""
+    arrays.check_alive(x)
+    aval = ShapedArray(x.aval.shape, x.aval.dtype, x.aval.weak_type or weak_type)
+    where = place if isinstance(place, named_sharding.Sharding) else sharding.single(place)
+    if type(where) is not SingleDeviceSharding:
+        check_concrete(where)
+        named_sharding.check_divides(where, aval.shape, f"{aval!r}")
+    same = type(where) is type(x._sharding) and named_sharding.is_equivalent_to(where, x._sharding, aval.ndim)
+    if same and aval is x.aval and x._committed:
+        return x
+    if type(where) is NamedSharding and type(x._sharding) is NamedSharding:
+        if where.memory_kind != x._sharding.memory_kind:
+            return _changed_kind(x, where)
+        if where.mesh._internal_device_list == x._sharding.mesh._internal_device_list:
+            from functorch_like.backends.xla import resharding  # compiles a program
+
+            return resharding.reshard(x, where)
+    counters.device_to_device += 1
+    values = arrays.to_numpy(x)
+    if type(where) is SingleDeviceSharding:
+        return arrays.device_put(values, where._device, weak_type=aval.weak_type)
+    return put(values, where, weak_type=aval.weak_type)
+
+
+def _changed_kind(x: Any, where: Any) -> Any:
+    """An array in memory of another kind. TRAP: C++ moves parts as they are, whatever the spec says."""
+    if not named_sharding.is_equivalent_to(x._sharding, where.with_memory_kind(x._sharding.memory_kind), x.aval.ndim):
+        x = move(x, where.with_memory_kind(x._sharding.memory_kind), False)
+    counters.device_to_device += 1
+    copied = xc.batched_copy_array_to_devices_with_sharding
+    with stubbed:
+        return copied([x], [where._internal_device_list], [where], [xc.ArrayCopySemantics.ALWAYS_COPY])[0]
+
+
+def bring(x: Any, where: Any) -> Any:
+    """An argument of a compiled function, where the program takes it.
+
+    Raises:
+        DeviceError: for an array that is bound to another place.
+    """
+    if type(x) is ArrayImpl:
+        if type(x._sharding) is NamedSharding and named_sharding.is_equivalent_to(x._sharding, where, x.aval.ndim):
+            return x
+        if x._committed:
+            raise DeviceError(
+                f"an argument {x.aval!r} is bound to {x._sharding!r}, and the program takes it on {where!r}",
+                fix="move it with ft.device_put(x, sharding)",
+            )
+        return move(x, where, False)
+    host = np.asarray(x)
+    if not host.dtype.isnative:
+        raise DtypeError(
+            f"a NumPy array of shape {host.shape} and dtype {host.dtype.str!r} has its bytes in the other order",
+            fix='convert it with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x)',
+        )
+    named_sharding.check_divides(where, host.shape, f"an argument of shape {host.shape}")
+    return put(host, where)
+
+
+#: What arrays say of their sharding, by the names of their properties.
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "sharding": lambda x: x._sharding,
+    "addressable_shards": lambda x: [shard for shard in global_shards(x) if shard.data is not None],
+    "global_shards": global_shards,
+    "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,
+    "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
+}
+arrays.on_several_devices(sys.modules[__name__])  # type: ignore[arg-type]

@@ -1,0 +1,156 @@
+"""Compiled programs that run on the devices of a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import arrays, callbacks, client, named_sharding, sharded_arrays, window
+from functorch_like.backends.xla.executable import Executable, fast_path, handler, loaded
+from functorch_like.backends.xla.failures import failure
+from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, xc
+from functorch_like.backends.xla.partition_spec import PartitionSpec
+from functorch_like.backends.xla.partitioning import Partitioning
+
+
+class ShardedExecutable(Executable):
+    """A program compiled for a mesh.
+
+    Attributes:
+        mesh: where it runs.
+        in_shardings: of the arguments; None where XLA chose what no spec can say.
+        out_shardings: likewise of the results.
+    """
+
+    __slots__ = ("_windowed", "in_shardings", "mesh", "out_shardings")
+
+    def __init__(
+        self,
+        inner: Any,
+        partitioning: Partitioning,
+        in_avals: Sequence[ShapedArray],
+        out_avals: Sequence[ShapedArray],
+        name: str,
+        calls_python: bool = False,
+    ) -> None:
+        self._inner, self.device, self.name, self.calls_python = inner, partitioning.mesh, name, calls_python
+        self.mesh = partitioning.mesh
+        self.in_avals, self.out_avals = list(in_avals), list(out_avals)
+        outs = partitioning.outs or (None,) * len(self.out_avals)
+        self.in_shardings = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
+        self.out_shardings = self._chosen(outs, inner.get_output_shardings, self.out_avals)
+        self._windowed = window.is_needed(inner, self.mesh)
+        self._handlers = {}
+
+    def _chosen(self, asked: Sequence[Any], ask: Any, avals: Sequence[ShapedArray]) -> list[Any]:
+        """The shardings that were asked for, and in place of None those that XLA chose."""
+        if None not in asked:
+            return list(asked)
+        told = ask() or [None] * len(avals)
+        found: list[Any] = []
+        for where, proto, aval in zip(asked, told, avals, strict=True):
+            if where is None:
+                hlo = xc.HloSharding.replicate() if proto is None else xc.HloSharding.from_proto(proto)
+                where = self._readable(hlo, aval)
+            found.append(where)
+        return found
+
+    def _readable(self, hlo: Any, aval: ShapedArray) -> Any:
+        spec = named_sharding.spec_of(self.mesh, hlo, aval.ndim)
+        if spec is None:
+            return None
+        where = named_sharding.named(self.mesh, spec)
+        return where if named_sharding.divides(where, aval.shape) else None
+
+    def settled(self) -> Partitioning | None:
+        """The partitioning to compile with instead, where XLA chose what no spec can say; None where it did not."""
+        if None not in self.in_shardings and None not in self.out_shardings:
+            return None
+        whole = named_sharding.named(self.mesh, PartitionSpec())
+        ins = tuple(whole if s is None else s for s in self.in_shardings)
+        return Partitioning(self.mesh, ins, tuple(whole if s is None else s for s in self.out_shardings))
+
+    def execute(
+        self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None, *, committed: bool = True
+    ) -> list[Any]:
+        """Run from Python; arguments as for a program on one device."""
+        ready = [
+            a if type(a) is ArrayImpl and a._sharding == where else sharded_arrays.bring(a, where)
+            for a, where in zip(args, self.in_shardings, strict=True)
+        ]
+        avals = [a.aval for a in ready]
+        if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:
+            raise self._mismatch(avals)
+        try:
+            if self.calls_python:
+                results = self._run_and_wait(ready)
+            elif self._windowed:
+                results = window.dispatch(self._inner, ready)
+            else:
+                results = self._inner.execute_sharded(ready)
+            return results.consume_with_handlers(self._results(out_avals, True))
+        except (JaxRuntimeError, ValueError) as error:
+            raised = callbacks.original(error) if self.calls_python else None
+            if raised is None:
+                for a in ready:
+                    arrays.check_alive(a)
+                raise failure(f"the program {self.name!r}", self.mesh, error) from error
+        raise raised
+
+    def _results(self, out_avals: Sequence[ShapedArray] | None, committed: bool) -> list[Any]:
+        avals = self.out_avals if out_avals is None else list(out_avals)
+        found = self._handlers.get(True)
+        if found is None or avals != self.out_avals:
+            found = [handler(aval, where, True) for aval, where in zip(avals, self.out_shardings, strict=True)]
+            if avals == self.out_avals:
+                self._handlers[True] = found
+        return found
+
+    def fastpath(
+        self,
+        out_tree: Any,
+        out_avals: Sequence[ShapedArray] | None = None,
+        kept: Sequence[bool] | None = None,
+        const_args: Sequence[Any] = (),
+        committed: bool = True,
+    ) -> Any:
+        """What a miss returns for C++ to run this program by itself; None if it has to come to Python."""
+        if self.calls_python or self._windowed:
+            return None
+        avals = self.out_avals if out_avals is None else list(out_avals)
+        return fast_path(self._inner, out_tree, self.in_shardings, self.out_shardings, avals, True, kept, const_args)
+
+    def __repr__(self) -> str:
+        return f"Executable({self.name}, {self.mesh})"
+
+
+def compile(
+    make: Callable[[], Any],
+    partitioning: Partitioning,
+    *,
+    options: dict[str, Any] | None = None,
+    fitting: dict[str, Any] | None = None,
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    name: str = "",
+    fingerprint: bytes | None = None,
+    host_calls: Sequence[Callable[..., Any]] = (),
+) -> ShardedExecutable:
+    """Compile a module for a mesh, or load what was compiled before; see `executable.compile`.
+
+    Args:
+        make: makes the module.
+        partitioning: with which it is made.
+        options: XLA's, by name, on top of the package's.
+        fitting: options that fit the program, under those of settings.
+        in_avals: of the arguments.
+        out_avals: of the results.
+        name: for messages.
+        fingerprint: tells the program from all others.
+        host_calls: what the module's callbacks call.
+    """
+    client.check_not_forked()
+    inner = loaded(functools.cache(make), partitioning.mesh, options, fitting, name, fingerprint, host_calls)
+    return ShardedExecutable(inner, partitioning, in_avals, out_avals, name, bool(host_calls))

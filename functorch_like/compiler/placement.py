@@ -1,0 +1,101 @@
+"""Where a program runs: one device, or a mesh with a sharding for each argument and result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.core import ArrayImpl, aval_of
+from functorch_like.errors import DeviceError
+from functorch_like.ir.jaxpr import Jaxpr, held
+
+OneDevice = xla.OneDevice
+
+
+def device_for(args: Sequence[Any]) -> Any:
+    """Return the device of the first committed operand, else the default one.
+
+    Where that operand is on several devices, a `Partitioning` of all operands.
+    """
+    for a in args:
+        where = _bound_to(a)
+        if where is not None:
+            return where._device if type(where) is OneDevice else split_of(args, where.mesh)
+    return xla.default_device()
+
+
+def split_of(args: Sequence[Any], mesh: Any, ins: Sequence[Any] = (), outs: Any = None) -> Any:
+    """Return a `Partitioning` on a mesh: operands stay as they are, and XLA chooses for those that may move.
+
+    Args:
+        args: the operands.
+        mesh: the mesh.
+        ins: a sharding for each operand, or None; () for none.
+        outs: shardings of the results.
+
+    Raises:
+        DeviceError: for an operand that is committed to other devices.
+    """
+    from functorch_like.backends.xla.partitioning import Partitioning
+
+    chosen = list(ins) or [None] * len(args)
+    split = [_sharding_of(a, mesh) if s is None else s for a, s in zip(args, chosen, strict=True)]
+    return Partitioning(mesh, tuple(split), outs)
+
+
+def _sharding_of(a: Any, mesh: Any) -> Any:
+    from functorch_like.backends.xla import named_sharding
+    from functorch_like.backends.xla.partition_spec import PartitionSpec
+
+    aval = a if isinstance(a, ShapedArray) else a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a)
+    where = _bound_to(a)
+    if where is None:
+        return None if aval.ndim else named_sharding.named(mesh, PartitionSpec())
+    found = None if type(where) is OneDevice else named_sharding.on_mesh(where, mesh, aval.ndim)
+    if found is None:
+        raise DeviceError(
+            f"one operand is on {mesh!r}, and another, {aval!r}, is bound to {where!r}",
+            fix="move one of them: ft.device_put(x, sharding)",
+        )
+    return found
+
+
+def _bound_to(a: Any) -> Any:
+    """The sharding of an operand that may not be moved, or None."""
+    if type(a) is ArrayImpl:
+        return a._sharding if a._committed else None
+    return a.sharding if type(a) is ShapeDtypeStruct else None
+
+
+def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any) -> Any:
+    """Return the `Partitioning` of a program with its constants; None where it runs on one device.
+
+    A program whose arguments are on one device runs on a mesh where its constants are on one, or its text names one.
+
+    Args:
+        jaxpr: its first inputs are `consts`, the others the arguments.
+        consts: arrays.
+        args: the arguments.
+        place: a device, or the `Partitioning` of the arguments.
+
+    Raises:
+        DeviceError: for arrays committed to other devices.
+    """
+    if type(place) is not xla.Device:
+        before = split_of(consts, place.mesh)
+        return before._replace(ins=before.ins + place.ins, outs=place.outs)
+    meshes = (c._sharding.mesh for c in consts if type(c) is ArrayImpl and type(c._sharding) is not OneDevice)
+    mesh = next(meshes, None) or next(meshes_in(jaxpr), None)
+    return None if mesh is None else split_of([*consts, *args], mesh)
+
+
+def meshes_in(jaxpr: Jaxpr) -> Iterator[Any]:
+    """The meshes, with devices, that equations name."""
+    for e in jaxpr.equations:
+        mesh = e.params.get("mesh")
+        if mesh is not None and hasattr(mesh, "devices"):
+            yield mesh
+        for inner in held(e.params):
+            yield from inner.memo("meshes", lambda inner=inner: list(dict.fromkeys(meshes_in(inner))))

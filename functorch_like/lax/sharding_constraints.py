@@ -1,0 +1,48 @@
+"""Saying how values inside of programs are split over a mesh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like import tree
+from functorch_like.errors import FtError
+from functorch_like.lax.operands import error, value
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """Split values inside a jitted function as a sharding says; the compiler moves their parts where it must.
+
+    Args:
+        x: array, or pytree of arrays.
+        shardings: a NamedSharding, or a PartitionSpec within `ft.use_mesh`, or a prefix pytree of these for the leaves
+            of x. An entry `PartitionSpec.UNCONSTRAINED` leaves a dimension to the compiler, None leaves a leaf to it.
+
+    Returns:
+        The same values. Outside of jit they are moved at once, as by `ft.device_put`.
+
+    Raises:
+        ArgumentError: for an axis that the mesh lacks, or a spec where no mesh was chosen.
+        ShapeError: where a spec has more entries than a leaf has dimensions.
+
+    >>> from functorch_like.sharding import NamedSharding, PartitionSpec as P
+    >>> where = NamedSharding(ft.make_mesh((1,), ("data",)), P("data"))
+    >>> ft.jit(lambda x: lax.with_sharding_constraint(x * 2, where))(fnp.arange(3)).tolist()
+    [0, 2, 4]
+    """
+    each = iter(tree.broadcast_prefix(shardings, x, "shardings of with_sharding_constraint"))
+
+    def one(leaf: Any) -> Any:
+        where = next(each)
+        return leaf if where is None else _constrained(value(leaf), where)
+
+    return tree.map(one, x)
+
+
+def _constrained(x: Any, where: Any) -> Any:
+    from functorch_like.backends.xla import named_sharding
+    from functorch_like.sharding.constraints import constrain
+
+    try:
+        return constrain(x, named_sharding.from_user(where, "the sharding of a constraint"))
+    except FtError as e:
+        raise error(type(e), e.reason, e.fix) from None

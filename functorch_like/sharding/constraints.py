@@ -1,0 +1,24 @@
+"""One value, split as a sharding says: moved at once, or a constraint of the program that it is part of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.backends import xla
+from functorch_like.backends.xla import named_sharding
+from functorch_like.core import Tracer, aval_of
+from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
+
+
+def constrain(x: Any, where: Any) -> Any:
+    """Return `x`, split as a sharding says.
+
+    Raises:
+        ShapeError: where the spec has more entries than `x` has dimensions, or, outside of programs, does not divide.
+    """
+    if type(where) is not named_sharding.NamedSharding:
+        return x if isinstance(x, Tracer) else xla.device_put(x, where)
+    named_sharding.check_rank(where.spec, aval_of(x).ndim, repr(aval_of(x)))
+    if isinstance(x, Tracer) or named_sharding.UNCONSTRAINED in tuple(where.spec):
+        return sharding_constraint(x, mesh=where.mesh, spec=where.spec)
+    return xla.device_put(x, where)

@@ -1,0 +1,123 @@
+"""The mesh that partition specs refer to where none is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from functorch_like.backends.xla import mesh as meshes
+from functorch_like.backends.xla.configuration import current_mesh
+from functorch_like.backends.xla.mesh import Mesh
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.errors import ArgumentError
+
+
+def _checked(mesh: Any, function: str) -> Any:
+    if mesh is not None and not isinstance(mesh, Mesh):
+        raise ArgumentError(
+            f"{function} takes a Mesh, got {mesh!r:.60} of type {type(mesh).__name__}", fix="use ft.make_mesh(...)"
+        )
+    return mesh
+
+
+class _Chosen:
+    """What `set_mesh` returns: as a context manager it puts the mesh from before back."""
+
+    def __init__(self, before: Any) -> None:
+        self._before = before
+
+    def __enter__(self) -> Mesh | None:
+        return current_mesh.value
+
+    def __exit__(self, *exception: object) -> None:
+        current_mesh.set_global(self._before)
+
+
+@boundary.public
+def set_mesh(mesh: Mesh | None) -> Any:
+    """Choose the mesh of specs that name none, in every thread.
+
+    Args:
+        mesh: the mesh; None for none.
+
+    Returns:
+        A context manager, whose end puts the mesh from before back. It need not be used as one.
+
+    Raises:
+        ArgumentError: for anything else.
+
+    >>> import functorch_like as ft
+    >>> with ft.set_mesh(ft.make_mesh((1,), ("data",))) as mesh:
+    ...     mesh.axis_names
+    ('data',)
+    """
+    before = current_mesh.value
+    current_mesh.set_global(_checked(mesh, "set_mesh"))
+    return _Chosen(before)
+
+
+def use_mesh(mesh: Mesh | None) -> Any:
+    """Choose the mesh of specs that name none, within a block and in this thread.
+
+    Args:
+        mesh: the mesh; None for none.
+
+    Returns:
+        A context manager that yields the mesh.
+
+    Raises:
+        ArgumentError: for anything else.
+
+    >>> import functorch_like as ft
+    >>> from functorch_like.sharding import PartitionSpec as P
+    >>> with ft.use_mesh(ft.make_mesh((1,), ("data",))):
+    ...     ft.device_put(ft.numpy.ones(2), P("data")).sharding.spec
+    P('data')
+    """
+    return _within(_checked(mesh, "use_mesh"))
+
+
+@contextmanager
+def _within(mesh: Mesh | None) -> Iterator[Mesh | None]:
+    token = current_mesh.swap_local(mesh)
+    try:
+        yield mesh
+    finally:
+        current_mesh.restore(token)
+
+
+def get_mesh() -> Mesh | None:
+    """Return the mesh of specs that name none, or None.
+
+    >>> import functorch_like as ft
+    >>> with ft.use_mesh(ft.make_mesh((1,), ("data",))):
+    ...     ft.sharding.get_mesh().size
+    1
+    """
+    return current_mesh.value
+
+
+@boundary.public
+def make_mesh(
+    axis_shapes: Sequence[int], axis_names: Sequence[str] | str, *, devices: Sequence[Any] | None = None
+) -> Mesh:
+    """Return a mesh of the first devices there are.
+
+    Args:
+        axis_shapes: the size of each axis; one of them may be -1, for as many as there are devices.
+        axis_names: their names.
+        devices: in this order; `ft.devices()` if None.
+
+    Returns:
+        A mesh of `prod(axis_shapes)` devices, in row-major order.
+
+    Raises:
+        DeviceError: where there are fewer devices.
+        ArgumentError: for sizes that are no positive integers, or names that do not fit.
+
+    >>> import functorch_like as ft
+    >>> ft.make_mesh((1, 1), ("data", "model")).shape["model"]
+    1
+    """
+    return meshes.make_mesh(axis_shapes, axis_names, devices=devices)
