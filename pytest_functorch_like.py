@@ -1,4 +1,4 @@
-"""Plugin for pytest: tests that need a GPU, tests that may leave no tracers behind, and counts of what a test costs.
+"""Plugin for pytest: tests that need a GPU, tests that leave no tracers behind, what a test costs, tests for JAX.
 
 It stands outside the package, so that pytest starts without importing that; a test that uses it does.
 """
@@ -16,6 +16,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("functorch_like")
     text = "fail every test that leaves traced values alive, as if marked check_leaks"
     group.addoption("--ft-check-leaks", action="store_true", help=text)
+    text = "run tests written for JAX on functorch_like: `import jax` gives it under JAX's names"
+    group.addoption("--as-jax", action="store_true", help=text)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Put the alias in place before anything imports JAX."""
+    if early_config.known_args_namespace.as_jax:
+        from functorch_like import jax_alias
+
+        jax_alias.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:

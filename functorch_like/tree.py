@@ -96,24 +96,33 @@ def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
         ) from e
 
 
-def flatten_with_path(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[tuple[Any, Any]], Any]:
+def flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[Any, Any]], Any]:
     """Pairs of path and leaf, and the structure; `keystr` shows a path as text.
+
+    Args:
+        tree: any tree.
+        is_leaf: called on each node first; where it gives True the node counts as a leaf.
+        is_leaf_takes_path: call it as `is_leaf(path, node)`.
 
     >>> [(keystr(path), leaf) for path, leaf in flatten_with_path({"a": [1, 2]})[0]]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    predicate = None if is_leaf is None else lambda *node: is_leaf(node[-1])
+    predicate = is_leaf if is_leaf is None or is_leaf_takes_path else lambda *node: is_leaf(node[-1])
     pairs, treedef = pytree.flatten_with_path(tree, predicate)
     return [(tuple(path), leaf) for path, leaf in pairs], treedef
 
 
-def leaves_with_path(tree: Any, is_leaf: IsLeaf = None) -> list[tuple[Any, Any]]:
-    """Pairs of path and leaf.
+def leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[Any, Any]]:
+    """Pairs of path and leaf; arguments as for `flatten_with_path`.
 
     >>> [keystr(path) for path, _ in leaves_with_path((1, [2]))]
     ['[0]', '[1][0]']
     """
-    return flatten_with_path(tree, is_leaf)[0]
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
 def keystr(path: Sequence[Any], *, simple: bool = False, separator: str = "") -> str:
@@ -163,13 +172,19 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
     return treedef.unflatten([f(*given) for given in zip(first, *others, strict=True)])
 
 
-def map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
-    """As `map`, with the path of the leaf as first argument.
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
+    """As `map`, with the path of the leaf as first argument; `is_leaf` as for `flatten_with_path`.
 
     >>> map_with_path(lambda path, x: f"{keystr(path)}={x}", {"a": [1]})
     {'a': ["['a'][0]=1"]}
     """
-    pairs, treedef = flatten_with_path(tree, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [flatten_up_to(treedef, other, "tree.map_with_path", f"tree {i}") for i, other in enumerate(rest, 2)]
     return treedef.unflatten([f(*pair, *given) for pair, *given in zip(pairs, *others, strict=True)])
 

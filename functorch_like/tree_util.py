@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like import tree as _tree
 from functorch_like.backends.xla import pytree as _pytree
+from functorch_like.errors import TreeError
 from functorch_like.tree import PyTreeDef as PyTreeDef
 from functorch_like.tree import all as tree_all
 from functorch_like.tree import broadcast as tree_broadcast
@@ -32,9 +33,10 @@ from functorch_like.tree import unflatten as tree_unflatten
 
 __all__ = (
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial", "PyTreeDef", "SequenceKey",
-    "all_leaves", "is_tree_node", "keystr", "register_dataclass", "register_pytree_node",
-    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class", "register_static",
-    "tree_all", "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path",
+    "all_leaves", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node", "keystr", "register_dataclass",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "tree_all", "tree_broadcast",
+    "tree_flatten", "tree_flatten_with_path", "tree_leaves", "tree_leaves_with_path",
     "tree_map", "tree_map_with_path", "tree_reduce", "tree_reduce_associative", "tree_structure", "tree_transpose",
     "tree_unflatten", "treedef_children", "treedef_is_leaf", "treedef_tuple",
 )  # fmt: skip
@@ -90,6 +92,35 @@ def is_tree_node(x: Any) -> bool:
     (True, False)
     """
     return _pytree.flatten_one_level(x) is not None
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """The children of a node, and the data that makes it a node of its type again.
+
+    Raises:
+        TreeError: for a leaf.
+
+    >>> ft.tree_util.flatten_one_level({"a": (1, 2)})
+    ([(1, 2)], ('a',))
+    """
+    return _one_level(_pytree.flatten_one_level, tree)
+
+
+def flatten_one_level_with_keys(tree: Any) -> tuple[list[Any], Any]:
+    """As `flatten_one_level`, of pairs of key and child.
+
+    >>> ft.tree_util.flatten_one_level_with_keys(["x"])[0]
+    [(SequenceKey(idx=0), 'x')]
+    """
+    return _one_level(_pytree.flatten_one_level_with_keys, tree)
+
+
+def _one_level(flatten: Callable[[Any], Any], tree: Any) -> tuple[list[Any], Any]:
+    found = flatten(tree)
+    if found is None:
+        raise TreeError(f"{tree!r:.60} is a leaf, which has no children", fix="ask is_tree_node(x) first")
+    children, data = found
+    return list(children), data
 
 
 def treedef_children(treedef: Any) -> list[Any]:

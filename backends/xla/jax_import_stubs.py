@@ -6,13 +6,16 @@ installed these would really import jax. `stubbed` puts modules of ours in their
 and `prime` makes C++ ask for all it keeps, once, right after the first client exists.
 
 The package "jax" itself needs a stub too: C++ imports with an empty from-list, which imports the parent first.
+
+Where modules under jax's names stay in `sys.modules` (`functorch_like.jax_alias`), those answer: see `hand_over`.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -64,13 +67,14 @@ class _Stubbed:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        self.modules = _STUBS
 
     def __enter__(self) -> None:
         self._lock.acquire()
-        sys.modules.update(_STUBS)
+        sys.modules.update(self.modules)
 
     def __exit__(self, *exception: object) -> None:
-        for name in _STUBS:
+        for name in self.modules:
             sys.modules.pop(name, None)
         self._lock.release()
 
@@ -80,6 +84,26 @@ class _Stubbed:
 
 
 stubbed = _Stubbed()
+
+
+def hand_over() -> dict[str, dict[str, Any]]:
+    """Leave C++'s imports to modules that stay in `sys.modules`: return the names of each, and what it must hold."""
+    stubbed.modules = {}
+    return {name: {k: v for k, v in vars(m).items() if not k.startswith("__")} for name, m in _STUBS.items()}
+
+
+@contextmanager
+def _in_place_of_others() -> Iterator[None]:
+    """Put the stubs in place of modules that have the same names, for the length of the block."""
+    others = {name: sys.modules[name] for name in _STUBS if name in sys.modules}
+    with stubbed:
+        sys.modules.update(_STUBS)
+        try:
+            yield
+        finally:
+            for name in _STUBS:
+                sys.modules.pop(name, None)
+            sys.modules.update(others)
 
 
 class _OneDeviceMesh:
@@ -95,7 +119,7 @@ def prime(device: Any) -> None:
     """Let C++ look up, and keep for ever, our answers."""
     one = sharding.single(device)
     host = np.zeros(1, np.float32)
-    with stubbed:
+    with _in_place_of_others():
         array = xc.batched_device_put(ShapedArray((1,), host.dtype), one, [host], [device], False)
         array.unsafe_buffer_pointer()
         assert array._arrays  # C++ wraps the buffer again here, which looks up jax.core

@@ -11,16 +11,19 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ConcretizationError, DtypeError, FtError, ShapeError
 from functorch_like.numpy import promotion as P
+from functorch_like.random.typed_keys import KeyArray
 
 
 # -------------------------------------------------------------------------------------------------------- arguments
 def check_key(key: Any, what: str) -> Any:
-    """A key as it is.
+    """A key as it is; of a typed one, its words.
 
     Raises:
         DtypeError: for what is no array of uint32.
         ShapeError: for another shape than (2,).
     """
+    if type(key) is KeyArray:
+        key = key._words
     aval = aval_of(key) if isinstance(key, (ArrayImpl, Tracer, np.ndarray)) else None
     if aval is None or aval.dtype != dtypes.uint32:
         got = f"{key!r:.60}" if aval is None else repr(aval)
@@ -33,6 +36,11 @@ def check_key(key: Any, what: str) -> Any:
             "map over an array of keys with vmap" if many else "make one with random.key(seed)",
         )
     return key
+
+
+def like(key: Any, words: Any) -> Any:
+    """Return words as a typed key if `key` is one, else as they are."""
+    return KeyArray(words, key._impl) if type(key) is KeyArray else words
 
 
 def shape_of(shape: Any, what: str) -> tuple[int, ...]:

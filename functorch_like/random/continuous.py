@@ -125,7 +125,7 @@ def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, max
     >>> bool((x >= 2).all() & (x < 3).all())
     True
     """
-    check_key(key, "random.uniform")
+    key = check_key(key, "random.uniform")
     sizes, wanted = shape_of(shape, "random.uniform"), float_dtype(dtype, "random.uniform")
     if type(minval) in P.NUMBERS and type(maxval) in P.NUMBERS and minval == 0 and maxval == 1:
         return _unit(key, shape=sizes, dtype=wanted)
@@ -172,7 +172,7 @@ def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
         return P.convert(formula(source(key, shape, dtype)), dtype)
 
     def function(key: Any, shape: Any = (), dtype: Any = None) -> Any:
-        check_key(key, f"random.{name}")
+        key = check_key(key, f"random.{name}")
         return draw(key, shape=shape_of(shape, f"random.{name}"), dtype=float_dtype(dtype, f"random.{name}"))
 
     function.raw = lambda key, shape, dtype: formula(source(key, shape, dtype))  # type: ignore[attr-defined]
@@ -214,7 +214,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """
     if dtype is None or (wanted := dtypes.as_dtype(dtype)) not in dtypes.COMPLEX:
         return _real_normal(key, shape, dtype)
-    check_key(key, "random.normal")
+    key = check_key(key, "random.normal")
     return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=wanted)
 
 

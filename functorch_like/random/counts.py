@@ -28,7 +28,7 @@ _LAST = 100
 
 
 def _counted(body: Body, key: Any, given: Mapping[str, Any], sizes: tuple[int, ...], dtype: Any, what: str) -> Any:
-    check_key(key, what)
+    key = check_key(key, what)
     parameters = tuple(parameter(v, F64, sizes, n) for n, v in given.items())
     return _drawn(key, parameters, body=body, shape=sizes, dtype=dtype)
 
@@ -218,7 +218,7 @@ def multinomial(
     9.0
     """
     what = "random.multinomial"
-    check_key(key, what)
+    key = check_key(key, what)
     sizes = aval_of(p).shape
     if not sizes:
         raise P.error(ShapeError, f"{what} was given a number for p", "give a vector, one number for each outcome")

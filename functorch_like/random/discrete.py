@@ -99,7 +99,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     (-3, 2)
     """
     what = "random.randint"
-    check_key(key, what)
+    key = check_key(key, what)
     wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
     if wanted not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
         raise P.error(DtypeError, f"random.randint gives integers, not {wanted.name}", "use an integer dtype")

@@ -23,7 +23,7 @@ Body = Callable[..., Any]
 def drawn(name: str, body: Body, key: Any, parameters: Mapping[str, Any], shape: Any, dtype: Any) -> Any:
     """Floats of a distribution. Where no shape is given it is that which the parameters broadcast to."""
     what = f"random.{name}"
-    check_key(key, what)
+    key = check_key(key, what)
     wanted = float_dtype(dtype, what)
     sizes = sizes_of(parameters, shape, what)
     given = tuple(parameter(v, wanted, sizes, n) for n, v in parameters.items())

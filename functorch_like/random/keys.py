@@ -21,7 +21,8 @@ from functorch_like.numpy import promotion as P
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
 from functorch_like.primitives.structural import data_movement as S
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key, like, shape_of
+from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import kernel
 
 U32, U64 = dtypes.uint32, dtypes.uint64
@@ -80,12 +81,12 @@ def _words(x: Any) -> tuple[Any, Any]:
 
 
 def key_data(keys: Any) -> Any:
-    """The words of a key: the key itself.
+    """The words of keys: those themselves, unless they are typed.
 
     >>> random.key_data(random.key(7)).dtype.name
     'uint32'
     """
-    return keys
+    return keys._words if type(keys) is KeyArray else keys
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
@@ -123,7 +124,7 @@ def clone(key: Any) -> Any:
     >>> random.clone(random.key(7)).tolist()
     [0, 7]
     """
-    return check_key(key, "random.clone")
+    return like(key, check_key(key, "random.clone"))
 
 
 # -------------------------------------------------------------------------------------------------- split and fold in
@@ -163,7 +164,7 @@ def split(key: Any, num: Any = 2) -> Any:
     >>> random.split(random.key(0), (2, 3)).shape
     (2, 3, 2)
     """
-    return _split(check_key(key, "random.split"), shape=shape_of(num, "random.split"))
+    return like(key, _split(check_key(key, "random.split"), shape=shape_of(num, "random.split")))
 
 
 @kernel(static=("shape",))
@@ -190,7 +191,10 @@ def fold_in(key: Any, data: Any) -> Any:
     >>> bool((random.fold_in(random.key(0), 1) == random.fold_in(random.key(0), 2)).all())
     False
     """
-    check_key(key, "random.fold_in")
+    return like(key, _fold_in(check_key(key, "random.fold_in"), data))
+
+
+def _fold_in(key: Any, data: Any) -> Any:
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
         if not -(2**63) <= data < 2**64:
             raise P.error(NumberError, f"{data} does not fit 64 bits", "take it modulo 2**64")

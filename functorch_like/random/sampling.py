@@ -65,7 +65,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     >>> sorted(random.permutation(random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
-    check_key(key, "random.permutation")
+    key = check_key(key, "random.permutation")
     if isinstance(x, (int, np.integer)):
         (n,) = shape_of(x, "random.permutation")
         return _order(key, n=n)
@@ -114,7 +114,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
     [7, 7, 7]
     """
     what = "random.choice"
-    check_key(key, what)
+    key = check_key(key, what)
     sizes = shape_of(shape, what)
     count = isinstance(a, (int, np.integer))
     if not count and not isinstance(a, (ArrayImpl, Tracer)):

@@ -40,7 +40,7 @@ def multivariate_normal(
     (3, 2)
     """
     what = "random.multivariate_normal"
-    check_key(key, what)
+    key = check_key(key, what)
     if method not in ("cholesky", "eigh", "svd"):
         raise P.error(ArgumentError, f"{what} with method={method!r}", "use 'cholesky', 'eigh' or 'svd'")
     m, c = aval_of(mean).shape, aval_of(cov).shape

@@ -62,6 +62,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/multihost_utils.py",),
     ("functorch_like/__init__.py",),
     ("functorch_like/testing",),
+    ("functorch_like/jax_alias",),  # the package under JAX's names
+    ("functorch_like/as_jax.py",),
     ("functorch_like/examples",),  # written as a user would
     ("functorch_like/__main__.py",),
 )

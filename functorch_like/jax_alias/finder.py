@@ -1,0 +1,138 @@
+"""The finder that gives modules under JAX's names."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import sys
+from types import ModuleType
+from typing import Any
+
+from functorch_like.backends.xla import jax_import_stubs as stubs
+from functorch_like.jax_alias import callers, missing
+from functorch_like.jax_alias.names import MODULES, PRIVATE
+
+_PACKAGE = "functorch_like"
+
+
+class AliasModule(ModuleType):
+    """A module under one of JAX's names; a name is looked up at its first use, and kept."""
+
+    def __init__(self, name: str, sources: tuple[str, ...]) -> None:
+        super().__init__(name, f"{_PACKAGE} under the name of {name}.")
+        self.__dict__.update(__path__=[], __backend__=_PACKAGE, _sources=sources)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name.endswith("__") and name not in ("__version__", "__version_info__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        value = _look_up(self.__name__, self.__dict__["_sources"], name)
+        if not isinstance(value, missing.Missing):
+            self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        prefix = self.__name__ + "."
+        names = {n[len(prefix) :] for n in MODULES if n.startswith(prefix) and "." not in n[len(prefix) :]}
+        for source in self._sources:
+            module = _source(source)
+            names.update(n for n in dir(module) if not n.startswith("_") and not _is_module(getattr(module, n, None)))
+        return sorted(names - {"annotations"})
+
+    def __repr__(self) -> str:
+        return f"<module {self.__name__!r} of {_PACKAGE}>"
+
+
+_NOTHING: Any = object()
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, ModuleType)
+
+
+def _source(name: str) -> ModuleType:
+    """Return a module of the table: ".x" is the alias's own, "x" the package's, "" the package itself."""
+    if name.startswith("."):
+        name = "jax_alias" + name
+    return importlib.import_module(f"{_PACKAGE}.{name}" if name else _PACKAGE)
+
+
+def _look_up(module: str, sources: tuple[str, ...], name: str) -> Any:
+    full = f"{module}.{name}"
+    if full in MODULES or full in _private_modules():
+        return importlib.import_module(full)
+    if full in PRIVATE:
+        return getattr(importlib.import_module(PRIVATE[full].public), name)
+    for source in sources:
+        value = getattr(_source(source), name, _NOTHING)
+        if value is not _NOTHING and _is_given(source, name, value):
+            return value
+    return missing.absent(full)
+
+
+def _is_given(source: str, name: str, value: Any) -> bool:
+    """Return True for what a source gives: no private names, and of modules those that a file of the alias lists."""
+    if _is_module(value):
+        return name in getattr(_source(source), "__all__", ()) and source.startswith(".")
+    return not name.startswith("_") or name in ("__version__", "__version_info__", "__backend__", "_backends")
+
+
+def _private_modules() -> set[str]:
+    """Return the modules that hold a name of `PRIVATE`."""
+    if not _PRIVATE_MODULES:
+        for name in PRIVATE:
+            while "." in name:
+                name = name.rpartition(".")[0]
+                _PRIVATE_MODULES.add(name)
+    return _PRIVATE_MODULES
+
+
+_PRIVATE_MODULES: set[str] = set()
+
+
+class AliasFinder:
+    """Finds `jax` and all below it; nothing else."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        """Return a spec for a name of JAX, None for any other.
+
+        A module that is missing is an inert one while another is imported, unless that catches the failure.
+        """
+        if name != "jax" and not name.startswith("jax."):
+            return None
+        if name not in MODULES and name not in _private_modules():
+            asking = callers.caller()
+            missing.ASKED.setdefault(name, set()).add(asking.where)
+            if not (asking.importing and asking.tolerant):
+                return None
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Make the module."""
+        return AliasModule(spec.name, MODULES.get(spec.name, ()))
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: names are looked up when they are used."""
+
+
+def is_installed() -> bool:
+    """Return True if `import jax` gives this package."""
+    return any(isinstance(finder, AliasFinder) for finder in sys.meta_path)
+
+
+def install() -> None:
+    """Let `import jax` give this package, from now on and in this process. Call it before any import of JAX.
+
+    Raises:
+        ImportError: if JAX itself has been imported; this package cannot be imported then, either.
+
+    Example:
+        >>> install()  # doctest: +SKIP
+        >>> import jax  # doctest: +SKIP
+        >>> jax.__backend__  # doctest: +SKIP
+        'functorch_like'
+    """
+    if is_installed():
+        return
+    sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
+    for name, contents in stubs.hand_over().items():
+        vars(importlib.import_module(name)).update(contents)

@@ -1,0 +1,93 @@
+"""`jax.api_util`: functions of trees as functions of flat arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import tree
+from functorch_like.core import argument_aval
+from functorch_like.jax_alias.modules.core import DebugInfo
+from functorch_like.jax_alias.modules.linear_util import Store, WrappedFun
+
+safe_map: Callable[..., list[Any]] = lambda f, *xs: [f(*items) for items in zip(*xs, strict=True)]
+
+
+def _flattened(fun: WrappedFun, call: Callable[[Any], Any]) -> tuple[WrappedFun, Callable[[], Any]]:
+    store = Store()
+
+    def flat(*leaves: Any) -> list[Any]:
+        out, structure = tree.flatten(call(leaves))
+        store.store(structure)
+        return out
+
+    return WrappedFun(flat, debug_info=fun.debug_info), lambda: store.val
+
+
+def flatten_fun(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    """Return a function of flat arguments, and what gives the structure of its result; `in_tree` is (args, kwargs)."""
+
+    def call(leaves: Any) -> Any:
+        args, kwargs = tree.unflatten(in_tree, leaves)
+        return fun.call_wrapped(*args, **kwargs)
+
+    return _flattened(fun, call)
+
+
+def flatten_fun_nokwargs(fun: WrappedFun, in_tree: Any) -> tuple[WrappedFun, Callable[[], Any]]:
+    """As `flatten_fun`, for arguments that are positional."""
+    return _flattened(fun, lambda leaves: fun.call_wrapped(*tree.unflatten(in_tree, leaves)))
+
+
+def argnums_partial(
+    fun: WrappedFun, dyn_argnums: int | Sequence[int], args: Sequence[Any], require_static_args_hashable: bool = True
+) -> tuple[WrappedFun, tuple[Any, ...]]:
+    """Return a function of some of the arguments, the others fixed, and those arguments."""
+    positions = (dyn_argnums,) if isinstance(dyn_argnums, int) else tuple(dyn_argnums)
+    chosen = [p % len(args) for p in positions]
+
+    def call(*given: Any, **kwargs: Any) -> Any:
+        full = list(args)
+        for position, value in zip(chosen, given, strict=True):
+            full[position] = value
+        return fun.call_wrapped(*full, **kwargs)
+
+    return WrappedFun(call, debug_info=fun.debug_info), tuple(args[p] for p in chosen)
+
+
+def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **options: Any) -> DebugInfo:
+    """Return the name of a function for messages."""
+    return DebugInfo(traced_for, getattr(fun, "__name__", repr(fun)))
+
+
+def shaped_abstractify(x: Any) -> Any:
+    """Return the type of an argument."""
+    return argument_aval(x)
+
+
+def flatten_axes(name: str, treedef: Any, axis_tree: Any, **options: Any) -> list[Any]:
+    """Return the axis of each leaf of a structure, from a tree of axes that may be a prefix of it."""
+    blank = tree.unflatten(treedef, [object()] * treedef.num_leaves)
+    each = lambda axis, subtree: tree.map(lambda _: _Axis(axis), subtree)
+    marked = tree.map(each, axis_tree, blank, is_leaf=lambda x: x is None)
+    return [leaf.axis for leaf in tree.leaves(marked)]
+
+
+class _Axis:
+    def __init__(self, axis: Any) -> None:
+        self.axis = axis
+
+
+def donation_vector(
+    donate_argnums: Sequence[int], donate_argnames: Sequence[str], in_tree: Any, *rest: Any
+) -> tuple[bool, ...]:
+    """Return, for each leaf of the arguments, whether it is donated."""
+    args, kwargs = tree.unflatten(in_tree, [0] * in_tree.num_leaves)
+    marked = [tree.map(lambda _, d=i in donate_argnums: d, a) for i, a in enumerate(args)]
+    named = {k: tree.map(lambda _, d=k in donate_argnames: d, a) for k, a in kwargs.items()}
+    return tuple(tree.leaves((marked, named)))
+
+
+def rebase_donate_argnums(donate_argnums: Sequence[int], static_argnums: Sequence[int]) -> tuple[int, ...]:
+    """Return positions of donated arguments among those that are not static."""
+    return tuple(n - sum(s < n for s in static_argnums) for n in donate_argnums)

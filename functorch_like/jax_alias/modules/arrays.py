@@ -1,0 +1,33 @@
+"""`jax.Array`: the class that all arrays, traced values and arrays of typed keys are instances of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import functorch_like as ft
+from functorch_like.core import ArrayImpl
+from functorch_like.random.typed_keys import KeyArray
+
+
+class _ArrayType(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, ft.Array) or type(instance) is KeyArray
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or subclass is KeyArray or issubclass(subclass, ft.Array)
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(ArrayImpl, name)
+
+
+class Array(metaclass=_ArrayType):
+    """An array, a traced value, or an array of typed keys. Its methods are those of arrays."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: functions of `jax.numpy` make arrays."""
+        raise TypeError("jax.Array cannot be instantiated; use jax.numpy.array")
+
+
+Array.__module__ = "jax"

@@ -1,0 +1,80 @@
+"""`jax.interpreters.batching`: batching rules of primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import functorch_like as ft
+from functorch_like.jax_alias.modules.user_primitives import (
+    AxisData,
+    Primitive,
+    axis_primitive_batchers,
+    fancy_primitive_batchers,
+    primitive_batchers,
+)
+
+__all__ = ["AxisData", "axis_primitive_batchers", "fancy_primitive_batchers", "primitive_batchers"]
+
+#: Where an operand is not mapped.
+not_mapped = None
+
+
+class BatchTracer:
+    """Class of traced values of vmap, for annotations."""
+
+
+BatchTrace = BatchTracer
+
+
+def moveaxis(x: Any, source: int, destination: int) -> Any:
+    """Return an array with an axis moved."""
+    return ft.numpy.moveaxis(x, source, destination)
+
+
+def bdim_at_front(x: Any, axis: int | None, size: int) -> Any:
+    """Return an operand with its mapped axis first."""
+    if axis is None:
+        return broadcast(x, size, 0)
+    return ft.numpy.moveaxis(x, axis, 0)
+
+
+def broadcast(x: Any, size: int, axis: int, *rest: Any) -> Any:
+    """Return an array repeated along a new axis."""
+    return ft.numpy.stack([x] * size, axis) if size < 2 else ft.numpy.repeat(ft.numpy.expand_dims(x, axis), size, axis)
+
+
+def defvectorized(primitive: Primitive) -> None:
+    """Register the batching rule of a primitive that is applied to each element."""
+
+    def batch(args: Any, dims: Any, **params: Any) -> Any:
+        return primitive.bind(*args, **params), dims[0]
+
+    primitive_batchers[primitive] = batch
+
+
+def defbroadcasting(primitive: Primitive) -> None:
+    """Register the batching rule of a primitive that is applied to corresponding elements."""
+
+    def batch(args: Any, dims: Any, **params: Any) -> Any:
+        size = next(ft.numpy.shape(a)[d] for a, d in zip(args, dims, strict=True) if d is not None)
+        moved = [bdim_at_front(a, d, size) for a, d in zip(args, dims, strict=True)]
+        return primitive.bind(*moved, **params), 0
+
+    primitive_batchers[primitive] = batch
+
+
+def defreducer(primitive: Primitive, *rest: Any) -> None:
+    """Register the batching rule of a primitive with a parameter `axes`."""
+
+    def batch(args: Any, dims: Any, *, axes: Any, **params: Any) -> Any:
+        (x,), (d,) = args, dims
+        moved = ft.numpy.moveaxis(x, d, 0)
+        return primitive.bind(moved, axes=tuple(a + 1 for a in axes), **params), 0
+
+    primitive_batchers[primitive] = batch
+
+
+def register_vmappable(*args: Callable[..., Any]) -> None:
+    """Raise UnsupportedError: only pytrees of arrays are mapped."""
+    raise ft.errors.UnsupportedError("types cannot be made mappable", fix="register the type as a pytree")

@@ -1,0 +1,213 @@
+"""`jax.config`: JAX's options by name. Those that the package has are set there; the others are kept and do nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+import functorch_like as ft
+from functorch_like import dtypes
+from functorch_like.backends import promotion
+from functorch_like.backends.xla import client, events
+from functorch_like.debug import finite
+from functorch_like.errors import ArgumentError, nearest
+from functorch_like.transforms.jit import _DISABLED, jit_is_disabled
+
+
+class Acting(NamedTuple):
+    """An option that the package has.
+
+    Attributes:
+        read: returns its value in this thread.
+        write: sets it in every thread.
+        block: returns a `with` block that sets it in this thread.
+    """
+
+    read: Callable[[], Any]
+    write: Callable[[Any], Any]
+    block: Callable[[Any], AbstractContextManager[Any]]
+
+
+def _write_x64(enable: Any) -> None:
+    for dtype in _widths(enable):
+        ft.set_default_dtype(dtype)
+
+
+def _widths(enable: Any) -> tuple[str, str]:
+    return ("float64", "int64") if enable else ("float32", "int32")
+
+
+@contextmanager
+def _x64(enable: Any = True) -> Iterator[None]:
+    settings = (dtypes._DEFAULT_FLOAT, dtypes._DEFAULT_INT)
+    tokens = [setting.swap_local(name) for setting, name in zip(settings, _widths(enable), strict=True)]
+    try:
+        yield
+    finally:
+        for setting, token in zip(settings, tokens, strict=True):
+            setting.restore(token)
+
+
+def _precision() -> Any:
+    return ft.backends.default_matmul_precision  # type: ignore[attr-defined]
+
+
+def _write_precision(value: Any) -> None:
+    ft.backends.default_matmul_precision = value  # type: ignore[attr-defined]
+
+
+def _watch(name: str) -> Acting:
+    return Acting(
+        lambda: bool(finite.INSPECTED.value) and getattr(finite.INSPECTED.value, name),
+        getattr(ft.debug, f"set_{name}"),
+        getattr(ft.debug, name),
+    )
+
+
+def _promotion(name: str, block: Any) -> Acting:
+    return Acting(lambda: getattr(promotion, name), lambda value: setattr(promotion, name, str(value)), block)
+
+
+@contextmanager
+def _log_compiles(enable: bool = True) -> Iterator[None]:
+    with ft.log_compiles(enable):
+        yield
+
+
+#: Options of JAX that set something here.
+ACTING = {
+    "jax_enable_x64": Acting(lambda: dtypes.default_float() == dtypes.float64, _write_x64, _x64),
+    "jax_debug_nans": _watch("nans"),
+    "jax_debug_infs": _watch("infs"),
+    "jax_disable_jit": Acting(jit_is_disabled, lambda on: _DISABLED.set_global(bool(on)), ft.disable_jit),
+    "jax_numpy_rank_promotion": _promotion("ranks", ft.numpy_rank_promotion),
+    "jax_numpy_dtype_promotion": _promotion("dtypes", ft.numpy_dtype_promotion),
+    "jax_default_matmul_precision": Acting(_precision, _write_precision, ft.default_matmul_precision),
+    "jax_default_device": Acting(lambda: client.chosen.value, ft.set_default_device, ft.default_device),
+    "jax_log_compiles": Acting(
+        lambda: events.LOGGED.value, lambda on: events.LOGGED.set_global(bool(on)), _log_compiles
+    ),
+}
+
+#: Options that have no effect here, with the values that programs expect to read.
+KEPT: dict[str, Any] = {
+    "jax_allow_f16_reductions": True,
+    "jax_captured_constants_report_frames": 0,
+    "jax_captured_constants_warn_bytes": 2_000_000_000,
+    "jax_check_tracer_leaks": False,
+    "jax_compilation_cache_dir": None,
+    "jax_compilation_cache_max_size": -1,
+    "jax_cpu_collectives_implementation": "gloo",
+    "jax_cpu_enable_async_dispatch": True,
+    "jax_debug_key_reuse": False,
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_distributed_debug": False,
+    "jax_dynamic_shapes": False,
+    "jax_enable_checks": False,
+    "jax_enable_compilation_cache": True,
+    "jax_enable_custom_prng": False,
+    "jax_exec_time_optimization_effort": 0.0,
+    "jax_explain_cache_misses": False,
+    "jax_high_dynamic_range_gumbel": False,
+    "jax_legacy_prng_key": "allow",
+    "jax_logging_level": "NOTSET",
+    "jax_memory_fitting_effort": 0.0,
+    "jax_no_execution": False,
+    "jax_no_tracing": False,
+    "jax_num_cpu_devices": -1,
+    "jax_persistent_cache_enable_xla_caches": "none",
+    "jax_persistent_cache_min_compile_time_secs": 0.0,
+    "jax_persistent_cache_min_entry_size_bytes": 0,
+    "jax_platform_name": "",
+    "jax_platforms": None,
+    "jax_pmap_no_rank_reduction": True,
+    "jax_pmap_shmap_merge": True,
+    "jax_random_seed_offset": 0,
+    "jax_remove_size_one_mesh_axis_from_type": False,
+    "jax_softmax_custom_jvp": True,
+    "jax_spmd_mode": "allow_all",
+    "jax_threefry_partitionable": True,
+    "jax_traceback_filtering": "auto",
+    "jax_transfer_guard": None,
+    "jax_use_shardy_partitioner": True,
+    "jax_xla_backend": "",
+}
+
+
+class Option:
+    """One option: `.value` reads it, and `with option(value):` sets it in a block."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def value(self) -> Any:
+        """The option's value."""
+        return config.read(self.name)
+
+    @contextmanager
+    def __call__(self, value: Any = True) -> Iterator[None]:
+        acting = ACTING.get(self.name)
+        if acting is not None:
+            with acting.block(value):
+                yield
+            return
+        before = KEPT.get(self.name)
+        KEPT[self.name] = value
+        try:
+            yield
+        finally:
+            KEPT[self.name] = before
+
+
+class Config:
+    """JAX's options, as attributes `jax_...`."""
+
+    def update(self, name: str, value: Any) -> None:
+        """Set an option in every thread.
+
+        Args:
+            name: with or without "jax_".
+            value: as JAX takes it.
+
+        Raises:
+            ArgumentError: for a name that JAX does not have, as far as this package knows.
+        """
+        name = _full(name)
+        if name in ACTING:
+            ACTING[name].write(value)
+        else:
+            KEPT[name] = value
+
+    def read(self, name: str) -> Any:
+        """Return an option's value."""
+        name = _full(name)
+        return ACTING[name].read() if name in ACTING else KEPT[name]
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options by name."""
+        return {name: self.read(name) for name in sorted({*ACTING, *KEPT})}
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("jax_") and (name in ACTING or name in KEPT):
+            return self.read(name)
+        if f"jax_{name}" in ACTING or f"jax_{name}" in KEPT:
+            return Option(f"jax_{name}")
+        raise AttributeError(f"jax.config has no option {name!r}{nearest(name, {*ACTING, *KEPT})}")
+
+    def config_with_absl(self) -> None:
+        """Do nothing: options are not read from flags."""
+
+    parse_flags_with_absl = config_with_absl
+
+
+def _full(name: str) -> str:
+    full = name if name.startswith("jax_") else f"jax_{name}"
+    if full in ACTING or full in KEPT:
+        return full
+    raise ArgumentError(f"jax.config has no option {name!r}{nearest(name, {*ACTING, *KEPT})}", fix="check its name")
+
+
+config = Config()

@@ -1,0 +1,180 @@
+"""`jax.core`, `jax.extend.core`: types, primitives and views of programs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import functorch_like as ft
+from functorch_like import core as _core
+from functorch_like import dtypes as _dtypes
+from functorch_like.avals import ShapedArray as ShapedArray
+from functorch_like.core import Trace as Trace
+from functorch_like.core import Tracer as Tracer
+from functorch_like.errors import FtError
+from functorch_like.ir.jaxpr import Atom, Literal, Var
+from functorch_like.jax_alias.modules.programs import (
+    ClosedJaxpr,
+    DropVar,
+    Jaxpr,
+    JaxprEqn,
+    eval_jaxpr,
+    gensym,
+    jaxpr_as_fun,
+    jaxprs_in_params,
+    mapped_aval,
+    new_jaxpr_eqn,
+    no_effects,
+    subjaxprs,
+    trace_state_clean,
+    unmapped_aval,
+)
+from functorch_like.jax_alias.modules.user_primitives import CallPrimitive, Primitive
+
+__all__ = [
+    "Atom", "CallPrimitive", "ClosedJaxpr", "DropVar", "Jaxpr", "JaxprEqn", "Literal", "Primitive", "ShapedArray",
+    "Trace", "Tracer", "Var", "eval_jaxpr", "gensym", "jaxpr_as_fun", "jaxprs_in_params", "mapped_aval",
+    "new_jaxpr_eqn", "no_effects", "subjaxprs", "trace_state_clean", "unmapped_aval",
+]  # fmt: skip
+
+AbstractValue = ShapedArray
+Value = Any
+ParamDict = dict[str, Any]
+Effects = frozenset[Any]
+InconclusiveDimensionOperation = JaxprTypeError = FtError
+set_current_trace = _core.running
+ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
+array_types = {_core.ArrayImpl}
+pytype_aval_mappings: dict[Any, Any] = {}
+
+
+class Effect:
+    """Base of a library's effects, which programs here do not record."""
+
+
+class Token:
+    """Class of tokens, which programs here do not hold as values."""
+
+
+AbstractToken = abstract_token = Token
+
+
+class DebugInfo:
+    """Names of a function's arguments and results, for messages."""
+
+    def __init__(
+        self, traced_for: str = "", func_src_info: str = "", arg_names: Any = (), result_paths: Any = ()
+    ) -> None:
+        self.traced_for, self.func_src_info = traced_for, func_src_info
+        self.arg_names, self.result_paths = arg_names, result_paths
+
+
+class LiteralArray:
+    """Class of constants that JAX keeps as NumPy arrays; there are none."""
+
+
+def get_aval(x: Any) -> ShapedArray:
+    """Return the type of a value."""
+    return _core.aval_of(x)
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Return True for arrays and numbers."""
+    return _core.is_value(x)
+
+
+def is_concrete(x: Any) -> bool:
+    """Return True for anything but traced values."""
+    return not isinstance(x, Tracer) or x.concrete() is not None
+
+
+def concrete_or_error(force: Any, value: Any, context: str = "") -> Any:
+    """Return a value that is known, converted by `force`."""
+    return value if force is None else force(value)
+
+
+def find_top_trace(values: Any, *rest: Any) -> Trace:
+    """Return the trace in force."""
+    return _core.state.trace
+
+
+@contextlib.contextmanager
+def take_current_trace() -> Iterator[Trace]:
+    """Run the block outside of the trace in force, which it is given."""
+    trace = _core.state.trace
+    with _core.running(_core.EVALUATE):
+        yield trace
+
+
+def get_opaque_trace_state(convention: Any = None) -> Any:
+    """Return a value that is equal inside of one transformation, and different outside of it."""
+    return _TraceState(_core.state.trace)
+
+
+class _TraceState:
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _TraceState) and self._trace is other._trace
+
+    def __hash__(self) -> int:
+        return id(self._trace)
+
+
+def _traces() -> Iterator[Trace]:
+    trace = _core.state.trace
+    while trace is not _core.EVALUATE:
+        yield trace
+        trace = trace.parent
+
+
+def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
+    """Return True while a function is traced to be compiled."""
+    return _core.state.trace.staging
+
+
+def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
+    """Return True while a function is mapped."""
+    return any(trace.name.startswith("vmap") for trace in _traces())
+
+
+def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
+    """Return the names of mapped axes in scope."""
+    return [name for name, _ in _core.state.axes]
+
+
+def nonempty_axis_env_DO_NOT_USE() -> bool:
+    """Return True if a mapped axis has a name here."""
+    return bool(_core.state.axes)
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """Return the dtype of derivatives with respect to a dtype."""
+    inexact = _dtypes.is_float(dtype) or _dtypes.is_complex(dtype)
+    return dtype if inexact else _dtypes.float0
+
+
+def check_jaxpr(jaxpr: Any) -> None:
+    """Do nothing: programs are checked as they are made."""
+
+
+def call_impl(fun: Any, *args: Any, **params: Any) -> Any:
+    """Call a function."""
+    return fun.call_wrapped(*args)
+
+
+def max_dim(a: Any, b: Any) -> int:
+    """Return the larger of two sizes."""
+    return max(a, b)
+
+
+def min_dim(a: Any, b: Any) -> int:
+    """Return the smaller of two sizes."""
+    return min(a, b)
+
+
+def canonicalize_shape(shape: Any, context: str = "") -> tuple[int, ...]:
+    """Return a shape as a tuple of ints."""
+    return tuple(map(int, shape))

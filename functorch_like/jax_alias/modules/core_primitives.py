@@ -1,0 +1,27 @@
+"""`jax.extend.core.primitives`: `add_p` and its like, each the row of that name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import TABLE
+from functorch_like.jax_alias.modules.programs import primitive_of
+from functorch_like.jax_alias.modules.user_primitives import Primitive
+from functorch_like.primitives import load
+
+#: JAX's names of rows that have another one here.
+_RENAMED = {"jit": "call", "closed_call": "call", "while": "while_loop", "custom_jvp_call": "custom_jvp",
+            "custom_vjp_call": "custom_vjp", "remat": "checkpoint", "name": "checkpoint_name"}  # fmt: skip
+
+#: JAX removes the gradient by a custom rule, too; nothing applies this one.
+stop_gradient_p = Primitive("stop_gradient")
+
+
+def __getattr__(name: str) -> Any:
+    if not name.endswith("_p") or name.startswith("_"):
+        raise AttributeError(name)
+    load()
+    row = TABLE.get(_RENAMED.get(name[:-2], name[:-2]))
+    if row is None:
+        raise AttributeError(name)
+    return primitive_of(row)

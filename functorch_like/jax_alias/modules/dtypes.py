@@ -1,0 +1,59 @@
+"""`jax.dtypes`: questions about dtypes, those of keys included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.errors import DtypeError
+from functorch_like.random.typed_keys import KeyDtype, extended, prng_key
+
+__all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "scalar_type_of"]
+
+TypePromotionError = DtypeError
+
+
+def issubdtype(dtype: Any, kind: Any) -> bool:
+    """Return True if a dtype is of a kind; dtypes of keys are of the kinds `extended` and `prng_key`."""
+    if kind in (extended, prng_key):
+        return isinstance(dtype, KeyDtype) or dtype in (extended, prng_key)
+    if isinstance(dtype, KeyDtype) or isinstance(kind, KeyDtype):
+        return dtype == kind or kind is np.generic
+    try:
+        return bool(dtypes.issubdtype(dtype, kind))
+    except DtypeError:
+        return np.issubdtype(dtype, kind)
+
+
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """Return the dtype that arrays have: 64-bit types where the default is of 64 bits, else of 32."""
+    if isinstance(dtype, KeyDtype):
+        return dtype
+    found = dtypes.as_dtype(dtype)
+    wide = dtypes.default_float() == dtypes.float64
+    return found if wide else np.dtype(_NARROW.get(found.name, found))
+
+
+_NARROW = {"int64": "int32", "uint64": "uint32", "float64": "float32", "complex128": "complex64"}
+
+
+def scalar_type_of(x: Any) -> type:
+    """Return Python's bool, int, float or complex, whichever holds a value."""
+    kind = np.dtype(getattr(x, "dtype", type(x)))
+    for scalar, numpy_kind in (
+        (bool, np.bool_),
+        (int, np.integer),
+        (float, np.floating),
+        (complex, np.complexfloating),
+    ):
+        if issubdtype(kind, numpy_kind) or (scalar is float and dtypes.is_float(kind)):
+            return scalar
+    raise DtypeError(f"{x!r:.60} is no number", fix="give a number or an array")
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """Return the bits of an element."""
+    found = np.dtype(dtype)
+    return 4 if found in (dtypes.int4, dtypes.uint4, dtypes.float4_e2m1fn) else found.itemsize * 8

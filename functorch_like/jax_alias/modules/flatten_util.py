@@ -1,0 +1,13 @@
+"""`jax.flatten_util`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import flatten_util
+
+
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """As `ft.flatten_util.ravel_pytree`."""
+    return flatten_util.ravel_pytree(pytree)

@@ -1,0 +1,91 @@
+"""`jax.numpy`: options that place results, functions that move typed keys, and names that NumPy has no more."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import functorch_like as ft
+from functorch_like import numpy as fnp
+from functorch_like.jax_alias.modules import dtypes
+from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.random.typed_keys import is_keys, over_words
+
+ndarray = Array
+issubdtype = dtypes.issubdtype
+
+#: Functions that take `out_sharding` or `device`, which one device meets as it is.
+_PLACED = (
+    "arange", "array", "asarray", "broadcast_to", "dot", "einsum", "empty", "empty_like", "eye", "full", "full_like",
+    "linspace", "matmul", "matvec", "ones", "ones_like", "ravel", "repeat", "reshape", "tensordot", "vdot", "vecdot",
+    "vecmat", "zeros", "zeros_like",
+)  # fmt: skip
+#: Functions that move elements and look at none, so that they move typed keys as well.
+_MOVING = (
+    "array", "asarray", "atleast_1d", "broadcast_to", "concatenate", "copy", "expand_dims", "flip", "moveaxis",
+    "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "split", "squeeze", "stack", "swapaxes", "take",
+    "tile", "transpose", "vstack", "where",
+)  # fmt: skip
+
+
+def _placed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(fun)
+    def without_place(*args: Any, out_sharding: Any = None, device: Any = None, **kwargs: Any) -> Any:
+        return fun(*args, **kwargs)
+
+    return without_place
+
+
+def moving_keys(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that moves elements, for typed keys, too."""
+
+    @functools.wraps(fun)
+    def moved(*args: Any, **kwargs: Any) -> Any:
+        if any(map(is_keys, args)) or any(is_keys(x) for a in args if isinstance(a, (list, tuple)) for x in a):
+            return over_words(fun, *args, **kwargs)
+        return fun(*args, **kwargs)
+
+    return moved
+
+
+for _name in {*_PLACED, *_MOVING}:
+    _fun = getattr(fnp, _name)
+    if _name in _PLACED:
+        _fun = _placed(_fun)
+    globals()[_name] = moving_keys(_fun) if _name in _MOVING else _fun
+del _name, _fun
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """Return the shape of an array, of typed keys, too."""
+    return a.shape if is_keys(a) else fnp.shape(a)
+
+
+def ndim(a: Any) -> int:
+    """Return the number of dimensions of an array, of typed keys, too."""
+    return a.ndim if is_keys(a) else fnp.ndim(a)
+
+
+def size(a: Any, axis: Any = None) -> int:
+    """Return the number of elements of an array, of typed keys, too."""
+    return a.size if is_keys(a) and axis is None else fnp.size(a, axis)
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Return whether two arrays are equal, of typed keys, too."""
+    if is_keys(a1) or is_keys(a2):
+        same = is_keys(a1) and is_keys(a2) and a1.shape == a2.shape and a1.dtype == a2.dtype
+        return (a1 == a2).all() if same else fnp.asarray(False)
+    return fnp.array_equal(a1, a2, equal_nan)
+
+
+def isscalar(element: Any) -> bool:
+    """Return True for numbers and for arrays of rank 0."""
+    return np.isscalar(element) or (isinstance(element, ft.Array) and element.ndim == 0)
+
+
+object_ = np.object_
+printoptions, set_printoptions, get_printoptions = np.printoptions, np.set_printoptions, np.get_printoptions

@@ -1,0 +1,231 @@
+"""JAX's view of recorded programs: `ClosedJaxpr`, `Jaxpr`, `JaxprEqn`, `Var` and `Literal`.
+
+The primitives and parameters in them are this package's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.core import Primitive as Row
+from functorch_like.ir import jaxpr as recorded
+from functorch_like.ir.jaxpr import Equation, Literal, Var
+from functorch_like.jax_alias.modules.user_primitives import OF_ROW, Primitive
+
+no_effects: frozenset[Any] = frozenset()
+
+
+class RowPrimitive(Primitive):
+    """A row of the table as a primitive of JAX."""
+
+    def __init__(self, row: Row) -> None:
+        super().__init__(row.name)
+        self._row, self.multiple_results = row, row.multiple
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the row."""
+        out = self.row(*args, **{name: _recorded(value) for name, value in params.items()})
+        return list(out) if self.multiple_results else out
+
+
+_ROWS: dict[Row, Primitive] = {}
+
+
+def primitive_of(row: Row) -> Primitive:
+    """Return the primitive that a row stands for."""
+    known = OF_ROW.get(row.name) or _ROWS.get(row)
+    return known if known is not None else _ROWS.setdefault(row, RowPrimitive(row))
+
+
+class JaxprEqn:
+    """One applied primitive."""
+
+    __slots__ = ("ctx", "effects", "invars", "outvars", "params", "primitive", "source_info")
+
+    def __init__(
+        self,
+        invars: Sequence[Any],
+        outvars: Sequence[Any],
+        primitive: Any,
+        params: dict[str, Any],
+        effects: Any = no_effects,
+        source_info: Any = None,
+        ctx: Any = None,
+    ) -> None:
+        self.invars, self.outvars, self.primitive, self.params = list(invars), list(outvars), primitive, params
+        self.effects, self.source_info, self.ctx = effects, source_info, ctx
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """Return the same with some attributes changed."""
+        return JaxprEqn(**{name: getattr(self, name) for name in self.__slots__} | changes)
+
+    def __repr__(self) -> str:
+        return f"{self.primitive}[{len(self.invars)} -> {len(self.outvars)}]"
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Any], outvars: Sequence[Any], primitive: Any, params: Any, effects: Any = no_effects, *rest: Any
+) -> JaxprEqn:
+    """Return an equation."""
+    return JaxprEqn(invars, outvars, primitive, params, effects)
+
+
+def _viewed(equation: Equation) -> JaxprEqn:
+    params = equation.params
+    if equation.prim.name in OF_ROW:
+        params = params["params"].values
+    shown = {name: _view(value) for name, value in params.items()}
+    effects = recorded.effects(equation)
+    return JaxprEqn(equation.inputs, equation.outputs, primitive_of(equation.prim), shown, effects, equation.source)
+
+
+class Jaxpr:
+    """A program: variables, equations and results."""
+
+    def __init__(
+        self,
+        constvars: Sequence[Any],
+        invars: Sequence[Any],
+        outvars: Sequence[Any],
+        eqns: Sequence[JaxprEqn],
+        effects: Any = no_effects,
+        debug_info: Any = None,
+        is_high: bool = False,
+        text: Any = None,
+    ) -> None:
+        self.constvars, self.invars, self.outvars = list(constvars), list(invars), list(outvars)
+        self.eqns, self.effects, self.debug_info, self._text = list(eqns), effects, debug_info, text
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """Return the same with some attributes changed."""
+        names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
+        return Jaxpr(**{name: getattr(self, name) for name in names} | changes)
+
+    @property
+    def in_avals(self) -> list[ShapedArray]:
+        """The types of the arguments."""
+        return [v.aval for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ShapedArray]:
+        """The types of the results."""
+        return [v.aval for v in self.outvars]
+
+    def __str__(self) -> str:
+        return str(self._text) if self._text is not None else f"Jaxpr({self.eqns})"
+
+    __repr__ = __str__
+
+
+class ClosedJaxpr:
+    """A program with the values that it closes over."""
+
+    def __init__(self, jaxpr: Jaxpr, consts: Sequence[Any]) -> None:
+        self.jaxpr, self.consts = jaxpr, list(consts)
+
+    literals = property(lambda self: self.consts)
+    eqns = property(lambda self: self.jaxpr.eqns)
+    in_avals = property(lambda self: self.jaxpr.in_avals)
+    out_avals = property(lambda self: self.jaxpr.out_avals)
+    effects = property(lambda self: self.jaxpr.effects)
+
+    def replace(self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Any] | None = None) -> ClosedJaxpr:
+        """Return the same with some attributes changed."""
+        return ClosedJaxpr(self.jaxpr if jaxpr is None else jaxpr, self.consts if consts is None else consts)
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+    __repr__ = __str__
+
+
+def view(program: recorded.Jaxpr, consts: Sequence[Any] = ()) -> ClosedJaxpr:
+    """Return JAX's view of a recorded program, whose first inputs are `consts`."""
+    count = len(consts)
+    inner = Jaxpr(
+        program.inputs[:count],
+        program.inputs[count:],
+        program.outputs,
+        [_viewed(e) for e in program.equations],
+        program.effects,
+        text=program,
+    )
+    return ClosedJaxpr(inner, consts)
+
+
+def _view(value: Any) -> Any:
+    if isinstance(value, recorded.Jaxpr):
+        return value.memo("jax view", lambda: view(value))
+    if type(value) is tuple and any(isinstance(v, recorded.Jaxpr) for v in value):
+        return tuple(map(_view, value))
+    return value
+
+
+def _recorded(value: Any) -> Any:
+    """Return the recorded program of a view that nothing has changed."""
+    if isinstance(value, ClosedJaxpr) and isinstance(value.jaxpr._text, recorded.Jaxpr):
+        return value.jaxpr._text
+    if type(value) is tuple and any(isinstance(v, ClosedJaxpr) for v in value):
+        return tuple(map(_recorded, value))
+    return value
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, propagate_source_info: bool = True) -> list[Any]:
+    """Apply the equations of a program to arguments."""
+    values: dict[Any, Any] = dict(zip(jaxpr.constvars, consts, strict=True))
+    values.update(zip(jaxpr.invars, args, strict=True))
+    read: Callable[[Any], Any] = lambda atom: atom.value if isinstance(atom, Literal) else values[atom]
+    for eqn in jaxpr.eqns:
+        out = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+        values.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
+    return [read(atom) for atom in jaxpr.outvars]
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """Return a program as a function of flat arguments."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterator[Jaxpr]:
+    """Return the programs among an equation's parameters."""
+    for value in params.values():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, ClosedJaxpr):
+                yield part.jaxpr
+            elif isinstance(part, Jaxpr):
+                yield part
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:
+    """Return the programs inside a program's equations."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+class DropVar(Var):
+    """Class of results that nobody reads; programs here name all of them."""
+
+    __slots__ = ()
+
+
+def gensym(suffix: str = "") -> Callable[[Any], Var]:
+    """Return a function that makes a new variable of a type."""
+    return Var
+
+
+def mapped_aval(size: int, axis: int | None, aval: ShapedArray) -> ShapedArray:
+    """Return the type of an element along an axis."""
+    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], *aval.shape[axis + 1 :]))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ShapedArray, *rest: Any) -> ShapedArray:
+    """Return the type of elements stacked along an axis."""
+    return aval if axis is None else aval.update(shape=(*aval.shape[:axis], size, *aval.shape[axis:]))
+
+
+def trace_state_clean() -> bool:
+    """Return True outside of all transformations."""
+    return core.state.trace is core.EVALUATE

@@ -1,0 +1,169 @@
+"""`jax` itself: settings, versions, and functions that take options about devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any
+
+import functorch_like as ft
+from functorch_like import checkpoint_policies
+from functorch_like.arrays.devices import Device
+from functorch_like.backends.xla.guard import check_jaxlib
+from functorch_like.errors import UnsupportedError
+from functorch_like.jax_alias.modules import one_device
+from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.jax_alias.modules.configuration import config
+from functorch_like.jax_alias.modules.one_device import (
+    NamedSharding,
+    P,
+    make_mesh,
+    reshard,
+    set_mesh,
+)
+from functorch_like.jax_alias.modules.pmap import pmap
+from functorch_like.random.typed_keys import is_keys
+
+__all__ = [
+    "Array", "Device", "NamedSharding", "P", "checkpoint_policies", "config", "device_put", "enable_x64", "jit",
+    "make_mesh", "pmap", "reshard", "set_mesh",
+]  # fmt: skip
+
+#: The version of JAX that the installed jaxlib belongs to.
+__version_info__ = tuple(check_jaxlib()[:3])
+__version__ = ".".join(map(str, __version_info__))
+__backend__ = "functorch_like"
+
+
+def jit(
+    fun: Callable[..., Any] | None = None,
+    /,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    device: Any = None,
+    backend: str | None = None,
+    abstracted_axes: Any = None,
+    inline: Any = False,
+    **options: Any,
+) -> Any:
+    """`ft.jit`; on one device, options that place arguments and results have no effect."""
+    if fun is None:
+        return lambda f: jit(f, inline=inline, **options)
+    return ft.jit(fun, inline=inline is True, **options)
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
+    """`ft.device_put`, to devices and to shardings on one device."""
+    where = ft.tree.map(one_device.device_of, device)
+    return ft.device_put(x, where) if device is not None else ft.device_put(x)
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """Return arrays with a leading axis of one copy for each device."""
+    return ft.tree.map(lambda leaf: ft.numpy.stack([leaf] * len(devices)), x)
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """Return arrays with a leading axis that holds the shard of each device."""
+    return ft.tree.map(lambda *leaves: ft.numpy.stack(leaves), *shards)
+
+
+def make_array_from_callback(shape: Any, sharding: Any, data_callback: Callable[..., Any], **options: Any) -> Any:
+    """Return the array that a function of its index gives; on one device, the index of all of it."""
+    return ft.numpy.asarray(data_callback((slice(None),) * len(shape)))
+
+
+def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
+    """Return this process's data as an array."""
+    return ft.numpy.asarray(local_data)
+
+
+def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Sequence[Any], **options: Any) -> Any:
+    """Return the one array."""
+    (array,) = arrays
+    return array
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """Return the indices of all processes."""
+    return list(range(ft.process_count()))
+
+
+def host_id(backend: str | None = None) -> int:
+    """Return the index of this process."""
+    return ft.process_index()
+
+
+host_count = ft.process_count
+
+
+def copy_to_host_async(x: Any) -> Any:
+    """Do nothing: copies start when a value is read."""
+    return x
+
+
+def _option(name: str) -> Callable[..., Any]:
+    return config.__getattr__(name)
+
+
+enable_x64 = _option("enable_x64")
+enable_checks = _option("enable_checks")
+enable_custom_prng = _option("enable_custom_prng")
+default_prng_impl = _option("default_prng_impl")
+legacy_prng_key = _option("legacy_prng_key")
+threefry_partitionable = _option("threefry_partitionable")
+softmax_custom_jvp = _option("softmax_custom_jvp")
+debug_key_reuse = _option("debug_key_reuse")
+no_execution = _option("no_execution")
+explain_cache_misses = _option("explain_cache_misses")
+numpy_rank_promotion = _option("numpy_rank_promotion")
+numpy_dtype_promotion = _option("numpy_dtype_promotion")
+remove_size_one_mesh_axis_from_type = _option("remove_size_one_mesh_axis_from_type")
+allow_f16_reductions = _option("allow_f16_reductions")
+
+
+@contextmanager
+def transfer_guard(level: str) -> Iterator[None]:
+    """Do nothing: transfers are not watched."""
+    yield
+
+
+transfer_guard_host_to_device = transfer_guard_device_to_host = transfer_guard_device_to_device = transfer_guard
+
+
+def no_tracing(enable: bool = True) -> Any:
+    """Do nothing."""
+    return nullcontext()
+
+
+def fwd_and_bwd(*args: Any, **kwargs: Any) -> Any:
+    """As `ft.fwd_and_bwd`."""
+    return ft.fwd_and_bwd(*args, **kwargs)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Return `x` once its arrays are computed; leaves that are no arrays pass."""
+    for leaf in ft.tree.leaves(x):
+        if isinstance(leaf, ft.Array):
+            leaf.block_until_ready()
+    return x
+
+
+class Ref:
+    """Class of references, of which there are none."""
+
+
+def new_ref(*args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError."""
+    raise UnsupportedError("there are no references to arrays", fix="return new arrays, or carry them through a scan")
+
+
+def shard_map(*args: Any, **kwargs: Any) -> Any:
+    """Raise UnsupportedError."""
+    raise UnsupportedError("shard_map needs several devices", fix="use vmap")
+
+
+def typeof(x: Any) -> Any:
+    """`ft.typeof`, of typed keys those of an array of them."""
+    return ft.ShapeDtypeStruct(x.shape, "uint32") if is_keys(x) else ft.typeof(x)

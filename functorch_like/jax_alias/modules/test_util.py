@@ -1,0 +1,94 @@
+"""`jax.test_util`: derivatives against finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+import functorch_like as ft
+from functorch_like import dtypes
+from functorch_like.testing import check_grads as check_grads
+
+_TOLERANCES = {"bfloat16": 1e-1, "float16": 3e-2, "float32": 6e-3, "float64": 1e-5}
+
+
+def check_jvp(
+    f: Callable[..., Any],
+    f_jvp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Hold `f_jvp(primals, tangents)` against a finite difference of `f`."""
+    args = tuple(args)
+    direction = _random_like(args, 0)
+    _, tangents = f_jvp(args, direction)
+    _close(tangents, _difference(f, args, direction, eps), args, atol, rtol, f"{err_msg} JVP tangent")
+
+
+def check_vjp(
+    f: Callable[..., Any],
+    f_vjp: Callable[..., Any],
+    args: Sequence[Any],
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+    err_msg: str = "",
+) -> None:
+    """Hold `f_vjp(*args)`, a pair of result and pullback, against a finite difference of `f`."""
+    args = tuple(args)
+    out, pull = f_vjp(*args)
+    direction, weights = _random_like(args, 0), _random_like(out, 1)
+    slopes = _difference(f, args, direction, eps)
+    _close(_inner(pull(weights), direction), _inner(weights, slopes), args, atol, rtol, f"{err_msg} VJP cotangent")
+
+
+def _difference(f: Any, args: Any, direction: Any, eps: float | None) -> Any:
+    step = eps or (1e-4 if _dtype_of(args) == "float64" else 1e-2 if _dtype_of(args) != "float32" else 1e-3)
+    moved = lambda t: f(*ft.tree.map(lambda x, d: _moved(x, d, t), args, direction))
+    return ft.tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / (2 * step), moved(step), moved(-step))
+
+
+def _moved(x: Any, d: Any, t: float) -> Any:
+    return x if d.dtype == dtypes.float0 else np.asarray(x + t * d, np.asarray(x).dtype)
+
+
+def _random_like(tree: Any, seed: int) -> Any:
+    rng = np.random.default_rng(seed)
+
+    def draw(x: Any) -> Any:
+        shape, dtype = np.shape(x), np.dtype(getattr(x, "dtype", None) or dtypes.as_dtype(type(x)))
+        if not (dtypes.is_float(dtype) or dtypes.is_complex(dtype)):
+            return np.zeros(shape, dtypes.float0)
+        made = rng.standard_normal(shape)
+        return np.asarray(made + 1j * rng.standard_normal(shape) if dtypes.is_complex(dtype) else made, dtype)
+
+    return ft.tree.map(draw, tree)
+
+
+def _inner(a: Any, b: Any) -> float:
+    pairs = zip(ft.tree.leaves(a), ft.tree.leaves(b), strict=True)
+    kept = [(np.asarray(x), np.asarray(y)) for x, y in pairs if np.asarray(y).dtype != dtypes.float0]
+    return sum(float(np.real(np.sum(x.astype("complex128") * y.astype("complex128")))) for x, y in kept)
+
+
+def _dtype_of(tree: Any) -> str:
+    names = {np.dtype(getattr(x, "dtype", dtypes.default_float())).name for x in ft.tree.leaves(tree)}
+    return next((name for name in _TOLERANCES if name in names), "float64" if "complex128" in names else "float32")
+
+
+def _close(found: Any, wanted: Any, args: Any, atol: float | None, rtol: float | None, what: str) -> None:
+    default = _TOLERANCES[_dtype_of(args)]
+    for a, b in zip(ft.tree.leaves(found), ft.tree.leaves(wanted), strict=True):
+        if np.asarray(a).dtype != dtypes.float0:
+            np.testing.assert_allclose(
+                np.asarray(a),
+                np.asarray(b),
+                default if rtol is None else rtol,
+                default if atol is None else atol,
+                err_msg=what,
+            )

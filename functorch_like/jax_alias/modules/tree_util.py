@@ -1,0 +1,47 @@
+"""`jax.tree_util`: functions of trees under their longer names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import tree_util
+from functorch_like.backends.xla import pytree
+from functorch_like.jax_alias.modules import tree
+
+tree_map, tree_map_with_path = tree.map, tree.map_with_path
+tree_flatten, tree_leaves, tree_structure = tree.flatten, tree.leaves, tree.structure
+tree_flatten_with_path, tree_leaves_with_path = tree.flatten_with_path, tree.leaves_with_path
+tree_all, tree_reduce, tree_reduce_associative = tree.all, tree.reduce, tree.reduce_associative
+tree_broadcast, tree_transpose = tree.broadcast, tree.transpose
+default_registry = pytree.registry
+
+
+class HashablePartial:
+    """A function and arguments, equal to another of equal ones."""
+
+    def __init__(self, f: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+        self.f, self.args, self.kwargs = f, args, kwargs
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        return self.f(*self.args, *args, **self.kwargs, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HashablePartial) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def _parts(self) -> Any:
+        return self.f, self.args, tuple(sorted(self.kwargs.items()))
+
+
+def flatten_one_level(tree: Any) -> tuple[list[Any], Any]:
+    """As `ft.tree_util.flatten_one_level`; children are those that functions of trees see."""
+    return tree_util.flatten_one_level(tree)
+
+
+def all_leaves(iterable: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Return True if none of some objects is a node."""
+    return tree_util.all_leaves(iterable, tree._or_keys(is_leaf))

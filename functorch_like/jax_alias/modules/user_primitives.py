@@ -1,0 +1,278 @@
+"""JAX's mutable primitives, whose rules are registered one by one, as rows of the table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import core, numpy
+from functorch_like.avals import ShapedArray
+from functorch_like.compiler.lower import emit
+from functorch_like.core import Lin, aval_of, is_value
+from functorch_like.core import Primitive as Row
+from functorch_like.errors import UnsupportedError
+from functorch_like.ir.trace_to_jaxpr import stage
+
+# The registries: rules by primitive.
+primitive_jvps: dict[Any, Callable[..., Any]] = {}
+primitive_transposes: dict[Any, Callable[..., Any]] = {}
+primitive_batchers: dict[Any, Callable[..., Any]] = {}
+axis_primitive_batchers: dict[Any, Callable[..., Any]] = {}
+fancy_primitive_batchers: dict[Any, Callable[..., Any]] = {}
+lowerings: dict[Any, Callable[..., Any]] = {}
+
+_count = itertools.count()
+
+
+class Zero:
+    """A tangent or cotangent that is zero, of which only the aval is known."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def instantiate(self) -> Any:
+        """Return it as an array."""
+        return numpy.zeros(self.aval.shape, self.aval.dtype)
+
+    @staticmethod
+    def from_primal_value(value: Any) -> Zero:
+        """Return the zero tangent of a value."""
+        return Zero(aval_of(value))
+
+    def __repr__(self) -> str:
+        return f"Zero({self.aval!r})"
+
+
+class UndefinedPrimal:
+    """The operand in which a transpose rule is linear: it has an aval and no value."""
+
+    def __init__(self, aval: Any) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval!r})"
+
+
+class AxisData:
+    """The axis that a batching rule maps over."""
+
+    def __init__(self, name: Any, size: int) -> None:
+        self.name, self.size, self.spmd_name, self.explicit_mesh_axis = name, size, None, None
+
+
+class Lowering:
+    """A lowering that traces a function of arrays: what `mlir.lower_fun` returns."""
+
+    def __init__(self, fun: Callable[..., Any], multiple_results: bool = True) -> None:
+        self.fun, self.multiple_results = fun, multiple_results
+
+
+class Params:
+    """Parameters of a primitive as one value of a row: hashed by those that can be, compared by identity or value."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Params) or self.values.keys() != other.values.keys():
+            return False
+        return all(_same(value, other.values[name]) for name, value in self.values.items())
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name}={value!r:.40}" for name, value in self.values.items())
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:
+        return False
+
+
+class Primitive:
+    """A primitive as JAX has them: a name first, and rules that are added to it."""
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.impl: Callable[..., Any] = self._no_rule("implementation", "def_impl")
+        self.abstract_eval: Callable[..., Any] = self._no_rule("shape rule", "def_abstract_eval")
+        self._row: Row | None = None
+
+    def _no_rule(self, what: str, method: str) -> Callable[..., Any]:
+        def refuse(*args: Any, **params: Any) -> Any:
+            raise UnsupportedError(f"the primitive {self.name} has no {what}", fix=f"give it one by {method}")
+
+        refuse.is_absent = True  # type: ignore[attr-defined]
+        return refuse
+
+    def def_impl(self, impl: Callable[..., Any]) -> Callable[..., Any]:
+        """Set what the primitive does with arrays."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set the rule for the types of its results."""
+        self.abstract_eval = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Set a rule that returns types and effects; the effects are left out."""
+        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
+        return rule
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """Apply the primitive."""
+        out = self.row(*(a if is_value(a) else numpy.asarray(a) for a in args), params=Params(params))
+        return list(out) if self.multiple_results else out
+
+    def bind_with_trace(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        """Apply the primitive under a trace."""
+        with core.running(trace):
+            return self.bind(*args, **params)
+
+    def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the functions and parameters that `bind` takes."""
+        return [], params
+
+    @property
+    def row(self) -> Row:
+        """The row of the table that stands for the primitive."""
+        if self._row is None:
+            self._row = _make_row(self)
+        return self._row
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class CallPrimitive(Primitive):
+    """A primitive that takes a function; such have no rules here."""
+
+    call_primitive = True
+    multiple_results = True
+
+
+#: The primitive of each row that stands for one.
+OF_ROW: dict[str, Primitive] = {}
+
+
+def _make_row(prim: Primitive) -> Row:
+    name = f"{prim.name}_{next(_count)}"
+    OF_ROW[name] = prim
+    rules = _Rules(prim)
+    return Row(
+        name,
+        shape=rules.shape,
+        ref=rules.ref,
+        lower=rules.lower,
+        jvp=rules.jvp,
+        transpose=rules.transpose,
+        batch=rules.batch,
+        samples=list,
+        evaluate=rules.evaluate,
+        multiple=prim.multiple_results,
+    )
+
+
+class _Rules:
+    """The columns of the row that stands for a primitive; each looks its rule up when it is applied."""
+
+    def __init__(self, prim: Primitive) -> None:
+        self.prim = prim
+
+    def shape(self, *avals: Any, params: Params) -> Any:
+        out = self.prim.abstract_eval(*avals, **params.values)
+        return tuple(map(_plain, out)) if self.prim.multiple_results else _plain(out)
+
+    def ref(self, *args: Any, params: Params) -> Any:
+        return self.prim.impl(*args, **params.values)
+
+    def evaluate(self, args: Sequence[Any], rest: dict[str, Any]) -> Any:
+        if not hasattr(self.prim.impl, "is_absent"):
+            out = self.prim.impl(*args, **rest["params"].values)
+        else:
+            out = _alone(self.prim.row, rest["params"])(*args)
+        return tuple(out) if self.prim.multiple_results else out
+
+    def lower(self, e: Any, *operands: Any, params: Params) -> Any:
+        """Trace the lowering, or else the implementation, as a function of arrays."""
+        rule = lowerings.get(self.prim)
+        if rule is not None and not isinstance(rule, Lowering):
+            raise UnsupportedError(
+                f"the lowering of {self.prim.name} builds MLIR with JAX's own functions", fix="use mlir.lower_fun"
+            )
+        several = self.prim.multiple_results
+        fun = self.prim.impl if rule is None else rule.fun
+
+        def flat(*args: Any) -> Sequence[Any]:
+            out = fun(*args, **params.values)
+            return list(out) if several or (rule is not None and rule.multiple_results) else [out]
+
+        jaxpr, consts = stage(flat, list(e.ins), name=self.prim.name, parent=core.EVALUATE)
+        if consts:
+            raise UnsupportedError(
+                f"the lowering of {self.prim.name} closes over arrays", fix="pass them as operands of the primitive"
+            )
+        outs = emit(e, jaxpr, operands)
+        return outs if several else outs[0]
+
+    def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], params: Params) -> Any:
+        rule = _rule(primitive_jvps, self.prim, "derivative", "ad.primitive_jvps")
+        given = [Zero(aval_of(x)) if t is None else t for x, t in zip(primals, tangents, strict=True)]
+        out, found = rule(primals, given, **params.values)
+        if self.prim.multiple_results:
+            return tuple(out), tuple(map(_unless_zero, found))
+        return out, _unless_zero(found)
+
+    def transpose(self, ct: Any, args: Sequence[Any], params: Params) -> Any:
+        rule = _rule(primitive_transposes, self.prim, "transpose", "ad.primitive_transposes")
+        given = [UndefinedPrimal(a.aval) if isinstance(a, Lin) else a for a in args]
+        if self.prim.multiple_results:
+            avals = self.shape(
+                *(a.aval if isinstance(a, UndefinedPrimal) else aval_of(a) for a in given), params=params
+            )
+            ct = [Zero(aval) if c is None else c for c, aval in zip(ct, avals, strict=True)]
+        found = rule(ct, *given, **params.values)
+        return [None if c is None else _unless_zero(c) for c in found]
+
+    def batch(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
+        fancy = fancy_primitive_batchers.get(self.prim) or axis_primitive_batchers.get(self.prim)
+        if fancy is not None:
+            out, at = fancy(AxisData(axis.name, axis.size), args, dims, **params.values)
+        else:
+            rule = _rule(primitive_batchers, self.prim, "batching rule", "batching.primitive_batchers")
+            out, at = rule(args, dims, **params.values)
+        return (tuple(out), tuple(at)) if self.prim.multiple_results else (out, at)
+
+
+def _alone(row: Row, params: Params) -> Callable[..., Any]:
+    import functorch_like as ft
+
+    return ft.jit(lambda *args: row(*args, params=params))
+
+
+def _rule(registry: dict[Any, Any], prim: Primitive, what: str, where: str) -> Any:
+    rule = registry.get(prim)
+    if rule is None:
+        raise UnsupportedError(f"the primitive {prim.name} has no {what}", fix=f"register one in {where}")
+    return rule
+
+
+def _unless_zero(tangent: Any) -> Any:
+    return None if isinstance(tangent, Zero) else tangent
+
+
+def _plain(aval: Any) -> ShapedArray:
+    return aval if isinstance(aval, ShapedArray) else ShapedArray(tuple(aval.shape), aval.dtype)

@@ -1,0 +1,136 @@
+"""The table of names: where the alias finds each module of JAX.
+
+A module not listed is missing. Its sources are asked in turn for a name; ".x" is a file of the alias, "x" a module of
+the package, "" the package itself. The package's internals are in no row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MODULES: dict[str, tuple[str, ...]] = {
+    "jax": (".modules.root", ""),
+    "jax.ad_checkpoint": (".modules.root", ""),
+    "jax.api_util": (".modules.api_util",),
+    "jax.cloud_tpu_init": (),
+    "jax.core": (".modules.core",),
+    "jax.custom_batching": ("custom_batching",),
+    "jax.custom_derivatives": (".modules.custom_derivatives", "custom_derivatives"),
+    "jax.debug": (".modules.debug", "debug"),
+    "jax.distributed": (".modules.distributed", "distributed"),
+    "jax.dlpack": (".modules.dlpack",),
+    "jax.dtypes": (".modules.dtypes", "dtypes"),
+    "jax.errors": (".modules.errors", "errors"),
+    "jax.example_libraries": (),
+    "jax.example_libraries.optimizers": (".modules.optimizers",),
+    "jax.example_libraries.stax": (".modules.stax",),
+    "jax.experimental": (".modules.experimental",),
+    "jax.experimental.checkify": ("checkify",),
+    "jax.experimental.compilation_cache": (),
+    "jax.experimental.compilation_cache.compilation_cache": (".modules.compilation_cache",),
+    "jax.experimental.jet": ("transforms.taylor.jet",),
+    "jax.experimental.layout": (".modules.layout",),
+    "jax.experimental.mesh_utils": (".modules.mesh_utils",),
+    "jax.experimental.multihost_utils": (".modules.multihost_utils", "multihost_utils"),
+    "jax.experimental.ode": ("experimental.ode",),
+    "jax.experimental.pjit": (".modules.pjit",),
+    "jax.export": ("export",),
+    "jax.extend": (),
+    "jax.extend.backend": (".modules.backend",),
+    "jax.extend.core": (".modules.core",),
+    "jax.extend.core.primitives": (".modules.core_primitives",),
+    "jax.extend.linear_util": (".modules.linear_util",),
+    "jax.extend.random": (".modules.random",),
+    "jax.extend.source_info_util": (".modules.source_info",),
+    "jax.ffi": ("ffi",),
+    "jax.flatten_util": (".modules.flatten_util",),
+    "jax.image": ("image",),
+    "jax.interpreters": (),
+    "jax.interpreters.ad": (".modules.ad",),
+    "jax.interpreters.batching": (".modules.batching",),
+    "jax.interpreters.mlir": (".modules.mlir",),
+    "jax.interpreters.partial_eval": (".modules.partial_eval",),
+    "jax.interpreters.pxla": (".modules.mesh_utils",),
+    "jax.interpreters.xla": (".modules.core",),
+    "jax.lax": (".modules.lax", "lax"),
+    "jax.lax.linalg": ("lax.linalg",),
+    "jax.lib": (),
+    "jax.lib.xla_bridge": (".modules.backend",),
+    "jax.monitoring": (".modules.monitoring",),
+    "jax.nn": ("nn",),
+    "jax.nn.initializers": (".modules.initializers", "nn.initializers"),
+    "jax.numpy": (".modules.numpy", "numpy"),
+    "jax.numpy.fft": ("numpy.fft",),
+    "jax.numpy.linalg": ("numpy.linalg",),
+    "jax.ops": ("ops",),
+    "jax.profiler": ("profiler",),
+    "jax.random": (".modules.random", "random"),
+    "jax.scipy": (),
+    "jax.scipy.cluster": (),
+    "jax.scipy.cluster.vq": ("scipy.cluster.vq",),
+    "jax.scipy.fft": ("scipy.fft",),
+    "jax.scipy.integrate": ("scipy.integrate",),
+    "jax.scipy.interpolate": ("scipy.interpolate",),
+    "jax.scipy.linalg": ("scipy.linalg",),
+    "jax.scipy.ndimage": ("scipy.ndimage",),
+    "jax.scipy.optimize": ("scipy.optimize",),
+    "jax.scipy.signal": ("scipy.signal",),
+    "jax.scipy.sparse": (),
+    "jax.scipy.sparse.linalg": ("scipy.sparse.linalg",),
+    "jax.scipy.spatial": (),
+    "jax.scipy.spatial.transform": ("scipy.spatial.transform",),
+    "jax.scipy.special": ("scipy.special",),
+    "jax.scipy.stats": ("scipy.stats",),
+    "jax.sharding": (".modules.one_device",),
+    "jax.stages": (".modules.stages", "transforms.jit_stages"),
+    "jax.test_util": (".modules.test_util",),
+    "jax.tree": (".modules.tree",),
+    "jax.tree_util": (".modules.tree_util", "tree_util"),
+    "jax.typing": ("typing",),
+    "jax.version": (".modules.root",),
+}
+
+#: Families of distributions, each a module of `jax.scipy.stats`.
+DISTRIBUTIONS = (
+    "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom",
+    "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto",
+    "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
+)  # fmt: skip
+MODULES.update({f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in DISTRIBUTIONS})
+
+
+class Private(NamedTuple):
+    """A private name of JAX that a public library needs.
+
+    Attributes:
+        public: the module in which the alias finds it.
+        libraries: who needs it.
+    """
+
+    public: str
+    libraries: str
+
+
+#: Private names of JAX, each with where it is found and who needs it. No other private name is there.
+PRIVATE: dict[str, Private] = {
+    "jax._src.ad_util.stop_gradient_p": Private("jax.extend.core.primitives", "chex"),
+    "jax._src.api_util.debug_info": Private("jax.api_util", "equinox"),
+    "jax._src.core.ShapedArray": Private("jax.core", "numpyro"),
+    "jax._src.core.get_aval": Private("jax.core", "flax"),
+    "jax._src.core.get_opaque_trace_state": Private("jax.extend.core", "flax"),
+    "jax._src.core.trace_state_clean": Private("jax.core", "flax"),
+    "jax._src.core.unsafe_get_axis_names_DO_NOT_USE": Private("jax.extend.core", "equinox"),
+    "jax._src.dispatch.wait_for_tokens": Private("jax.extend.backend", "chex"),
+    "jax._src.dtypes.TypePromotionError": Private("jax.dtypes", "jaxtyping"),
+    "jax._src.dtypes.canonicalize_dtype": Private("jax.dtypes", "flax"),
+    "jax._src.flatten_util.ravel_pytree": Private("jax.flatten_util", "mctx"),
+    "jax._src.literals.LiteralArray": Private("jax.extend.core", "orbax"),
+    "jax._src.literals.TypedNdArray": Private("", "jaxlib"),
+    "jax._src.named_sharding.check_pspec": Private("", "jaxlib"),
+    "jax._src.sharding_impls.make_single_device_sharding": Private("", "jaxlib"),
+    "jax._src.traceback_util.api_boundary": Private("jax.extend.source_info_util", "flax"),
+    "jax._src.traceback_util.register_exclusion": Private("jax.extend.source_info_util", "flax, equinox, haiku"),
+    "jax._src.tree_util.flatten_one_level": Private("jax.tree_util", "orbax, penzai"),
+    "jax._src.util.HashablePartial": Private("jax.tree_util", "flax"),
+    "jax._src.xla_bridge._backends": Private("jax.extend.backend", "equinox"),
+}

@@ -1,0 +1,241 @@
+"""Typed keys: arrays whose elements are keys, of a dtype of their own, as programs written for JAX make them.
+
+A `KeyArray` holds words, a `uint32[*shape, 2]`. Transformations see the words: it is a node of pytrees whose one leaf
+they are. Functions that only move elements are applied to each word in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from functorch_like import tree
+from functorch_like.errors import DtypeError
+from functorch_like.transforms.vmap import vmap
+
+
+class extended(np.generic):
+    """Kind of dtypes that NumPy does not have."""
+
+
+class prng_key(extended):
+    """Kind of the dtypes of keys."""
+
+
+class KeyDtype:
+    """Dtype of keys of one generator."""
+
+    __slots__ = ("impl",)
+    type = prng_key
+    kind = "O"
+    itemsize = 8
+    names = None
+
+    def __init__(self, impl: str) -> None:
+        self.impl = impl
+
+    @property
+    def name(self) -> str:
+        """The dtype as JAX prints it."""
+        return f"key<{_TAGS[self.impl]}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyDtype) and self.impl == other.impl
+
+    def __hash__(self) -> int:
+        return hash((KeyDtype, self.impl))
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_TAGS = {"threefry2x32": "fry"}
+IMPLEMENTATIONS = tuple(_TAGS)
+
+
+class KeyArray:
+    """Array of keys. It is indexed, reshaped and compared as other arrays are; it has no numbers."""
+
+    __slots__ = ("__weakref__", "_impl", "_words")
+    __array_priority__ = 1000
+    __hash__ = None  # type: ignore[assignment]
+    weak_type = False
+
+    def __init__(self, words: Any, impl: str = "threefry2x32") -> None:
+        self._words, self._impl = words, impl
+
+    # ---------------------------------------------------------------------------------------------------- questions
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape, which leaves out the words of a key."""
+        return tuple(self._words.shape[:-1])
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of keys."""
+        return int(np.prod(self.shape))
+
+    @property
+    def dtype(self) -> KeyDtype:
+        """The dtype of keys."""
+        return KeyDtype(self._impl)
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a key."""
+        return 8
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all keys."""
+        return 8 * self.size
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a single key")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[KeyArray]:
+        if not self.ndim:
+            raise TypeError("iteration over a single key")
+        return (KeyArray(self._words[i], self._impl) for i in range(len(self)))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a key is neither true nor false")
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise DtypeError(
+            f"an array of dtype {self.dtype!r} has no numbers", fix="random.key_data gives the words of keys"
+        )
+
+    def __eq__(self, other: object) -> Any:
+        if not isinstance(other, KeyArray):
+            return NotImplemented
+        return (self._words == other._words).all(-1)
+
+    def __ne__(self, other: object) -> Any:
+        return ~(self == other) if isinstance(other, KeyArray) else NotImplemented
+
+    def __repr__(self) -> str:
+        shape = ", ".join(map(str, self.shape))
+        return f"Array(({shape}), dtype={self.dtype!r}) overlaying:\n{self._words!r}"
+
+    # ------------------------------------------------------------------------------------------------------- moving
+    def __getitem__(self, index: Any) -> KeyArray:
+        if self.ndim and isinstance(index, (int, slice)):
+            return KeyArray(self._words[index], self._impl)
+        return over_words(lambda x: x[index], self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _MOVING:
+            return lambda *args, **kwargs: over_words(lambda x: getattr(x, name)(*args, **kwargs), self)
+        if name in _OF_WORDS:
+            return getattr(self._words, name)
+        raise AttributeError(f"an array of keys has no {name!r}")
+
+    @property
+    def T(self) -> KeyArray:
+        """The transpose."""
+        return over_words(lambda x: x.T, self)
+
+    @property
+    def at(self) -> _At:
+        """Updates of some of the keys."""
+        return _At(self)
+
+    def astype(self, dtype: Any) -> KeyArray:
+        """Return the same keys; they have no other dtype."""
+        if dtype != self.dtype:
+            raise DtypeError(f"keys cannot become {dtype}", fix="random.key_data gives the words of keys")
+        return self
+
+    def block_until_ready(self) -> KeyArray:
+        """Return the keys once they are computed."""
+        self._words.block_until_ready()
+        return self
+
+
+_MOVING = (
+    "reshape",
+    "ravel",
+    "flatten",
+    "squeeze",
+    "swapaxes",
+    "transpose",
+    "repeat",
+    "take",
+    "copy",
+    "copy_to_host_async",
+)
+_OF_WORDS = (
+    "addressable_shards", "committed", "copy_to_host_async", "delete", "device", "devices", "is_deleted",
+    "is_fully_addressable", "is_fully_replicated", "sharding",
+)  # fmt: skip
+
+
+class _At:
+    """`keys.at`, whose items have `set` and `get`."""
+
+    def __init__(self, keys: KeyArray, index: Any = None) -> None:
+        self._keys, self._index = keys, index
+
+    def __getitem__(self, index: Any) -> _At:
+        return _At(self._keys, index)
+
+    def set(self, values: KeyArray, **options: Any) -> KeyArray:
+        """Return the keys with those at the index replaced."""
+        return over_words(lambda x, v: x.at[self._index].set(v, **options), self._keys, values)
+
+    def get(self, **options: Any) -> KeyArray:
+        """Return the keys at the index."""
+        return over_words(lambda x: x.at[self._index].get(**options), self._keys)
+
+
+#: Whether typed keys were made in this process: until then, functions of trees need not look for them.
+made = False
+
+
+def is_keys(x: Any) -> bool:
+    """Return True for an array of typed keys."""
+    return type(x) is KeyArray
+
+
+def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Apply a function that only moves elements to arrays of keys: to each word of them in turn.
+
+    Args:
+        fun: takes arrays, and gives arrays of the same dtype.
+        args: arguments; arrays of keys may be anywhere in them.
+        kwargs: named arguments.
+
+    Returns:
+        What `fun` gives, each array as an array of keys.
+    """
+    leaves, structure = tree.flatten((args, kwargs), is_leaf=is_keys)
+    at = [i for i, leaf in enumerate(leaves) if is_keys(leaf)]
+    impl = leaves[at[0]]._impl
+
+    def of_word(*words: Any) -> Any:
+        filled = list(leaves)
+        for i, word in zip(at, words, strict=True):
+            filled[i] = word
+        args, kwargs = tree.unflatten(structure, filled)
+        return fun(*args, **kwargs)
+
+    found = vmap(of_word, in_axes=-1, out_axes=-1)(*(leaves[i]._words for i in at))
+    return tree.map(lambda words: KeyArray(words, impl), found)
+
+
+def _unflatten(impl: str, children: Any) -> KeyArray:
+    (words,) = children
+    return KeyArray(words, impl)
+
+
+tree.register_pytree_node(KeyArray, lambda keys: ((keys._words,), keys._impl), _unflatten)

@@ -1,0 +1,112 @@
+"""Typed keys under the alias: a dtype of their own, leaves of trees, and under every transformation."""
+
+
+def test_typed_keys_are_arrays_of_their_own_dtype(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from functorch_like import random as plain
+    key = jax.random.key(7)
+    assert isinstance(key, jax.Array) and key.shape == () and str(key.dtype) == "key<fry>"
+    assert jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and jax.dtypes.issubdtype(key.dtype, jax.dtypes.extended)
+    assert not jnp.issubdtype(key.dtype, np.integer) and not jnp.issubdtype(np.float32, jax.dtypes.prng_key)
+    np.testing.assert_array_equal(jax.random.key_data(key), [0, 7])
+    assert jax.random.key_impl(key) == "threefry2x32"
+    assert (jax.random.wrap_key_data(jax.random.key_data(key)) == key).item()
+
+    # The numbers are those of the same key as words.
+    words = jax.random.PRNGKey(7)
+    assert words.dtype == jnp.uint32 and words.shape == (2,)
+    for draw in (jax.random.normal, jax.random.uniform, jax.random.exponential, jax.random.bits):
+        np.testing.assert_array_equal(draw(key, (3,)), draw(words, (3,)))
+    np.testing.assert_array_equal(jax.random.key_data(jax.random.fold_in(key, 3)), plain.fold_in(plain.key(7), 3))
+    np.testing.assert_array_equal(jax.random.key_data(jax.random.split(key, (2, 3))), plain.split(plain.key(7), (2, 3)))
+    np.testing.assert_array_equal(jax.random.permutation(key, 5), plain.permutation(plain.key(7), 5))
+    np.testing.assert_array_equal(jax.random.poisson(key, 3.0, (2,)), plain.poisson(plain.key(7), 3.0, (2,)))
+    np.testing.assert_array_equal(jax.random.choice(key, 9, (2,)), plain.choice(plain.key(7), 9, (2,)))
+
+    # The option makes PRNGKey give typed ones.
+    with jax.enable_custom_prng(True):
+        assert jnp.issubdtype(jax.random.PRNGKey(0).dtype, jax.dtypes.prng_key)
+    """
+    run(text)
+
+
+def test_typed_keys_are_moved_as_arrays_are(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    data = jax.random.key_data
+    keys = jax.random.split(jax.random.key(0), (2, 3))
+    words = np.asarray(data(keys))
+    def same(found, wanted):
+        np.testing.assert_array_equal(data(found), wanted)
+        assert found.dtype == keys.dtype
+    same(keys[1], words[1])
+    same(keys[0, 2], words[0, 2])
+    same(keys[..., 1], words[:, 1])
+    same(keys[:, jnp.array([2, 0])], words[:, [2, 0]])
+    same(keys.reshape(6), words.reshape(6, 2))
+    same(keys.T, words.transpose(1, 0, 2))
+    same(keys.ravel()[None], words.reshape(1, 6, 2))
+    same(jnp.stack([keys[0], keys[1]], 1), np.stack([words[0], words[1]], 1))
+    same(jnp.concatenate([keys, keys], axis=-1), np.concatenate([words, words], axis=1))
+    rows = np.array([[True], [False]])
+    same(jnp.where(rows, keys, keys[0, 0]), np.where(rows[..., None], words, words[0, 0]))
+    same(jnp.broadcast_to(keys[0, 0], (2,)), np.stack([words[0, 0]] * 2))
+    same(jax.lax.dynamic_index_in_dim(keys, 1, 1, keepdims=False), words[:, 1])
+    same(jax.lax.select(np.ones((2, 3), bool), keys, keys[::-1]), words)
+    same(keys.at[0, 1].set(keys[1, 1]), np.array([[words[0, 0], words[1, 1], words[0, 2]], words[1]]))
+    assert (len(keys), keys.ndim, keys.size, jnp.shape(keys), keys.ndim) == (2, 2, 6, (2, 3), 2)
+    for row, wanted in zip(keys, words):
+        same(row, wanted)
+    assert (keys == keys).all() and not (keys == keys[0, 0]).all() and jnp.array_equal(keys, keys)
+    try:
+        np.asarray(keys)
+    except TypeError as error:
+        print("key_data" in str(error))
+    """
+    assert run(text) == "True"
+
+
+def test_typed_keys_under_transformations(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    key = jax.random.key(1)
+    keys = jax.random.split(key, 4)
+    draw = lambda k: jax.random.normal(k, (2,))
+    wanted = np.stack([draw(k) for k in keys])
+    np.testing.assert_array_equal(jax.vmap(draw)(keys), wanted)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(draw))(keys), wanted)
+    np.testing.assert_array_equal(jax.lax.map(draw, keys), wanted)
+    np.testing.assert_array_equal(jax.lax.scan(lambda c, k: (c, draw(k)), 0, keys)[1], wanted)
+    last, _ = jax.lax.scan(lambda k, _: (jax.random.split(k)[0], None), key, None, length=3)
+    again = key
+    for _ in range(3):
+        again = jax.random.split(again)[0]
+    assert (last == again).item()
+    out = jax.jit(lambda k: {"k": jax.random.split(k)})(key)["k"]
+    assert (out == jax.random.split(key)).all() and out.shape == (2,)
+    assert jax.vmap(jax.random.split)(keys).shape == (4, 2) and jax.vmap(jax.random.key)(np.arange(3)).shape == (3,)
+    picked = jax.lax.cond(True, lambda a, b: a, lambda a, b: b, key, again)
+    assert (picked == key).item()
+    slope = jax.grad(lambda x, k: jnp.sum(x * draw(k)))(jnp.ones(2), key)
+    np.testing.assert_array_equal(slope, draw(key))
+    shape = jax.eval_shape(jax.random.split, key)
+    assert shape.shape == (2,) and shape.dtype == key.dtype
+    """
+    run(text)
+
+
+def test_typed_keys_are_leaves_of_trees(run):
+    text = """
+    import jax
+    key = jax.random.key(1)
+    tree = {"key": key, "x": (1.0, jax.random.split(key))}
+    leaves, structure = jax.tree.flatten(tree)
+    assert [jax.numpy.shape(x) for x in leaves] == [(), (), (2,)] and structure.num_leaves == 3
+    assert jax.tree.map(lambda x: str(getattr(x, "dtype", "")), tree)["x"][1] == "key<fry>"
+    assert jax.tree.unflatten(structure, leaves)["key"] is key
+    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+    assert paths == ["['key']", "['x'][0]", "['x'][1]"]
+    assert jax.tree.leaves(tree, is_leaf=lambda x: isinstance(x, tuple))[1] == tree["x"]
+    """
+    run(text)
