@@ -134,5 +134,6 @@ def install() -> None:
     if is_installed():
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
+    _source(".modules.sharding").attach()
     for name, contents in stubs.hand_over().items():
         vars(importlib.import_module(name)).update(contents)

@@ -81,7 +81,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.scipy.spatial.transform": ("scipy.spatial.transform",),
     "jax.scipy.special": ("scipy.special",),
     "jax.scipy.stats": ("scipy.stats",),
-    "jax.sharding": (".modules.one_device",),
+    "jax.sharding": (".modules.sharding", "sharding"),
     "jax.stages": (".modules.stages", "transforms.jit_stages"),
     "jax.test_util": (".modules.test_util",),
     "jax.tree": (".modules.tree",),

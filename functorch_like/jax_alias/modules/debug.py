@@ -10,7 +10,7 @@ from functorch_like.arrays import devices
 
 def inspect_array_sharding(value: Any, *, callback: Callable[[Any], None]) -> None:
     """Call a function with the sharding of an array."""
-    from functorch_like.jax_alias.modules.one_device import SingleDeviceSharding
+    from functorch_like.sharding import SingleDeviceSharding
 
     callback(SingleDeviceSharding(devices.devices()[0]))
 

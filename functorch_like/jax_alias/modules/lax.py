@@ -9,9 +9,9 @@ from typing import Any
 from functorch_like import lax
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
-from functorch_like.jax_alias.modules.one_device import reshard, with_sharding_constraint
+from functorch_like.jax_alias.modules.sharding import reshard
 
-__all__ = ["reshard", "with_sharding_constraint"]
+__all__ = ["reshard"]
 
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (

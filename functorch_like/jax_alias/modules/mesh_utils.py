@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functorch_like.jax_alias.modules.one_device import Mesh as Mesh
-from functorch_like.jax_alias.modules.one_device import make_mesh
+from functorch_like.jax_alias.modules.sharding import Mesh as Mesh
+from functorch_like.jax_alias.modules.sharding import make_mesh
 
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Any = None, **options: Any) -> Any:

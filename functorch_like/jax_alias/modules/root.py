@@ -11,22 +11,28 @@ from functorch_like import checkpoint_policies
 from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.errors import UnsupportedError
-from functorch_like.jax_alias.modules import one_device
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.jax_alias.modules.one_device import (
-    NamedSharding,
-    P,
-    make_mesh,
-    reshard,
-    set_mesh,
-)
 from functorch_like.jax_alias.modules.pmap import pmap
+from functorch_like.jax_alias.modules.sharding import P, make_mesh, reshard, set_mesh
 from functorch_like.random.typed_keys import is_keys
+from functorch_like.sharding import NamedSharding, Shard
 
 __all__ = [
-    "Array", "Device", "NamedSharding", "P", "checkpoint_policies", "config", "device_put", "enable_x64", "jit",
-    "make_mesh", "pmap", "reshard", "set_mesh",
+    "Array",
+    "Device",
+    "NamedSharding",
+    "P",
+    "Shard",
+    "checkpoint_policies",
+    "config",
+    "device_put",
+    "enable_x64",
+    "jit",
+    "make_mesh",
+    "pmap",
+    "reshard",
+    "set_mesh",
 ]  # fmt: skip
 
 #: The version of JAX that the installed jaxlib belongs to.
@@ -39,24 +45,21 @@ def jit(
     fun: Callable[..., Any] | None = None,
     /,
     *,
-    in_shardings: Any = None,
-    out_shardings: Any = None,
     device: Any = None,
     backend: str | None = None,
     abstracted_axes: Any = None,
     inline: Any = False,
     **options: Any,
 ) -> Any:
-    """`ft.jit`; on one device, options that place arguments and results have no effect."""
+    """`ft.jit`, with options that have no effect."""
     if fun is None:
         return lambda f: jit(f, inline=inline, **options)
     return ft.jit(fun, inline=inline is True, **options)
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
-    """`ft.device_put`, to devices and to shardings on one device."""
-    where = ft.tree.map(one_device.device_of, device)
-    return ft.device_put(x, where) if device is not None else ft.device_put(x)
+    """`ft.device_put`, with options that have no effect."""
+    return ft.device_put(x, device) if device is not None else ft.device_put(x)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
@@ -69,20 +72,9 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     return ft.tree.map(lambda *leaves: ft.numpy.stack(leaves), *shards)
 
 
-def make_array_from_callback(shape: Any, sharding: Any, data_callback: Callable[..., Any], **options: Any) -> Any:
-    """Return the array that a function of its index gives; on one device, the index of all of it."""
-    return ft.numpy.asarray(data_callback((slice(None),) * len(shape)))
-
-
 def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
     """Return this process's data as an array."""
-    return ft.numpy.asarray(local_data)
-
-
-def make_array_from_single_device_arrays(shape: Any, sharding: Any, arrays: Sequence[Any], **options: Any) -> Any:
-    """Return the one array."""
-    (array,) = arrays
-    return array
+    return ft.device_put(local_data, sharding)
 
 
 def process_indices(backend: str | None = None) -> list[int]:

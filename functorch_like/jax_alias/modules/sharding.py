@@ -1,0 +1,129 @@
+"""`jax.sharding`: what JAX has beside meshes, specs and shardings, all of whose axes are of its kind `Auto` here."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import functorch_like as _ft
+from functorch_like import sharding as _sharding
+from functorch_like.avals import ShapedArray as _ShapedArray
+
+
+class AxisType(enum.Enum):
+    """How an axis of a mesh is used."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+
+class _Class(type):
+    """Class of a stand-in for a class of the package, whose constructor takes options that have no effect."""
+
+    _real: Any
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        for name in ("axis_types", "memory_kind", "unreduced", "reduced", "abstract_device"):
+            options.pop(name, None)
+        return cls._real(*args, **options)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, cls._real)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, cls._real)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(cls._real, name)
+
+
+class Mesh(metaclass=_Class):
+    """`ft.sharding.Mesh`; the types of its axes are `Auto`."""
+
+    _real = _sharding.Mesh
+
+
+class AbstractMesh(metaclass=_Class):
+    """`ft.sharding.AbstractMesh`; the types of its axes are `Auto`."""
+
+    _real = _sharding.AbstractMesh
+
+
+class PartitionSpec(metaclass=_Class):
+    """`ft.sharding.PartitionSpec`."""
+
+    _real = _sharding.PartitionSpec
+
+
+P = PartitionSpec
+make_single_device_sharding = _sharding.SingleDeviceSharding
+_NO_MESH = _sharding.AbstractMesh((), ())
+
+
+def get_abstract_mesh() -> Any:
+    """Return the mesh in force, without its devices; an empty one where there is none."""
+    mesh = _sharding.get_mesh()
+    return _NO_MESH if mesh is None else mesh.abstract_mesh
+
+
+def get_mesh() -> Any:
+    """Return the mesh in force; an empty one where there is none."""
+    mesh = _sharding.get_mesh()
+    return _NO_MESH if mesh is None else mesh
+
+
+def set_mesh(mesh: Any) -> Any:
+    """As `ft.set_mesh`; meshes without devices have no effect."""
+    return _ft.set_mesh(mesh if isinstance(mesh, _sharding.Mesh) else None)
+
+
+use_mesh = set_mesh
+
+
+@contextmanager
+def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
+    """Run the block."""
+    yield mesh
+
+
+def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = None, *, devices: Any = None) -> Any:
+    """As `ft.make_mesh`."""
+    return _ft.make_mesh(axis_shapes, axis_names, devices=devices)
+
+
+def reshard(x: Any, out_shardings: Any) -> Any:
+    """Return arrays placed as shardings say."""
+    return _ft.device_put(x, out_shardings)
+
+
+class _Unplaced:
+    """The sharding of a type: on no mesh."""
+
+    mesh = _NO_MESH
+    memory_kind = None
+
+    def __init__(self, ndim: int) -> None:
+        self.spec = _sharding.PartitionSpec(*[None] * ndim)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Unplaced) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash(self.spec)
+
+
+def attach() -> None:
+    """Give meshes and types the attributes by which libraries ask how axes are used."""
+    mesh: Any = _sharding.AbstractMesh
+    for name in ("are_all_axes_explicit", "are_all_axes_manual", "_any_axis_explicit", "_any_axis_manual"):
+        setattr(mesh, name, False)
+    mesh.are_all_axes_auto = mesh._are_all_axes_auto = True
+    mesh.explicit_axes = mesh.manual_axes = ()
+    mesh.auto_axes = property(lambda self: self.axis_names)
+    mesh.axis_types = property(lambda self: (AxisType.Auto,) * len(self.axis_names))
+    aval: Any = _ShapedArray
+    aval.sharding = property(lambda self: _Unplaced(self.ndim))
+    aval.vma = frozenset()
