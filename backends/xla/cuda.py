@@ -48,6 +48,8 @@ _LIBRARIES: dict[str, tuple[str, ...]] = {
 _KERNELS = ("_solver", "_hybrid", "_linalg", "_prng", "_sparse", "_rnn", "_triton")
 
 
+_api: list[Any] = []  # the plugin's, once it is loaded
+
 _asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, None)
 
 
@@ -108,11 +110,12 @@ def make_client(required: bool = False) -> Any:
         return None
 
 
-def _load(plugin: Path) -> Any:
+def load_plugin(plugin: Path) -> Any:
+    """Load and initialise the plugin, and register its kernels; returns its PJRT API, the same each time."""
     from jaxlib import plugin_support
 
     _preload()
-    if not xc.pjrt_plugin_loaded("cuda"):
+    if not _api:
         api = xc.load_pjrt_plugin_dynamically("cuda", str(plugin))
         extension = plugin_support.import_from_plugin("cuda", "cuda_plugin_extension")
         if extension is not None:
@@ -123,8 +126,14 @@ def _load(plugin: Path) -> Any:
             for name, value in extension.ffi_handlers().items():
                 xc.register_custom_call_target(name, value, platform="CUDA", api_version=1)
         _register_kernels(api, plugin_support)
+        _api.append(api)
     if not xc.pjrt_plugin_initialized("cuda"):
         xc.initialize_pjrt_plugin("cuda")
+    return _api[0]
+
+
+def _load(plugin: Path) -> Any:
+    load_plugin(plugin)
     preallocate, fraction = _asked_memory()
     of_processes, store = processes.gpu_client_options()
     options = {**xc.generate_pjrt_gpu_plugin_options(), **of_processes}

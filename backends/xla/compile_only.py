@@ -1,0 +1,115 @@
+"""Programs compiled for GPUs that are not there: looked into, never run.
+
+Needed are the CUDA plugin's wheels, as new as jaxlib, and NVIDIA's assembler: `pip install 'functorch_like[gpu-aot]'`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like.backends.xla import compile_options, cuda, gpu_targets
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError, xc
+from functorch_like.errors import CompileError, DeviceError
+
+INSTALL = "pip install 'functorch_like[gpu-aot]': the wheels of the CUDA plugin, and NVIDIA's assembler"
+_CALL = re.compile(r'custom_call_target="([^"]+)"')
+_FUSION = re.compile(r"\bkind=k(\w+)")
+_TRITON = re.compile(r"__triton\w*")
+
+
+def devices(card: str, hosts: int = 1, per_host: int = 1) -> list[Any]:
+    """Return devices that programs can be compiled for.
+
+    Args:
+        card: one of `gpu_targets.NAMES`.
+        hosts: machines.
+        per_host: GPUs of each.
+
+    Raises:
+        DeviceError: where the plugin is not installed.
+        ArgumentError: for an unknown card.
+    """
+    text = gpu_targets.description(card)
+    plugin = cuda.find_plugin()
+    if plugin is None:
+        raise DeviceError("compiling for GPUs needs the CUDA plugin, which is not installed", fix=INSTALL)
+    api = cuda.load_plugin(plugin)
+    topology = xc.make_c_api_device_topology(api, "", target_config=text, topology=f"1x{hosts}x{per_host}")
+    return list(topology._make_compile_only_devices())
+
+
+class Program(NamedTuple):
+    """What was compiled.
+
+    Attributes:
+        text: optimised HLO.
+        memory: bytes on each device: argument, output, temp, alias.
+        size: bytes of the serialised program.
+    """
+
+    text: str
+    memory: dict[str, int]
+    size: int
+
+    @property
+    def calls(self) -> list[str]:
+        """The targets of custom calls."""
+        return sorted(set(_CALL.findall(self.text)))
+
+    @property
+    def fusions(self) -> list[str]:
+        """The kinds of fusions, and of kernels that Triton makes."""
+        return sorted({*_FUSION.findall(self.text), *_TRITON.findall(self.text)})
+
+
+def compile(
+    module: Any,
+    targets: Sequence[Any],
+    *,
+    name: str = "",
+    options: Mapping[str, Any] | None = None,
+    fitting: dict[str, Any] | None = None,
+) -> Program:
+    """Compile a module for devices of `devices`.
+
+    Args:
+        module: what `build` made, for the platform "gpu".
+        targets: as many devices as the module has partitions.
+        name: for messages.
+        options: XLA's, by name, on top of those of settings.
+        fitting: options that fit the program, under those of settings.
+
+    Raises:
+        CompileError: where XLA refuses, quoting it; as for a custom call of a target that no plugin has.
+    """
+    count = len(targets)
+    made = xc.CompileOptions()
+    made.num_replicas, made.num_partitions = 1, count
+    build = made.executable_build_options
+    build.num_replicas, build.num_partitions = 1, count
+    if count > 1:
+        build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    made.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in targets]], np.int32))
+    chosen = compile_options.chosen("gpu", dict(options or {}), fitting)
+    made.env_option_overrides = list(chosen.items())
+    try:
+        compiled = targets[0].client.compile(module, xc.DeviceList(tuple(targets)), made)
+    except (JaxRuntimeError, ValueError) as error:
+        raise CompileError(
+            f"XLA cannot compile {name!r} for {targets[0].device_kind}: {error}", fix=_fix(error)
+        ) from error
+    stats = compiled.get_compiled_memory_stats()
+    memory = {part: int(getattr(stats, f"{part}_size_in_bytes")) for part in ("argument", "output", "temp", "alias")}
+    text = "\n\n".join(m.to_string() for m in compiled.hlo_modules())
+    return Program(text, memory, len(compiled.serialize()))
+
+
+def _fix(error: Exception) -> str:
+    text = str(error)
+    if "No PTX compilation provider" in text or "libdevice not found" in text:
+        return INSTALL
+    return "name a target that the plugin registers" if "No FFI handler registered" in text else ""
