@@ -13,9 +13,12 @@ False
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+import sys as _sys
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
+from functorch_like import public_names as _public_names
 from functorch_like.backends import cache as cache
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
@@ -41,7 +44,7 @@ from functorch_like.backends.flag_blocks import adopt as _adopt
 from functorch_like.backends.flag_blocks import flags as flags
 from functorch_like.backends.precision import Precision as _Precision
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from functorch_like.backends import cusparselt as cusparselt
     from functorch_like.backends import mkl as mkl
     from functorch_like.backends import mps as mps
@@ -64,17 +67,19 @@ class _Root(_Precision, _Determinism):
 _adopt(__name__, _Root)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     if name not in _LATE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+        raise _public_names.missing(_sys.modules[__name__], name)
+    module = _importlib.import_module(f"{__name__}.{name}")
+    _public_names.attach(module)
+    return module
 
 
 def __dir__() -> list[str]:
     return [*globals(), *_LATE]
 
 
-def describe(name: str = "") -> Any:
+def describe(name: str = "") -> _Any:
     """Every setting, its value, where that came from, and whether it has an effect on the present platform.
 
     Args:

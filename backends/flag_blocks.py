@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from functorch_like import public_names
 from functorch_like.backends import settings
 from functorch_like.backends import thread_local_values as values
 from functorch_like.backends.settings import SETTINGS, Setting
@@ -135,26 +136,33 @@ class Module(types.ModuleType, _Holder):
         return importlib.import_module, (self.__name__,)
 
     def __dir__(self) -> list[str]:
-        """What is offered where names are completed: without what the module only needs itself."""
-        kind = {n for n in dir(type(self)) if not n.startswith("_")}
-        return sorted({*kind, *(n for n in super().__dir__() if not _is_tool(vars(self).get(n), self))})
+        """The names users have a use for: settings, public functions and submodules with settings."""
+        settings = (n for n in dir(type(self)) if not n.startswith("_"))
+        names = (n for n in super().__dir__() if not n.startswith("_") and not _is_tool(vars(self).get(n), self))
+        return sorted({*settings, *names})
 
 
 def _is_tool(value: Any, module: types.ModuleType) -> bool:
-    """Whether a module was imported into another, or taken from one, for building its settings."""
+    """Return True for what a module has imported to build its settings, and for submodules that users do not need."""
     if isinstance(value, types.ModuleType):
-        return value.__name__.rpartition(".")[0] != module.__name__
+        parent, _, name = value.__name__.rpartition(".")
+        return parent != module.__name__ or name in _TOOLS or name in _WITHOUT_SETTINGS
     home = str(getattr(value, "__module__", module.__name__))
     return not home.startswith("functorch_like.backends") or home.rpartition(".")[2] in _TOOLS
 
 
 #: Modules that others are made of.
-_TOOLS = ("settings", "kinds", "groups", "values", "forms", "process", "probe", "libraries")
+_TOOLS = (
+    "capability", "external_settings", "flag_blocks", "libraries", "precision_names", "probe", "settings",
+    "thread_local_values", "validators",
+)  # fmt: skip
+_WITHOUT_SETTINGS = ("determinism", "precision", "report", "settings_page", "xla_settings")
 
 
 def adopt(module: str, kind: type[Module]) -> None:
     """Give a module the settings of a class, so that they can be read and assigned as its attributes."""
     sys.modules[module].__class__ = kind
+    public_names.attach(sys.modules[module])
 
 
 def _flags_of(holder: Any, values: dict[str, Any]) -> Flags:

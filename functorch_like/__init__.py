@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable as _Callable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 from typing import TypeVar as _TypeVar
 
@@ -18,11 +17,8 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 
 # isort: split
 from functorch_like import array_methods as _array_methods
-from functorch_like import backends as backends
-from functorch_like import debug as debug
-from functorch_like import errors as errors
-from functorch_like import numpy as numpy
-from functorch_like import tree as tree
+from functorch_like import backends as _backends
+from functorch_like import debug as _debug
 from functorch_like.arrays.devices import Device as Device
 from functorch_like.arrays.devices import block_until_ready as block_until_ready
 from functorch_like.arrays.devices import default_backend as default_backend
@@ -40,7 +36,7 @@ from functorch_like.arrays.devices import set_default_device as set_default_devi
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.caches import clear_caches as clear_caches
 from functorch_like.calling import api_boundary as _boundary
-from functorch_like.calling import lazy_imports as _late
+from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.core import Array as Array
 from functorch_like.dtypes import float0 as float0
 from functorch_like.dtypes import set_default_dtype as set_default_dtype
@@ -59,29 +55,25 @@ from functorch_like.transforms.jvp_vjp import linearize as linearize
 from functorch_like.transforms.jvp_vjp import vjp as vjp
 from functorch_like.transforms.vmap import vmap as vmap
 
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
+    from functorch_like import backends as backends
     from functorch_like import checkify as checkify
     from functorch_like import checkpoint_policies as checkpoint_policies
-    from functorch_like import custom_batching as custom_batching
-    from functorch_like import custom_derivatives as custom_derivatives
     from functorch_like import distributed as distributed
     from functorch_like import experimental as experimental
     from functorch_like import export as export
-    from functorch_like import extend as extend
-    from functorch_like import ffi as ffi
     from functorch_like import flatten_util as flatten_util
     from functorch_like import image as image
-    from functorch_like import inspect as inspect
     from functorch_like import lax as lax
     from functorch_like import multihost_utils as multihost_utils
     from functorch_like import nn as nn
+    from functorch_like import numpy as numpy
     from functorch_like import ops as ops
-    from functorch_like import primitives as primitives
     from functorch_like import profiler as profiler
     from functorch_like import random as random
-    from functorch_like import scipy as scipy
     from functorch_like import sharding as sharding
     from functorch_like import testing as testing
+    from functorch_like import tree as tree
     from functorch_like import tree_util as tree_util
     from functorch_like import typing as typing
     from functorch_like.calling.host_callbacks import effects_barrier as effects_barrier
@@ -126,6 +118,17 @@ if _TYPE_CHECKING:
     from functorch_like.transforms.sparse_jacobian import sparse_jacobian as sparse_jacobian
     from functorch_like.transforms.taylor.jet import jet as jet
 
+with _lazy_imports.block(__name__, wrap=False):
+    from functorch_like import custom_batching as custom_batching
+    from functorch_like import custom_derivatives as custom_derivatives
+    from functorch_like import debug as debug
+    from functorch_like import errors as errors
+    from functorch_like import extend as extend
+    from functorch_like import ffi as ffi
+    from functorch_like import inspect as inspect
+    from functorch_like import primitives as primitives
+    from functorch_like import scipy as scipy
+
 _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
 
@@ -134,54 +137,14 @@ def _public(fun: _F) -> _F:
     return _boundary.sealed(fun, __name__, fun.__name__)
 
 
-default_matmul_precision = _public(backends.precision.default_matmul_precision)
-get_float32_matmul_precision = _public(backends.precision.get_float32_matmul_precision)
-numpy_dtype_promotion = _public(backends.promotion.numpy_dtype_promotion)
-numpy_rank_promotion = _public(backends.promotion.numpy_rank_promotion)
-set_float32_matmul_precision = _public(backends.precision.set_float32_matmul_precision)
+default_matmul_precision = _public(_backends.precision.default_matmul_precision)
+get_float32_matmul_precision = _public(_backends.precision.get_float32_matmul_precision)
+numpy_dtype_promotion = _public(_backends.promotion.numpy_dtype_promotion)
+numpy_rank_promotion = _public(_backends.promotion.numpy_rank_promotion)
+set_float32_matmul_precision = _public(_backends.precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"
 
-debug_nans, debug_infs = debug.nans, debug.infs  # as JAX calls them
-
-# Imported when they are asked for.
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "calling.host_callbacks": ("effects_barrier", "io_callback", "pure_callback"),
-        "transforms.checkpoint": ("checkpoint", "checkpoint_name", "remat"),
-        "transforms.closure_convert": ("closure_convert",),
-        "transforms.compile_time_eval": ("ensure_compile_time_eval",),
-        "transforms.custom.custom_gradient": ("custom_gradient",),
-        "transforms.custom.custom_jvp": ("custom_jvp",),
-        "transforms.custom.custom_vjp": ("custom_vjp",),
-        "debug.explain": ("explain",),
-        "transforms.functional_call": (
-            "functional_call", "functionalize", "named_parameters", "stack_state", "unstack_state",
-        ),
-        "transforms.jacobians": ("hessian", "jacfwd", "jacobian", "jacrev"),
-        "transforms.taylor.jet": ("jet",),
-        "lax": ("stop_gradient",),
-        "debug.tracer_leaks": ("check_tracer_leaks", "checking_leaks"),
-        "transforms.linear_transpose": ("linear_transpose",),
-        "transforms.hessian_products": ("gnvp", "hvp"),
-        "debug.log_compiles": ("log_compiles", "print_environment_info"),
-        "debug.saved_residuals": ("print_saved_residuals",),
-        "debug.named_scope": ("named_call", "named_scope"),
-        "sharding.assembly": ("make_array_from_callback", "make_array_from_single_device_arrays"),
-        "sharding.mesh_context": ("make_mesh", "set_mesh", "use_mesh"),
-        "transforms.sparse_jacobian": ("sparse_jacobian",),
-    },
-    modules=(
-        "checkify", "checkpoint_policies", "distributed", "experimental", "export", "flatten_util", "image", "lax",
-        "multihost_utils", "nn", "ops", "profiler", "random", "sharding", "testing", "tree_util", "typing",
-    ),
-    unsealed=("custom_batching", "custom_derivatives", "extend", "ffi", "inspect", "primitives", "scipy"),
-)  # fmt: skip
+debug_nans, debug_infs = _debug.nans, _debug.infs  # as JAX calls them
 
 _array_methods.install()
-for _module in (backends, tree, numpy):
-    _boundary.seal(_module)
-del _module
-
-__all__ = [name for name in __dir__() if not name.startswith("_") and name != "annotations"]

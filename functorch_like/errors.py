@@ -12,6 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = [
+    "ArgumentError", "AxisError", "BoundsError", "CheckError", "CompileError", "ConcretizationError",
+    "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError", "DonatedError", "DtypeError",
+    "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "LeakError", "NonConcreteBooleanIndexError",
+    "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError", "SettingError", "ShapeError",
+    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "TreeDepthError",
+    "TreeError", "TypePromotionError", "UnexpectedTracerError", "UnsupportedError", "WideningWarning",
+]  # fmt: skip
+
 
 class FtError(Exception):
     """Base of all errors of this package.

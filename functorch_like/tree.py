@@ -18,6 +18,13 @@ from typing import Any, TypeVar
 from functorch_like.backends.xla import pytree
 from functorch_like.errors import ArgumentError, TreeError
 
+__all__ = [
+    "PyTreeDef", "all", "broadcast", "flatten", "flatten_up_to", "flatten_with_path", "keystr", "leaves",
+    "leaves_with_path", "map", "map_with_path", "reduce", "reduce_associative", "register_dataclass", "register_node",
+    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
+    "register_pytree_with_keys_class", "register_static", "static", "structure", "transpose", "unflatten",
+]  # fmt: skip
+
 C = TypeVar("C", bound=type)
 IsLeaf = Callable[[Any], bool] | None
 

@@ -10,7 +10,10 @@ A family is imported when one of its rows is asked for.
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
+
+from functorch_like import public_names
 
 # fmt: off
 _FAMILIES = {
@@ -74,13 +77,13 @@ _HOME = {row: family for family, names in _FAMILIES.items() for row in names.spl
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise public_names.missing(sys.modules[__name__], name)
     found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
     return found
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*_HOME, "load"})
 
 
 def load() -> None:

@@ -11,7 +11,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from functorch_like import core
+from functorch_like import core, public_names
 from functorch_like import source_info as sources
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import flag_blocks as groups
@@ -65,8 +65,9 @@ def seal(module: types.ModuleType) -> None:
 
     The package calls these functions under the names they have in their own files, which stay as they are.
     """
-    for name, value in vars(module).copy().items():
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith("functorch_like"):
+    for name in public_names.defined(module):
+        value = vars(module).get(name)
+        if getattr(value, "__module__", "").startswith("functorch_like"):
             setattr(module, name, sealed(value, module.__name__, name))
 
 

@@ -1,65 +1,146 @@
-"""Names of a package that are imported when they are first asked for, so that the rest imports in less time."""
+"""Names of a package that are imported at their first use, so that the package is imported in less time.
+
+>>> import functorch_like.numpy as fnp
+>>> "nanmean" in dir(fnp), fnp.nanmean.__module__
+(True, 'functorch_like.numpy')
+"""
 
 from __future__ import annotations
 
+import builtins
 import importlib
 import sys
+import threading
 import types
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from functorch_like import public_names
 from functorch_like.calling import api_boundary as boundary
 
 
-def attach(
-    package: str,
-    functions: Mapping[str, Iterable[str]],
-    modules: Iterable[str] = (),
-    unsealed: Iterable[str] = (),
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's `__getattr__` and `__dir__`, by which it has the names of `functions` and the submodules `modules`.
+class _Name(NamedTuple):
+    """A name in a module that has not been imported."""
 
-    `functions` tells which names are in which submodule. They are boundaries, as `boundary.seal` makes those that are
-    there from the start. A submodule is sealed when it comes, whoever imports it, but for those in `unsealed`.
+    module: str
+    name: str
 
-    >>> import functorch_like.numpy as fnp
-    >>> "nanmean" in dir(fnp), fnp.nanmean.__module__
-    (True, 'functorch_like.numpy')
-    """
-    home = {name: module for module, names in functions.items() for name in names}
-    sealed = frozenset(modules)
-    submodules = sealed.union(unsealed)
-    module = sys.modules[package]
-    namespace = vars(module)
 
-    class Package(types.ModuleType):
-        def __setattr__(self, name: str, value: Any) -> None:
-            if isinstance(value, types.ModuleType):  # the import system does this, when somebody imports a submodule
-                if name in sealed:
-                    boundary.seal(value)
-                elif home.get(name) == name:  # the function that is called like its module keeps its place
-                    value = boundary.sealed(getattr(value, name), package, name)
-            super().__setattr__(name, value)
+class _Module:
+    """The result of an import statement in a block: every name is in it."""
 
-        def __reduce__(self) -> Any:  # as cloudpickle, which knows the exact type alone, does with modules
-            return importlib.import_module, (self.__name__,)
+    def __init__(self, module: str) -> None:
+        self._module = module
 
-    module.__class__ = Package
-    for name in home.keys() | submodules:
-        if name in namespace:  # and what somebody has imported before
-            setattr(module, name, namespace[name])
+    def __getattr__(self, name: str) -> _Name:
+        return _Name(self._module, name)
 
-    def get(name: str) -> Any:
-        if name in submodules:
-            found = importlib.import_module(f"{package}.{name}")
-        elif name in home:
-            found = boundary.sealed(getattr(importlib.import_module(f"{package}.{home[name]}"), name), package, name)
+
+class Package(types.ModuleType):
+    """The class of modules with lazy names."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, types.ModuleType):  # the import system does this at the import of a submodule
+            value = _TABLES[self.__name__].arrived(name, value)
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> Any:  # as cloudpickle, which knows the exact type alone, does with modules
+        return importlib.import_module, (self.__name__,)
+
+
+class _Table:
+    """The lazy names of one package."""
+
+    def __init__(self, package: str) -> None:
+        self.module = sys.modules[package]
+        self.package, self.namespace = package, vars(self.module)
+        self.names: dict[str, _Name] = {}  # of functions and classes
+        self.submodules: dict[str, bool] = {}  # and True where their functions become boundaries
+        self.module.__class__ = Package
+        self.namespace["__getattr__"], self.namespace["__dir__"] = self.get, self.listing
+
+    def add(self, name: str, origin: _Name, wrap: bool) -> None:
+        """Take the name that a statement has bound, and put what was imported before in its place."""
+        if origin.module != self.package:
+            self.names[name] = origin
+            return
+        self.submodules[name] = wrap
+        imported = sys.modules.get(f"{self.package}.{name}")
+        if imported is not None:
+            setattr(self.module, name, imported)
+
+    def arrived(self, name: str, module: types.ModuleType) -> Any:
+        """Return what the package has under the name of a submodule that is now imported."""
+        if name in self.submodules:
+            public_names.attach(module)
+            if self.submodules[name]:
+                boundary.seal(module)
+        origin = self.names.get(name)
+        if origin is not None and origin.module == module.__name__:  # the function keeps the name they share
+            return boundary.sealed(getattr(module, origin.name), self.package, name)
+        return module
+
+    def get(self, name: str) -> Any:
+        """The package's `__getattr__`."""
+        if name in self.submodules:
+            found: Any = importlib.import_module(f"{self.package}.{name}")
+        elif name in self.names:
+            module, attribute = self.names[name]
+            found = boundary.sealed(getattr(importlib.import_module(module), attribute), self.package, name)
+        elif name == "__all__":
+            return self.listing()
         else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
-        namespace[name] = found
+            raise public_names.missing(self.module, name)
+        self.namespace[name] = found
         return found
 
-    def listing() -> list[str]:
-        return sorted({*namespace, *home, *submodules})
+    def listing(self) -> list[str]:
+        """The package's `__dir__`."""
+        lazy = (name for name in (*self.names, *self.submodules) if not name.startswith("_"))
+        return sorted({*public_names.defined(self.module), *lazy})
 
-    return get, listing
+
+_TABLES: dict[str, _Table] = {}
+
+
+class block:
+    """A `with` block in a package's `__init__`, whose imports are made when their names are first used.
+
+    Type checkers and editors see the statements as they stand. Functions become boundaries, as `boundary.seal` makes
+    those that are imported at once; so do those of submodules, which a block imports from the package itself.
+
+    Args:
+        package: the `__name__` of the package.
+        wrap: False for submodules whose functions are boundaries already, or must not be any.
+
+    >>> import functorch_like
+    >>> with block("functorch_like"):  # doctest: +SKIP
+    ...     from functorch_like import lax as lax
+    ...     from functorch_like.transforms.jacobians import hessian as hessian
+    """
+
+    _lock = threading.Lock()
+
+    def __init__(self, package: str, *, wrap: bool = True) -> None:
+        self._package, self._wrap, self._namespace = package, wrap, vars(sys.modules[package])
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._import = builtins.__import__
+        builtins.__import__ = self._defer
+
+    def _defer(self, name: str, globals: Any = None, locals: Any = None, fromlist: Any = (), level: int = 0) -> Any:
+        if globals is self._namespace:
+            return _Module(name)
+        return self._import(name, globals, locals, fromlist, level)  # of another thread
+
+    def __exit__(self, *error: object) -> None:
+        builtins.__import__ = self._import
+        self._lock.release()
+        bound = [(name, value) for name, value in self._namespace.items() if type(value) is _Name]
+        for name, _ in bound:
+            del self._namespace[name]
+        table = _TABLES.get(self._package)
+        if table is None:
+            table = _TABLES[self._package] = _Table(self._package)
+        for name, origin in bound:
+            table.add(name, origin, self._wrap)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-
-from functorch_like.calling import lazy_imports as _late
+from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.debug.finite import infs as infs
 from functorch_like.debug.finite import nans as nans
 from functorch_like.debug.finite import set_infs as set_infs
 from functorch_like.debug.finite import set_nans as set_nans
 
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
     from functorch_like.debug.printing import callback as callback
     from functorch_like.debug.printing import log as log
     from functorch_like.debug.printing import print as print
     from functorch_like.debug.prompt import breakpoint as breakpoint
 
-# The settings must be there from the start, for their variables in the environment.
-__getattr__, __dir__ = _late.attach(__name__, {"printing": ("callback", "log", "print"), "prompt": ("breakpoint",)})
 
 __all__ = ["breakpoint", "callback", "infs", "log", "nans", "print", "set_infs", "set_nans"]

@@ -1,91 +1,212 @@
 """The rows as functions: no broadcasting, no promotion, JAX's `lax` names."""
 
-# ruff: noqa: F401, I001
-# fmt: off
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from functorch_like.calling import lazy_imports as _lazy_imports
+from functorch_like.lax.applying import scatter_apply as scatter_apply
+from functorch_like.lax.associative import associative_scan as associative_scan
+from functorch_like.lax.branches import cond as cond
+from functorch_like.lax.branches import switch as switch
+from functorch_like.lax.collectives import axis_index as axis_index
+from functorch_like.lax.collectives import axis_size as axis_size
+from functorch_like.lax.collectives import pbroadcast as pbroadcast
+from functorch_like.lax.collectives import pmax as pmax
+from functorch_like.lax.collectives import pmean as pmean
+from functorch_like.lax.collectives import pmin as pmin
+from functorch_like.lax.collectives import psum as psum
+from functorch_like.lax.contract import DotAlgorithm as DotAlgorithm
+from functorch_like.lax.contract import DotAlgorithmPreset as DotAlgorithmPreset
+from functorch_like.lax.contract import Precision as Precision
+from functorch_like.lax.contract import batch_matmul as batch_matmul
+from functorch_like.lax.contract import dot as dot
+from functorch_like.lax.contract import dot_general as dot_general
+from functorch_like.lax.convolution import conv as conv
+from functorch_like.lax.convolution import conv_dimension_numbers as conv_dimension_numbers
+from functorch_like.lax.convolution import conv_general_dilated as conv_general_dilated
+from functorch_like.lax.convolution import conv_with_general_padding as conv_with_general_padding
+from functorch_like.lax.convolution import padtype_to_pads as padtype_to_pads
+from functorch_like.lax.counted import fori_loop as fori_loop
+from functorch_like.lax.creation import broadcasted_iota as broadcasted_iota
+from functorch_like.lax.creation import empty as empty
+from functorch_like.lax.creation import full as full
+from functorch_like.lax.creation import full_like as full_like
+from functorch_like.lax.creation import iota as iota
+from functorch_like.lax.creation import zeros_like_array as zeros_like_array
+from functorch_like.lax.elementwise import RoundingMethod as RoundingMethod
+from functorch_like.lax.elementwise import abs as abs
+from functorch_like.lax.elementwise import acos as acos
+from functorch_like.lax.elementwise import acosh as acosh
+from functorch_like.lax.elementwise import add as add
+from functorch_like.lax.elementwise import asin as asin
+from functorch_like.lax.elementwise import asinh as asinh
+from functorch_like.lax.elementwise import atan as atan
+from functorch_like.lax.elementwise import atan2 as atan2
+from functorch_like.lax.elementwise import atanh as atanh
+from functorch_like.lax.elementwise import bitwise_and as bitwise_and
+from functorch_like.lax.elementwise import bitwise_not as bitwise_not
+from functorch_like.lax.elementwise import bitwise_or as bitwise_or
+from functorch_like.lax.elementwise import bitwise_xor as bitwise_xor
+from functorch_like.lax.elementwise import cbrt as cbrt
+from functorch_like.lax.elementwise import ceil as ceil
+from functorch_like.lax.elementwise import clz as clz
+from functorch_like.lax.elementwise import complex as complex
+from functorch_like.lax.elementwise import conj as conj
+from functorch_like.lax.elementwise import cos as cos
+from functorch_like.lax.elementwise import cosh as cosh
+from functorch_like.lax.elementwise import digamma as digamma
+from functorch_like.lax.elementwise import div as div
+from functorch_like.lax.elementwise import eq as eq
+from functorch_like.lax.elementwise import eq_to as eq_to
+from functorch_like.lax.elementwise import erf as erf
+from functorch_like.lax.elementwise import erf_inv as erf_inv
+from functorch_like.lax.elementwise import erfc as erfc
+from functorch_like.lax.elementwise import exp as exp
+from functorch_like.lax.elementwise import exp2 as exp2
+from functorch_like.lax.elementwise import expm1 as expm1
+from functorch_like.lax.elementwise import floor as floor
+from functorch_like.lax.elementwise import ge as ge
+from functorch_like.lax.elementwise import gt as gt
+from functorch_like.lax.elementwise import imag as imag
+from functorch_like.lax.elementwise import integer_pow as integer_pow
+from functorch_like.lax.elementwise import is_finite as is_finite
+from functorch_like.lax.elementwise import le as le
+from functorch_like.lax.elementwise import le_to as le_to
+from functorch_like.lax.elementwise import lgamma as lgamma
+from functorch_like.lax.elementwise import log as log
+from functorch_like.lax.elementwise import log1p as log1p
+from functorch_like.lax.elementwise import logistic as logistic
+from functorch_like.lax.elementwise import lt as lt
+from functorch_like.lax.elementwise import lt_to as lt_to
+from functorch_like.lax.elementwise import max as max
+from functorch_like.lax.elementwise import min as min
+from functorch_like.lax.elementwise import mul as mul
+from functorch_like.lax.elementwise import mulhi as mulhi
+from functorch_like.lax.elementwise import ne as ne
+from functorch_like.lax.elementwise import neg as neg
+from functorch_like.lax.elementwise import nextafter as nextafter
+from functorch_like.lax.elementwise import polygamma as polygamma
+from functorch_like.lax.elementwise import population_count as population_count
+from functorch_like.lax.elementwise import pow as pow
+from functorch_like.lax.elementwise import real as real
+from functorch_like.lax.elementwise import reciprocal as reciprocal
+from functorch_like.lax.elementwise import reduce_precision as reduce_precision
+from functorch_like.lax.elementwise import rem as rem
+from functorch_like.lax.elementwise import round as round
+from functorch_like.lax.elementwise import rsqrt as rsqrt
+from functorch_like.lax.elementwise import shift_left as shift_left
+from functorch_like.lax.elementwise import shift_right_arithmetic as shift_right_arithmetic
+from functorch_like.lax.elementwise import shift_right_logical as shift_right_logical
+from functorch_like.lax.elementwise import sign as sign
+from functorch_like.lax.elementwise import sin as sin
+from functorch_like.lax.elementwise import sinh as sinh
+from functorch_like.lax.elementwise import sqrt as sqrt
+from functorch_like.lax.elementwise import square as square
+from functorch_like.lax.elementwise import sub as sub
+from functorch_like.lax.elementwise import tan as tan
+from functorch_like.lax.elementwise import tanh as tanh
+from functorch_like.lax.exchange import all_gather as all_gather
+from functorch_like.lax.exchange import all_to_all as all_to_all
+from functorch_like.lax.exchange import ppermute as ppermute
+from functorch_like.lax.exchange import pshuffle as pshuffle
+from functorch_like.lax.exchange import psum_scatter as psum_scatter
+from functorch_like.lax.exchange import pswapaxes as pswapaxes
+from functorch_like.lax.folding import reduce as reduce
+from functorch_like.lax.fourier import FftType as FftType
+from functorch_like.lax.fourier import fft as fft
+from functorch_like.lax.generators import RandomAlgorithm as RandomAlgorithm
+from functorch_like.lax.generators import rng_bit_generator as rng_bit_generator
+from functorch_like.lax.indexing import GatherScatterMode as GatherScatterMode
+from functorch_like.lax.indexing import gather as gather
+from functorch_like.lax.indexing import scatter as scatter
+from functorch_like.lax.indexing import scatter_add as scatter_add
+from functorch_like.lax.indexing import scatter_max as scatter_max
+from functorch_like.lax.indexing import scatter_min as scatter_min
+from functorch_like.lax.indexing import scatter_mul as scatter_mul
+from functorch_like.lax.indexing import scatter_sub as scatter_sub
+from functorch_like.lax.loops import map as map
+from functorch_like.lax.loops import scan as scan
+from functorch_like.lax.platforms import platform_dependent as platform_dependent
+from functorch_like.lax.ragged import ragged_dot as ragged_dot
+from functorch_like.lax.rearranging import approx_max_k as approx_max_k
+from functorch_like.lax.rearranging import approx_min_k as approx_min_k
+from functorch_like.lax.rearranging import optimization_barrier as optimization_barrier
+from functorch_like.lax.rearranging import split as split
+from functorch_like.lax.rearranging import tile as tile
+from functorch_like.lax.rearranging import top_k as top_k
+from functorch_like.lax.reductions import argmax as argmax
+from functorch_like.lax.reductions import argmin as argmin
+from functorch_like.lax.reductions import cumlogsumexp as cumlogsumexp
+from functorch_like.lax.reductions import cummax as cummax
+from functorch_like.lax.reductions import cummin as cummin
+from functorch_like.lax.reductions import cumprod as cumprod
+from functorch_like.lax.reductions import cumsum as cumsum
+from functorch_like.lax.reductions import reduce_and as reduce_and
+from functorch_like.lax.reductions import reduce_max as reduce_max
+from functorch_like.lax.reductions import reduce_min as reduce_min
+from functorch_like.lax.reductions import reduce_or as reduce_or
+from functorch_like.lax.reductions import reduce_prod as reduce_prod
+from functorch_like.lax.reductions import reduce_sum as reduce_sum
+from functorch_like.lax.reductions import reduce_xor as reduce_xor
+from functorch_like.lax.reductions import sort as sort
+from functorch_like.lax.reductions import sort_key_val as sort_key_val
+from functorch_like.lax.selection import clamp as clamp
+from functorch_like.lax.selection import select as select
+from functorch_like.lax.selection import select_n as select_n
+from functorch_like.lax.shapes import bitcast_convert_type as bitcast_convert_type
+from functorch_like.lax.shapes import broadcast as broadcast
+from functorch_like.lax.shapes import broadcast_in_dim as broadcast_in_dim
+from functorch_like.lax.shapes import collapse as collapse
+from functorch_like.lax.shapes import concatenate as concatenate
+from functorch_like.lax.shapes import convert_element_type as convert_element_type
+from functorch_like.lax.shapes import expand_dims as expand_dims
+from functorch_like.lax.shapes import pad as pad
+from functorch_like.lax.shapes import reshape as reshape
+from functorch_like.lax.shapes import rev as rev
+from functorch_like.lax.shapes import squeeze as squeeze
+from functorch_like.lax.shapes import stop_gradient as stop_gradient
+from functorch_like.lax.shapes import transpose as transpose
+from functorch_like.lax.slicing import dynamic_index_in_dim as dynamic_index_in_dim
+from functorch_like.lax.slicing import dynamic_slice as dynamic_slice
+from functorch_like.lax.slicing import dynamic_slice_in_dim as dynamic_slice_in_dim
+from functorch_like.lax.slicing import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from functorch_like.lax.slicing import dynamic_update_slice as dynamic_update_slice
+from functorch_like.lax.slicing import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from functorch_like.lax.slicing import index_in_dim as index_in_dim
+from functorch_like.lax.slicing import slice as slice
+from functorch_like.lax.slicing import slice_in_dim as slice_in_dim
+from functorch_like.lax.solves import custom_linear_solve as custom_linear_solve
+from functorch_like.lax.solves import custom_root as custom_root
+from functorch_like.lax.special import bessel_i0e as bessel_i0e
+from functorch_like.lax.special import bessel_i1e as bessel_i1e
+from functorch_like.lax.special import betainc as betainc
+from functorch_like.lax.special import igamma as igamma
+from functorch_like.lax.special import igamma_grad_a as igamma_grad_a
+from functorch_like.lax.special import igammac as igammac
+from functorch_like.lax.special import random_gamma_grad as random_gamma_grad
+from functorch_like.lax.special import zeta as zeta
+from functorch_like.lax.transposed import conv_transpose as conv_transpose
+from functorch_like.lax.unbounded import while_loop as while_loop
+from functorch_like.lax.windows import conv_general_dilated_local as conv_general_dilated_local
+from functorch_like.lax.windows import conv_general_dilated_patches as conv_general_dilated_patches
+from functorch_like.lax.windows import reduce_window as reduce_window
+from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers as ConvDimensionNumbers
+from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers as GatherDimensionNumbers
+from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers as ScatterDimensionNumbers
 
-from functorch_like.calling import lazy_imports as _late
-from functorch_like.lax.associative import associative_scan
-from functorch_like.lax.branches import cond, switch
-from functorch_like.lax.applying import scatter_apply
-from functorch_like.lax.collectives import axis_index, axis_size, pbroadcast, pmax, pmean, pmin, psum
-from functorch_like.lax.contract import DotAlgorithm, DotAlgorithmPreset, Precision, batch_matmul, dot, dot_general
-from functorch_like.lax.convolution import (
-    conv, conv_dimension_numbers, conv_general_dilated, conv_with_general_padding, padtype_to_pads,
-)
-from functorch_like.lax.counted import fori_loop
-from functorch_like.lax.creation import broadcasted_iota, empty, full, full_like, iota, zeros_like_array
-from functorch_like.lax.elementwise import (
-    RoundingMethod, abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_not, bitwise_or,
-    bitwise_xor, cbrt, ceil, clz, complex, conj, cos, cosh, digamma, div, eq, eq_to, erf, erf_inv, erfc, exp, exp2,
-    expm1, floor, ge, gt, imag, integer_pow, is_finite, le, le_to, lgamma, log, log1p, logistic, lt, lt_to, max,
-    min, mul, mulhi, ne, neg, nextafter, polygamma, population_count, pow, real, reciprocal, reduce_precision, rem,
-    round, rsqrt, shift_left, shift_right_arithmetic, shift_right_logical, sign, sin, sinh, sqrt, square, sub, tan,
-    tanh,
-)
-from functorch_like.lax.exchange import all_gather, all_to_all, ppermute, pshuffle, psum_scatter, pswapaxes
-from functorch_like.lax.fourier import FftType, fft
-from functorch_like.lax.folding import reduce
-from functorch_like.lax.generators import RandomAlgorithm, rng_bit_generator
-from functorch_like.lax.indexing import (
-    GatherScatterMode, gather, scatter, scatter_add, scatter_max, scatter_min, scatter_mul, scatter_sub,
-)
-from functorch_like.lax.loops import map, scan
-from functorch_like.lax.platforms import platform_dependent
-from functorch_like.lax.ragged import ragged_dot
-from functorch_like.lax.rearranging import approx_max_k, approx_min_k, optimization_barrier, split, tile, top_k
-from functorch_like.lax.reductions import (
-    argmax, argmin, cumlogsumexp, cummax, cummin, cumprod, cumsum, reduce_and, reduce_max, reduce_min, reduce_or,
-    reduce_prod, reduce_sum, reduce_xor, sort, sort_key_val,
-)
-from functorch_like.lax.selection import clamp, select, select_n
-from functorch_like.lax.shapes import (
-    bitcast_convert_type, broadcast, broadcast_in_dim, collapse, concatenate, convert_element_type, expand_dims, pad,
-    reshape, rev, squeeze, stop_gradient, transpose,
-)
-from functorch_like.lax.slicing import (
-    dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_index_in_dim, dynamic_update_slice,
-    dynamic_update_slice_in_dim, index_in_dim, slice, slice_in_dim,
-)
-from functorch_like.lax.solves import custom_linear_solve, custom_root
-from functorch_like.lax.special import (
-    bessel_i0e, bessel_i1e, betainc, igamma, igamma_grad_a, igammac, random_gamma_grad, zeta,
-)
-from functorch_like.lax.transposed import conv_transpose
-from functorch_like.lax.unbounded import while_loop
-from functorch_like.lax.windows import (
-    conv_general_dilated_local, conv_general_dilated_patches, reduce_window,
-)
-from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers
-from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
-
-if _TYPE_CHECKING:
-    from functorch_like.lax import linalg
-    from functorch_like.lax.composites import composite
-    from functorch_like.lax.sharding_constraints import with_sharding_constraint
-    from functorch_like.lax.stacking import (
-        broadcast_like, broadcast_shapes, broadcast_to_rank, dtype, index_take, shape_as_value, stack, unstack,
-    )
-    from functorch_like.lax.window_shapes import (
-        conv_general_permutations, conv_general_shape_tuple, conv_shape_tuple, conv_transpose_shape_tuple,
-        reduce_window_shape_tuple,
-    )
-
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "composites": ("composite",),
-        "sharding_constraints": ("with_sharding_constraint",),
-        "stacking": (
-            "broadcast_like", "broadcast_shapes", "broadcast_to_rank", "dtype", "index_take", "shape_as_value", "stack",
-            "unstack",
-        ),
-        "window_shapes": (
-            "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple", "conv_transpose_shape_tuple",
-            "reduce_window_shape_tuple",
-        ),
-    },
-    modules=("linalg",),
-)
+with _lazy_imports.block(__name__):
+    from functorch_like.lax import linalg as linalg
+    from functorch_like.lax.composites import composite as composite
+    from functorch_like.lax.sharding_constraints import with_sharding_constraint as with_sharding_constraint
+    from functorch_like.lax.stacking import broadcast_like as broadcast_like
+    from functorch_like.lax.stacking import broadcast_shapes as broadcast_shapes
+    from functorch_like.lax.stacking import broadcast_to_rank as broadcast_to_rank
+    from functorch_like.lax.stacking import dtype as dtype
+    from functorch_like.lax.stacking import index_take as index_take
+    from functorch_like.lax.stacking import shape_as_value as shape_as_value
+    from functorch_like.lax.stacking import stack as stack
+    from functorch_like.lax.stacking import unstack as unstack
+    from functorch_like.lax.window_shapes import conv_general_permutations as conv_general_permutations
+    from functorch_like.lax.window_shapes import conv_general_shape_tuple as conv_general_shape_tuple
+    from functorch_like.lax.window_shapes import conv_shape_tuple as conv_shape_tuple
+    from functorch_like.lax.window_shapes import conv_transpose_shape_tuple as conv_transpose_shape_tuple
+    from functorch_like.lax.window_shapes import reduce_window_shape_tuple as reduce_window_shape_tuple

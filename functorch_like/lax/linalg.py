@@ -23,6 +23,12 @@ from functorch_like.primitives.linalg import triangular_solve as triangular
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+__all__ = [
+    "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product",
+    "lu", "lu_pivots_to_permutation", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
+    "tridiagonal_solve",
+]  # fmt: skip
+
 
 def _hermitian(x: Any) -> Any:
     return E.mul(E.add(x, M.adjoint(x)), S.full_like(x, 0.5))

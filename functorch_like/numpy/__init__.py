@@ -4,390 +4,402 @@ They follow NumPy, and where that cannot be (arrays are immutable, shapes are st
 and are promoted; Python numbers and NumPy scalars take the dtype of the array they meet.
 """
 
-# ruff: noqa: F401
 from __future__ import annotations
 
 import math as _math
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
 
-from functorch_like.calling import lazy_imports as _late
-from functorch_like.core import Array as ndarray
-from functorch_like.dtypes import iinfo
-from functorch_like.numpy.binary import (
-    add,
-    arctan2,
-    atan2,
-    copysign,
-    divide,
-    divmod,
-    float_power,
-    floor_divide,
-    fmax,
-    fmin,
-    fmod,
-    hypot,
-    logaddexp,
-    logaddexp2,
-    maximum,
-    minimum,
-    mod,
-    multiply,
-    nextafter,
-    pow,
-    power,
-    remainder,
-    subtract,
-    true_divide,
-)
-from functorch_like.numpy.creation import (
-    array,
-    asarray,
-    astype,
-    copy,
-    empty,
-    empty_like,
-    full,
-    full_like,
-    ones,
-    ones_like,
-    zeros,
-    zeros_like,
-)  # fmt: skip
-from functorch_like.numpy.cumulative import (
-    cumprod,
-    cumsum,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    ediff1d,
-    trapezoid,
-)  # fmt: skip
-from functorch_like.numpy.diagonals import diag, diag_indices, diagonal, fill_diagonal, tril_indices, triu_indices
-from functorch_like.numpy.dtype_functions import (
-    can_cast,
-    dtype,
-    finfo,
-    iscomplex,
-    iscomplexobj,
-    isdtype,
-    isreal,
-    isrealobj,
-    isscalar,
-    issubdtype,
-    iterable,
-    promote_types,
-    result_type,
-)  # fmt: skip
-from functorch_like.numpy.indexing import take, take_along_axis
-from functorch_like.numpy.joining import (
-    append,
-    array_split,
-    column_stack,
-    concatenate,
-    dsplit,
-    dstack,
-    hsplit,
-    hstack,
-    split,
-    stack,
-    unstack,
-    vsplit,
-    vstack,
-)  # fmt: skip
-from functorch_like.numpy.logic import (
-    allclose,
-    array_equal,
-    array_equiv,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    equal,
-    greater,
-    greater_equal,
-    invert,
-    isclose,
-    left_shift,
-    less,
-    less_equal,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    not_equal,
-    right_shift,
-)  # fmt: skip
-from functorch_like.numpy.matrix_products import dot, inner, kron, matmul, outer, tensordot, trace, vdot, vecdot
-from functorch_like.numpy.promotion import broadcast_shapes
-from functorch_like.numpy.ranges import arange, eye, identity, linspace, logspace, meshgrid, tri, tril, triu
-from functorch_like.numpy.reductions import (
-    all,
-    amax,
-    amin,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    max,
-    min,
-    prod,
-    ptp,
-    sum,
-)  # fmt: skip
-from functorch_like.numpy.repeating import pad, repeat, roll, tile
-from functorch_like.numpy.rounding import around, round
-from functorch_like.numpy.scalar_types import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float4_e2m1fn,
-    float8_e3m4,
-    float8_e4m3,
-    float8_e4m3b11fnuz,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint4,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)  # fmt: skip
-from functorch_like.numpy.selection import clip, nan_to_num, select, where
-from functorch_like.numpy.shapes import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_arrays,
-    broadcast_to,
-    expand_dims,
-    flip,
-    fliplr,
-    flipud,
-    matrix_transpose,
-    moveaxis,
-    ndim,
-    permute_dims,
-    ravel,
-    reshape,
-    rollaxis,
-    rot90,
-    shape,
-    size,
-    squeeze,
-    swapaxes,
-    transpose,
-)  # fmt: skip
-from functorch_like.numpy.sorting_searching import argsort, argwhere, flatnonzero, lexsort, nonzero, searchsorted, sort
-from functorch_like.numpy.statistics import average, mean, std, var
-from functorch_like.numpy.unary import (
-    abs,
-    absolute,
-    acos,
-    acosh,
-    angle,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctanh,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    cbrt,
-    ceil,
-    conj,
-    conjugate,
-    cos,
-    cosh,
-    deg2rad,
-    degrees,
-    exp,
-    exp2,
-    expm1,
-    fix,
-    floor,
-    imag,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    log,
-    log1p,
-    log2,
-    log10,
-    negative,
-    positive,
-    rad2deg,
-    radians,
-    real,
-    reciprocal,
-    rint,
-    sign,
-    signbit,
-    sin,
-    sinc,
-    sinh,
-    sqrt,
-    square,
-    tan,
-    tanh,
-    trunc,
-)
+from functorch_like.calling import lazy_imports as _lazy_imports
+from functorch_like.core import Array as _Array
+from functorch_like.dtypes import iinfo as iinfo
+from functorch_like.numpy.binary import add as add
+from functorch_like.numpy.binary import arctan2 as arctan2
+from functorch_like.numpy.binary import atan2 as atan2
+from functorch_like.numpy.binary import copysign as copysign
+from functorch_like.numpy.binary import divide as divide
+from functorch_like.numpy.binary import divmod as divmod
+from functorch_like.numpy.binary import float_power as float_power
+from functorch_like.numpy.binary import floor_divide as floor_divide
+from functorch_like.numpy.binary import fmax as fmax
+from functorch_like.numpy.binary import fmin as fmin
+from functorch_like.numpy.binary import fmod as fmod
+from functorch_like.numpy.binary import hypot as hypot
+from functorch_like.numpy.binary import logaddexp as logaddexp
+from functorch_like.numpy.binary import logaddexp2 as logaddexp2
+from functorch_like.numpy.binary import maximum as maximum
+from functorch_like.numpy.binary import minimum as minimum
+from functorch_like.numpy.binary import mod as mod
+from functorch_like.numpy.binary import multiply as multiply
+from functorch_like.numpy.binary import nextafter as nextafter
+from functorch_like.numpy.binary import pow as pow
+from functorch_like.numpy.binary import power as power
+from functorch_like.numpy.binary import remainder as remainder
+from functorch_like.numpy.binary import subtract as subtract
+from functorch_like.numpy.binary import true_divide as true_divide
+from functorch_like.numpy.creation import array as array
+from functorch_like.numpy.creation import asarray as asarray
+from functorch_like.numpy.creation import astype as astype
+from functorch_like.numpy.creation import copy as copy
+from functorch_like.numpy.creation import empty as empty
+from functorch_like.numpy.creation import empty_like as empty_like
+from functorch_like.numpy.creation import full as full
+from functorch_like.numpy.creation import full_like as full_like
+from functorch_like.numpy.creation import ones as ones
+from functorch_like.numpy.creation import ones_like as ones_like
+from functorch_like.numpy.creation import zeros as zeros
+from functorch_like.numpy.creation import zeros_like as zeros_like
+from functorch_like.numpy.cumulative import cumprod as cumprod
+from functorch_like.numpy.cumulative import cumsum as cumsum
+from functorch_like.numpy.cumulative import cumulative_prod as cumulative_prod
+from functorch_like.numpy.cumulative import cumulative_sum as cumulative_sum
+from functorch_like.numpy.cumulative import diff as diff
+from functorch_like.numpy.cumulative import ediff1d as ediff1d
+from functorch_like.numpy.cumulative import trapezoid as trapezoid
+from functorch_like.numpy.diagonals import diag as diag
+from functorch_like.numpy.diagonals import diag_indices as diag_indices
+from functorch_like.numpy.diagonals import diagonal as diagonal
+from functorch_like.numpy.diagonals import fill_diagonal as fill_diagonal
+from functorch_like.numpy.diagonals import tril_indices as tril_indices
+from functorch_like.numpy.diagonals import triu_indices as triu_indices
+from functorch_like.numpy.dtype_functions import can_cast as can_cast
+from functorch_like.numpy.dtype_functions import dtype as dtype
+from functorch_like.numpy.dtype_functions import finfo as finfo
+from functorch_like.numpy.dtype_functions import iscomplex as iscomplex
+from functorch_like.numpy.dtype_functions import iscomplexobj as iscomplexobj
+from functorch_like.numpy.dtype_functions import isdtype as isdtype
+from functorch_like.numpy.dtype_functions import isreal as isreal
+from functorch_like.numpy.dtype_functions import isrealobj as isrealobj
+from functorch_like.numpy.dtype_functions import isscalar as isscalar
+from functorch_like.numpy.dtype_functions import issubdtype as issubdtype
+from functorch_like.numpy.dtype_functions import iterable as iterable
+from functorch_like.numpy.dtype_functions import promote_types as promote_types
+from functorch_like.numpy.dtype_functions import result_type as result_type
+from functorch_like.numpy.indexing import take as take
+from functorch_like.numpy.indexing import take_along_axis as take_along_axis
+from functorch_like.numpy.joining import append as append
+from functorch_like.numpy.joining import array_split as array_split
+from functorch_like.numpy.joining import column_stack as column_stack
+from functorch_like.numpy.joining import concatenate as concatenate
+from functorch_like.numpy.joining import dsplit as dsplit
+from functorch_like.numpy.joining import dstack as dstack
+from functorch_like.numpy.joining import hsplit as hsplit
+from functorch_like.numpy.joining import hstack as hstack
+from functorch_like.numpy.joining import split as split
+from functorch_like.numpy.joining import stack as stack
+from functorch_like.numpy.joining import unstack as unstack
+from functorch_like.numpy.joining import vsplit as vsplit
+from functorch_like.numpy.joining import vstack as vstack
+from functorch_like.numpy.logic import allclose as allclose
+from functorch_like.numpy.logic import array_equal as array_equal
+from functorch_like.numpy.logic import array_equiv as array_equiv
+from functorch_like.numpy.logic import bitwise_and as bitwise_and
+from functorch_like.numpy.logic import bitwise_invert as bitwise_invert
+from functorch_like.numpy.logic import bitwise_left_shift as bitwise_left_shift
+from functorch_like.numpy.logic import bitwise_not as bitwise_not
+from functorch_like.numpy.logic import bitwise_or as bitwise_or
+from functorch_like.numpy.logic import bitwise_right_shift as bitwise_right_shift
+from functorch_like.numpy.logic import bitwise_xor as bitwise_xor
+from functorch_like.numpy.logic import equal as equal
+from functorch_like.numpy.logic import greater as greater
+from functorch_like.numpy.logic import greater_equal as greater_equal
+from functorch_like.numpy.logic import invert as invert
+from functorch_like.numpy.logic import isclose as isclose
+from functorch_like.numpy.logic import left_shift as left_shift
+from functorch_like.numpy.logic import less as less
+from functorch_like.numpy.logic import less_equal as less_equal
+from functorch_like.numpy.logic import logical_and as logical_and
+from functorch_like.numpy.logic import logical_not as logical_not
+from functorch_like.numpy.logic import logical_or as logical_or
+from functorch_like.numpy.logic import logical_xor as logical_xor
+from functorch_like.numpy.logic import not_equal as not_equal
+from functorch_like.numpy.logic import right_shift as right_shift
+from functorch_like.numpy.matrix_products import dot as dot
+from functorch_like.numpy.matrix_products import inner as inner
+from functorch_like.numpy.matrix_products import kron as kron
+from functorch_like.numpy.matrix_products import matmul as matmul
+from functorch_like.numpy.matrix_products import outer as outer
+from functorch_like.numpy.matrix_products import tensordot as tensordot
+from functorch_like.numpy.matrix_products import trace as trace
+from functorch_like.numpy.matrix_products import vdot as vdot
+from functorch_like.numpy.matrix_products import vecdot as vecdot
+from functorch_like.numpy.promotion import broadcast_shapes as broadcast_shapes
+from functorch_like.numpy.ranges import arange as arange
+from functorch_like.numpy.ranges import eye as eye
+from functorch_like.numpy.ranges import identity as identity
+from functorch_like.numpy.ranges import linspace as linspace
+from functorch_like.numpy.ranges import logspace as logspace
+from functorch_like.numpy.ranges import meshgrid as meshgrid
+from functorch_like.numpy.ranges import tri as tri
+from functorch_like.numpy.ranges import tril as tril
+from functorch_like.numpy.ranges import triu as triu
+from functorch_like.numpy.reductions import all as all
+from functorch_like.numpy.reductions import amax as amax
+from functorch_like.numpy.reductions import amin as amin
+from functorch_like.numpy.reductions import any as any
+from functorch_like.numpy.reductions import argmax as argmax
+from functorch_like.numpy.reductions import argmin as argmin
+from functorch_like.numpy.reductions import count_nonzero as count_nonzero
+from functorch_like.numpy.reductions import max as max
+from functorch_like.numpy.reductions import min as min
+from functorch_like.numpy.reductions import prod as prod
+from functorch_like.numpy.reductions import ptp as ptp
+from functorch_like.numpy.reductions import sum as sum
+from functorch_like.numpy.repeating import pad as pad
+from functorch_like.numpy.repeating import repeat as repeat
+from functorch_like.numpy.repeating import roll as roll
+from functorch_like.numpy.repeating import tile as tile
+from functorch_like.numpy.rounding import around as around
+from functorch_like.numpy.rounding import round as round
+from functorch_like.numpy.scalar_types import bfloat16 as bfloat16
+from functorch_like.numpy.scalar_types import bool_ as bool_
+from functorch_like.numpy.scalar_types import complex64 as complex64
+from functorch_like.numpy.scalar_types import complex128 as complex128
+from functorch_like.numpy.scalar_types import float4_e2m1fn as float4_e2m1fn
+from functorch_like.numpy.scalar_types import float8_e3m4 as float8_e3m4
+from functorch_like.numpy.scalar_types import float8_e4m3 as float8_e4m3
+from functorch_like.numpy.scalar_types import float8_e4m3b11fnuz as float8_e4m3b11fnuz
+from functorch_like.numpy.scalar_types import float8_e4m3fn as float8_e4m3fn
+from functorch_like.numpy.scalar_types import float8_e4m3fnuz as float8_e4m3fnuz
+from functorch_like.numpy.scalar_types import float8_e5m2 as float8_e5m2
+from functorch_like.numpy.scalar_types import float8_e5m2fnuz as float8_e5m2fnuz
+from functorch_like.numpy.scalar_types import float8_e8m0fnu as float8_e8m0fnu
+from functorch_like.numpy.scalar_types import float16 as float16
+from functorch_like.numpy.scalar_types import float32 as float32
+from functorch_like.numpy.scalar_types import float64 as float64
+from functorch_like.numpy.scalar_types import int4 as int4
+from functorch_like.numpy.scalar_types import int8 as int8
+from functorch_like.numpy.scalar_types import int16 as int16
+from functorch_like.numpy.scalar_types import int32 as int32
+from functorch_like.numpy.scalar_types import int64 as int64
+from functorch_like.numpy.scalar_types import uint4 as uint4
+from functorch_like.numpy.scalar_types import uint8 as uint8
+from functorch_like.numpy.scalar_types import uint16 as uint16
+from functorch_like.numpy.scalar_types import uint32 as uint32
+from functorch_like.numpy.scalar_types import uint64 as uint64
+from functorch_like.numpy.selection import clip as clip
+from functorch_like.numpy.selection import nan_to_num as nan_to_num
+from functorch_like.numpy.selection import select as select
+from functorch_like.numpy.selection import where as where
+from functorch_like.numpy.shapes import atleast_1d as atleast_1d
+from functorch_like.numpy.shapes import atleast_2d as atleast_2d
+from functorch_like.numpy.shapes import atleast_3d as atleast_3d
+from functorch_like.numpy.shapes import broadcast_arrays as broadcast_arrays
+from functorch_like.numpy.shapes import broadcast_to as broadcast_to
+from functorch_like.numpy.shapes import expand_dims as expand_dims
+from functorch_like.numpy.shapes import flip as flip
+from functorch_like.numpy.shapes import fliplr as fliplr
+from functorch_like.numpy.shapes import flipud as flipud
+from functorch_like.numpy.shapes import matrix_transpose as matrix_transpose
+from functorch_like.numpy.shapes import moveaxis as moveaxis
+from functorch_like.numpy.shapes import ndim as ndim
+from functorch_like.numpy.shapes import permute_dims as permute_dims
+from functorch_like.numpy.shapes import ravel as ravel
+from functorch_like.numpy.shapes import reshape as reshape
+from functorch_like.numpy.shapes import rollaxis as rollaxis
+from functorch_like.numpy.shapes import rot90 as rot90
+from functorch_like.numpy.shapes import shape as shape
+from functorch_like.numpy.shapes import size as size
+from functorch_like.numpy.shapes import squeeze as squeeze
+from functorch_like.numpy.shapes import swapaxes as swapaxes
+from functorch_like.numpy.shapes import transpose as transpose
+from functorch_like.numpy.sorting_searching import argsort as argsort
+from functorch_like.numpy.sorting_searching import argwhere as argwhere
+from functorch_like.numpy.sorting_searching import flatnonzero as flatnonzero
+from functorch_like.numpy.sorting_searching import lexsort as lexsort
+from functorch_like.numpy.sorting_searching import nonzero as nonzero
+from functorch_like.numpy.sorting_searching import searchsorted as searchsorted
+from functorch_like.numpy.sorting_searching import sort as sort
+from functorch_like.numpy.statistics import average as average
+from functorch_like.numpy.statistics import mean as mean
+from functorch_like.numpy.statistics import std as std
+from functorch_like.numpy.statistics import var as var
+from functorch_like.numpy.unary import abs as abs
+from functorch_like.numpy.unary import absolute as absolute
+from functorch_like.numpy.unary import acos as acos
+from functorch_like.numpy.unary import acosh as acosh
+from functorch_like.numpy.unary import angle as angle
+from functorch_like.numpy.unary import arccos as arccos
+from functorch_like.numpy.unary import arccosh as arccosh
+from functorch_like.numpy.unary import arcsin as arcsin
+from functorch_like.numpy.unary import arcsinh as arcsinh
+from functorch_like.numpy.unary import arctan as arctan
+from functorch_like.numpy.unary import arctanh as arctanh
+from functorch_like.numpy.unary import asin as asin
+from functorch_like.numpy.unary import asinh as asinh
+from functorch_like.numpy.unary import atan as atan
+from functorch_like.numpy.unary import atanh as atanh
+from functorch_like.numpy.unary import cbrt as cbrt
+from functorch_like.numpy.unary import ceil as ceil
+from functorch_like.numpy.unary import conj as conj
+from functorch_like.numpy.unary import conjugate as conjugate
+from functorch_like.numpy.unary import cos as cos
+from functorch_like.numpy.unary import cosh as cosh
+from functorch_like.numpy.unary import deg2rad as deg2rad
+from functorch_like.numpy.unary import degrees as degrees
+from functorch_like.numpy.unary import exp as exp
+from functorch_like.numpy.unary import exp2 as exp2
+from functorch_like.numpy.unary import expm1 as expm1
+from functorch_like.numpy.unary import fix as fix
+from functorch_like.numpy.unary import floor as floor
+from functorch_like.numpy.unary import imag as imag
+from functorch_like.numpy.unary import isfinite as isfinite
+from functorch_like.numpy.unary import isinf as isinf
+from functorch_like.numpy.unary import isnan as isnan
+from functorch_like.numpy.unary import isneginf as isneginf
+from functorch_like.numpy.unary import isposinf as isposinf
+from functorch_like.numpy.unary import log as log
+from functorch_like.numpy.unary import log1p as log1p
+from functorch_like.numpy.unary import log2 as log2
+from functorch_like.numpy.unary import log10 as log10
+from functorch_like.numpy.unary import negative as negative
+from functorch_like.numpy.unary import positive as positive
+from functorch_like.numpy.unary import rad2deg as rad2deg
+from functorch_like.numpy.unary import radians as radians
+from functorch_like.numpy.unary import real as real
+from functorch_like.numpy.unary import reciprocal as reciprocal
+from functorch_like.numpy.unary import rint as rint
+from functorch_like.numpy.unary import sign as sign
+from functorch_like.numpy.unary import signbit as signbit
+from functorch_like.numpy.unary import sin as sin
+from functorch_like.numpy.unary import sinc as sinc
+from functorch_like.numpy.unary import sinh as sinh
+from functorch_like.numpy.unary import sqrt as sqrt
+from functorch_like.numpy.unary import square as square
+from functorch_like.numpy.unary import tan as tan
+from functorch_like.numpy.unary import tanh as tanh
+from functorch_like.numpy.unary import trunc as trunc
 
-if _TYPE_CHECKING:
-    from functorch_like.numpy import fft, linalg
-    from functorch_like.numpy.apply_along_axis import apply_along_axis, apply_over_axes, block
-    from functorch_like.numpy.array_api_info import __array_namespace_info__
-    from functorch_like.numpy.bit_packing import packbits, unpackbits
-    from functorch_like.numpy.buffers import from_dlpack, frombuffer, fromfile, fromfunction, fromiter, fromstring
-    from functorch_like.numpy.conditional import (
-        choose,
-        compress,
-        extract,
-        piecewise,
-        place,
-        put,
-        put_along_axis,
-        putmask,
-    )
-    from functorch_like.numpy.convolving import convolve, correlate
-    from functorch_like.numpy.covariance import corrcoef, cov
-    from functorch_like.numpy.einsum import einsum, einsum_path
-    from functorch_like.numpy.fitting import polyfit
-    from functorch_like.numpy.floating_point import fabs, frexp, heaviside, i0, ldexp, modf, spacing
-    from functorch_like.numpy.geometric_ranges import geomspace, unwrap, vander
-    from functorch_like.numpy.gradients import gradient
-    from functorch_like.numpy.grids import c_, mgrid, ogrid, r_
-    from functorch_like.numpy.histograms import bincount, histogram, histogram2d, histogram_bin_edges, histogramdd
-    from functorch_like.numpy.index_conversion import (
-        diag_indices_from,
-        diagflat,
-        ix_,
-        mask_indices,
-        ravel_multi_index,
-        tril_indices_from,
-        triu_indices_from,
-        unravel_index,
-    )
-    from functorch_like.numpy.insert_delete import delete, insert, resize, trim_zeros
-    from functorch_like.numpy.integers import bitwise_count, gcd, lcm
-    from functorch_like.numpy.interpolation import interp
-    from functorch_like.numpy.nanfunctions import (
-        nanargmax,
-        nanargmin,
-        nancumprod,
-        nancumsum,
-        nanmax,
-        nanmean,
-        nanmin,
-        nanprod,
-        nanstd,
-        nansum,
-        nanvar,
-    )
-    from functorch_like.numpy.partitions import argpartition, digitize, partition, sort_complex
-    from functorch_like.numpy.polynomials import (
-        poly,
-        polyadd,
-        polyder,
-        polydiv,
-        polyint,
-        polymul,
-        polysub,
-        polyval,
-        roots,
-    )
-    from functorch_like.numpy.printing import array_repr, array_str, get_printoptions, printoptions, set_printoptions
-    from functorch_like.numpy.quantiles import median, nanmedian, nanpercentile, nanquantile, percentile, quantile
-    from functorch_like.numpy.saving import load, save, savez
-    from functorch_like.numpy.sets import intersect1d, isin, setdiff1d, setxor1d, union1d
-    from functorch_like.numpy.ufuncs import frompyfunc, ufunc
-    from functorch_like.numpy.unique import unique, unique_all, unique_counts, unique_inverse, unique_values
-    from functorch_like.numpy.vectorizing import vectorize
-    from functorch_like.numpy.vectors import cross, matvec, vecmat
-    from functorch_like.numpy.windows import bartlett, blackman, hamming, hanning, kaiser
+with _lazy_imports.block(__name__):
+    from functorch_like.numpy import fft as fft
+    from functorch_like.numpy import linalg as linalg
+    from functorch_like.numpy.apply_along_axis import apply_along_axis as apply_along_axis
+    from functorch_like.numpy.apply_along_axis import apply_over_axes as apply_over_axes
+    from functorch_like.numpy.apply_along_axis import block as block
+    from functorch_like.numpy.array_api_info import __array_namespace_info__ as __array_namespace_info__
+    from functorch_like.numpy.bit_packing import packbits as packbits
+    from functorch_like.numpy.bit_packing import unpackbits as unpackbits
+    from functorch_like.numpy.buffers import from_dlpack as from_dlpack
+    from functorch_like.numpy.buffers import frombuffer as frombuffer
+    from functorch_like.numpy.buffers import fromfile as fromfile
+    from functorch_like.numpy.buffers import fromfunction as fromfunction
+    from functorch_like.numpy.buffers import fromiter as fromiter
+    from functorch_like.numpy.buffers import fromstring as fromstring
+    from functorch_like.numpy.conditional import choose as choose
+    from functorch_like.numpy.conditional import compress as compress
+    from functorch_like.numpy.conditional import extract as extract
+    from functorch_like.numpy.conditional import piecewise as piecewise
+    from functorch_like.numpy.conditional import place as place
+    from functorch_like.numpy.conditional import put as put
+    from functorch_like.numpy.conditional import put_along_axis as put_along_axis
+    from functorch_like.numpy.conditional import putmask as putmask
+    from functorch_like.numpy.convolving import convolve as convolve
+    from functorch_like.numpy.convolving import correlate as correlate
+    from functorch_like.numpy.covariance import corrcoef as corrcoef
+    from functorch_like.numpy.covariance import cov as cov
+    from functorch_like.numpy.einsum import einsum as einsum
+    from functorch_like.numpy.einsum import einsum_path as einsum_path
+    from functorch_like.numpy.fitting import polyfit as polyfit
+    from functorch_like.numpy.floating_point import fabs as fabs
+    from functorch_like.numpy.floating_point import frexp as frexp
+    from functorch_like.numpy.floating_point import heaviside as heaviside
+    from functorch_like.numpy.floating_point import i0 as i0
+    from functorch_like.numpy.floating_point import ldexp as ldexp
+    from functorch_like.numpy.floating_point import modf as modf
+    from functorch_like.numpy.floating_point import spacing as spacing
+    from functorch_like.numpy.geometric_ranges import geomspace as geomspace
+    from functorch_like.numpy.geometric_ranges import unwrap as unwrap
+    from functorch_like.numpy.geometric_ranges import vander as vander
+    from functorch_like.numpy.gradients import gradient as gradient
+    from functorch_like.numpy.grids import c_ as c_
+    from functorch_like.numpy.grids import mgrid as mgrid
+    from functorch_like.numpy.grids import ogrid as ogrid
+    from functorch_like.numpy.grids import r_ as r_
+    from functorch_like.numpy.histograms import bincount as bincount
+    from functorch_like.numpy.histograms import histogram as histogram
+    from functorch_like.numpy.histograms import histogram2d as histogram2d
+    from functorch_like.numpy.histograms import histogram_bin_edges as histogram_bin_edges
+    from functorch_like.numpy.histograms import histogramdd as histogramdd
+    from functorch_like.numpy.index_conversion import diag_indices_from as diag_indices_from
+    from functorch_like.numpy.index_conversion import diagflat as diagflat
+    from functorch_like.numpy.index_conversion import ix_ as ix_
+    from functorch_like.numpy.index_conversion import mask_indices as mask_indices
+    from functorch_like.numpy.index_conversion import ravel_multi_index as ravel_multi_index
+    from functorch_like.numpy.index_conversion import tril_indices_from as tril_indices_from
+    from functorch_like.numpy.index_conversion import triu_indices_from as triu_indices_from
+    from functorch_like.numpy.index_conversion import unravel_index as unravel_index
+    from functorch_like.numpy.insert_delete import delete as delete
+    from functorch_like.numpy.insert_delete import insert as insert
+    from functorch_like.numpy.insert_delete import resize as resize
+    from functorch_like.numpy.insert_delete import trim_zeros as trim_zeros
+    from functorch_like.numpy.integers import bitwise_count as bitwise_count
+    from functorch_like.numpy.integers import gcd as gcd
+    from functorch_like.numpy.integers import lcm as lcm
+    from functorch_like.numpy.interpolation import interp as interp
+    from functorch_like.numpy.nanfunctions import nanargmax as nanargmax
+    from functorch_like.numpy.nanfunctions import nanargmin as nanargmin
+    from functorch_like.numpy.nanfunctions import nancumprod as nancumprod
+    from functorch_like.numpy.nanfunctions import nancumsum as nancumsum
+    from functorch_like.numpy.nanfunctions import nanmax as nanmax
+    from functorch_like.numpy.nanfunctions import nanmean as nanmean
+    from functorch_like.numpy.nanfunctions import nanmin as nanmin
+    from functorch_like.numpy.nanfunctions import nanprod as nanprod
+    from functorch_like.numpy.nanfunctions import nanstd as nanstd
+    from functorch_like.numpy.nanfunctions import nansum as nansum
+    from functorch_like.numpy.nanfunctions import nanvar as nanvar
+    from functorch_like.numpy.partitions import argpartition as argpartition
+    from functorch_like.numpy.partitions import digitize as digitize
+    from functorch_like.numpy.partitions import partition as partition
+    from functorch_like.numpy.partitions import sort_complex as sort_complex
+    from functorch_like.numpy.polynomials import poly as poly
+    from functorch_like.numpy.polynomials import polyadd as polyadd
+    from functorch_like.numpy.polynomials import polyder as polyder
+    from functorch_like.numpy.polynomials import polydiv as polydiv
+    from functorch_like.numpy.polynomials import polyint as polyint
+    from functorch_like.numpy.polynomials import polymul as polymul
+    from functorch_like.numpy.polynomials import polysub as polysub
+    from functorch_like.numpy.polynomials import polyval as polyval
+    from functorch_like.numpy.polynomials import roots as roots
+    from functorch_like.numpy.printing import array_repr as array_repr
+    from functorch_like.numpy.printing import array_str as array_str
+    from functorch_like.numpy.printing import get_printoptions as get_printoptions
+    from functorch_like.numpy.printing import printoptions as printoptions
+    from functorch_like.numpy.printing import set_printoptions as set_printoptions
+    from functorch_like.numpy.quantiles import median as median
+    from functorch_like.numpy.quantiles import nanmedian as nanmedian
+    from functorch_like.numpy.quantiles import nanpercentile as nanpercentile
+    from functorch_like.numpy.quantiles import nanquantile as nanquantile
+    from functorch_like.numpy.quantiles import percentile as percentile
+    from functorch_like.numpy.quantiles import quantile as quantile
+    from functorch_like.numpy.saving import load as load
+    from functorch_like.numpy.saving import save as save
+    from functorch_like.numpy.saving import savez as savez
+    from functorch_like.numpy.sets import intersect1d as intersect1d
+    from functorch_like.numpy.sets import isin as isin
+    from functorch_like.numpy.sets import setdiff1d as setdiff1d
+    from functorch_like.numpy.sets import setxor1d as setxor1d
+    from functorch_like.numpy.sets import union1d as union1d
+    from functorch_like.numpy.ufuncs import frompyfunc as frompyfunc
+    from functorch_like.numpy.ufuncs import ufunc as ufunc
+    from functorch_like.numpy.unique import unique as unique
+    from functorch_like.numpy.unique import unique_all as unique_all
+    from functorch_like.numpy.unique import unique_counts as unique_counts
+    from functorch_like.numpy.unique import unique_inverse as unique_inverse
+    from functorch_like.numpy.unique import unique_values as unique_values
+    from functorch_like.numpy.vectorizing import vectorize as vectorize
+    from functorch_like.numpy.vectors import cross as cross
+    from functorch_like.numpy.vectors import matvec as matvec
+    from functorch_like.numpy.vectors import vecmat as vecmat
+    from functorch_like.numpy.windows import bartlett as bartlett
+    from functorch_like.numpy.windows import blackman as blackman
+    from functorch_like.numpy.windows import hamming as hamming
+    from functorch_like.numpy.windows import hanning as hanning
+    from functorch_like.numpy.windows import kaiser as kaiser
 
-# Imported when they are asked for: what few programs use.
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "bit_packing": ("packbits", "unpackbits"),
-        "convolving": ("convolve", "correlate"),
-        "einsum": ("einsum", "einsum_path"),
-        "covariance": ("corrcoef", "cov"),
-        "insert_delete": ("delete", "insert", "resize", "trim_zeros"),
-        "fitting": ("polyfit",),
-        "gradients": ("gradient",),
-        "grids": ("c_", "mgrid", "ogrid", "r_"),
-        "ufuncs": ("frompyfunc", "ufunc"),
-        "histograms": ("bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"),
-        "interpolation": ("interp",),
-        "polynomials": ("poly", "polyadd", "polyder", "polydiv", "polyint", "polymul", "polysub", "polyval", "roots"),
-        "printing": ("array_repr", "array_str", "get_printoptions", "printoptions", "set_printoptions"),
-        "saving": ("load", "save", "savez"),
-        "windows": ("bartlett", "blackman", "hamming", "hanning", "kaiser"),
-        "apply_along_axis": ("apply_along_axis", "apply_over_axes", "block"),
-        "buffers": ("from_dlpack", "frombuffer", "fromfile", "fromfunction", "fromiter", "fromstring"),
-        "array_api_info": ("__array_namespace_info__",),
-        "index_conversion": (
-            "diag_indices_from",
-            "diagflat",
-            "ix_",
-            "mask_indices",
-            "ravel_multi_index",
-            "tril_indices_from",
-            "triu_indices_from",
-            "unravel_index",
-        ),
-        "geometric_ranges": ("geomspace", "unwrap", "vander"),
-        "vectors": ("cross", "matvec", "vecmat"),
-        "conditional": ("choose", "compress", "extract", "piecewise", "place", "put", "put_along_axis", "putmask"),
-        "floating_point": ("fabs", "frexp", "heaviside", "i0", "ldexp", "modf", "spacing"),
-        "integers": ("bitwise_count", "gcd", "lcm"),
-        "partitions": ("argpartition", "digitize", "partition", "sort_complex"),
-        "unique": ("unique", "unique_all", "unique_counts", "unique_inverse", "unique_values"),
-        "sets": ("intersect1d", "isin", "setdiff1d", "setxor1d", "union1d"),
-        "quantiles": ("median", "nanmedian", "nanpercentile", "nanquantile", "percentile", "quantile"),
-        "nanfunctions": (
-            "nanargmax",
-            "nanargmin",
-            "nancumprod",
-            "nancumsum",
-            "nanmax",
-            "nanmean",
-            "nanmin",
-            "nanprod",
-            "nanstd",
-            "nansum",
-            "nanvar",
-        ),
-        "vectorizing": ("vectorize",),
-    },
-    modules=("fft", "linalg"),
-)
 
 bool = bool_
 concat = concatenate
+ndarray = _Array
 pi, e, euler_gamma = _math.pi, _math.e, _np.euler_gamma
 inf, nan, newaxis = _math.inf, _math.nan, None
 single, double, csingle, cdouble = float32, float64, complex64, complex128
@@ -399,5 +411,3 @@ signedinteger, unsignedinteger, complexfloating, generic = (
 )  # fmt: skip
 flexible, character, object_ = _np.flexible, _np.character, _np.object_
 __array_api_version__ = "2024.12"
-
-__all__ = [name for name in __dir__() if not name.startswith("_") and name != "annotations"]

@@ -25,6 +25,11 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+__all__ = [
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
+]  # fmt: skip
+
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 

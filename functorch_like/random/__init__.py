@@ -10,39 +10,54 @@ True
 False
 """
 
-# ruff: noqa: F401, I001
-# fmt: off
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from functorch_like.calling import lazy_imports as _lazy_imports
+from functorch_like.random.continuous import cauchy as cauchy
+from functorch_like.random.continuous import exponential as exponential
+from functorch_like.random.continuous import gumbel as gumbel
+from functorch_like.random.continuous import laplace as laplace
+from functorch_like.random.continuous import logistic as logistic
+from functorch_like.random.continuous import normal as normal
+from functorch_like.random.continuous import truncated_normal as truncated_normal
+from functorch_like.random.continuous import uniform as uniform
+from functorch_like.random.discrete import bernoulli as bernoulli
+from functorch_like.random.discrete import categorical as categorical
+from functorch_like.random.discrete import rademacher as rademacher
+from functorch_like.random.discrete import randint as randint
+from functorch_like.random.keys import PRNGKey as PRNGKey
+from functorch_like.random.keys import bits as bits
+from functorch_like.random.keys import clone as clone
+from functorch_like.random.keys import fold_in as fold_in
+from functorch_like.random.keys import key as key
+from functorch_like.random.keys import key_data as key_data
+from functorch_like.random.keys import key_impl as key_impl
+from functorch_like.random.keys import split as split
+from functorch_like.random.keys import wrap_key_data as wrap_key_data
+from functorch_like.random.sampling import choice as choice
+from functorch_like.random.sampling import permutation as permutation
 
-from functorch_like.calling import lazy_imports as _late
-from functorch_like.random.continuous import (
-    cauchy, exponential, gumbel, laplace, logistic, normal, truncated_normal, uniform,
-)
-from functorch_like.random.discrete import bernoulli, categorical, rademacher, randint
-from functorch_like.random.keys import PRNGKey, bits, clone, fold_in, key, key_data, key_impl, split, wrap_key_data
-from functorch_like.random.sampling import choice, permutation
-
-if _TYPE_CHECKING:
-    from functorch_like.random.counts import binomial, geometric, multinomial, poisson
-    from functorch_like.random.gammas import (
-        ball, beta, chisquare, dirichlet, f, gamma, generalized_normal, loggamma, t,
-    )
-    from functorch_like.random.inverses import (
-        double_sided_maxwell, lognormal, maxwell, pareto, rayleigh, triangular, wald, weibull_min,
-    )
-    from functorch_like.random.vectors import multivariate_normal, orthogonal
-
-# Imported when they are asked for.
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "counts": ("binomial", "geometric", "multinomial", "poisson"),
-        "gammas": ("ball", "beta", "chisquare", "dirichlet", "f", "gamma", "generalized_normal", "loggamma", "t"),
-        "inverses": (
-            "double_sided_maxwell", "lognormal", "maxwell", "pareto", "rayleigh", "triangular", "wald", "weibull_min",
-        ),
-        "vectors": ("multivariate_normal", "orthogonal"),
-    },
-)
+with _lazy_imports.block(__name__):
+    from functorch_like.random.counts import binomial as binomial
+    from functorch_like.random.counts import geometric as geometric
+    from functorch_like.random.counts import multinomial as multinomial
+    from functorch_like.random.counts import poisson as poisson
+    from functorch_like.random.gammas import ball as ball
+    from functorch_like.random.gammas import beta as beta
+    from functorch_like.random.gammas import chisquare as chisquare
+    from functorch_like.random.gammas import dirichlet as dirichlet
+    from functorch_like.random.gammas import f as f
+    from functorch_like.random.gammas import gamma as gamma
+    from functorch_like.random.gammas import generalized_normal as generalized_normal
+    from functorch_like.random.gammas import loggamma as loggamma
+    from functorch_like.random.gammas import t as t
+    from functorch_like.random.inverses import double_sided_maxwell as double_sided_maxwell
+    from functorch_like.random.inverses import lognormal as lognormal
+    from functorch_like.random.inverses import maxwell as maxwell
+    from functorch_like.random.inverses import pareto as pareto
+    from functorch_like.random.inverses import rayleigh as rayleigh
+    from functorch_like.random.inverses import triangular as triangular
+    from functorch_like.random.inverses import wald as wald
+    from functorch_like.random.inverses import weibull_min as weibull_min
+    from functorch_like.random.vectors import multivariate_normal as multivariate_normal
+    from functorch_like.random.vectors import orthogonal as orthogonal

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from functorch_like.calling import lazy_imports as _lazy_imports
 
-from functorch_like.calling import lazy_imports as _late
-
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
     from functorch_like.scipy import cluster as cluster
     from functorch_like.scipy import fft as fft
     from functorch_like.scipy import integrate as integrate
@@ -19,22 +17,3 @@ if _TYPE_CHECKING:
     from functorch_like.scipy import spatial as spatial
     from functorch_like.scipy import special as special
     from functorch_like.scipy import stats as stats
-
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {},
-    modules=(
-        "cluster",
-        "fft",
-        "integrate",
-        "interpolate",
-        "linalg",
-        "ndimage",
-        "optimize",
-        "signal",
-        "sparse",
-        "spatial",
-        "special",
-        "stats",
-    ),
-)

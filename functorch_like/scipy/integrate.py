@@ -3,3 +3,5 @@
 from __future__ import annotations
 
 from functorch_like.numpy.cumulative import trapezoid as trapezoid
+
+__all__ = ["trapezoid"]

@@ -17,9 +17,7 @@ Installed along is a plugin for pytest: the markers `gpu` and `check_leaks`, the
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
-
+from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.testing.compare import assert_allclose as assert_allclose
 from functorch_like.testing.compare import assert_trees_equal as assert_trees_equal
 from functorch_like.testing.compare import tolerance as tolerance
@@ -34,8 +32,5 @@ from functorch_like.testing.transforms import check_dtypes as check_dtypes
 from functorch_like.testing.transforms import check_jit as check_jit
 from functorch_like.testing.transforms import check_vmap as check_vmap
 
-
-def __getattr__(name: str) -> Any:
-    if name == "strategies":  # needs Hypothesis, which not everybody has
-        return importlib.import_module(f"{__name__}.strategies")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+with _lazy_imports.block(__name__, wrap=False):
+    from functorch_like.testing import strategies as strategies  # needs Hypothesis

@@ -27,6 +27,11 @@ except ImportError as e:
 from functorch_like.testing.choices import Choices
 from functorch_like.testing.drawn_programs import programs as programs
 
+__all__ = [
+    "arrays", "batched", "broadcastable_arrays", "broadcastable_shapes", "complexes", "dtypes", "floats", "in_axes",
+    "integers", "long_programs", "programs", "pytrees", "shapes",
+]  # fmt: skip
+
 Strategy = st.SearchStrategy[Any]
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from functorch_like.calling import lazy_imports as _lazy_imports
 
-from functorch_like.calling import lazy_imports as _late
-
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
     from functorch_like.scipy.signal.convolutions import convolve as convolve
     from functorch_like.scipy.signal.convolutions import convolve2d as convolve2d
     from functorch_like.scipy.signal.convolutions import correlate as correlate
@@ -17,12 +15,3 @@ if _TYPE_CHECKING:
     from functorch_like.scipy.signal.spectra import stft as stft
     from functorch_like.scipy.signal.spectra import welch as welch
     from functorch_like.scipy.signal.trends import detrend as detrend
-
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "convolutions": ("convolve", "convolve2d", "correlate", "correlate2d", "fftconvolve"),
-        "spectra": ("csd", "istft", "stft", "welch"),
-        "trends": ("detrend",),
-    },
-)

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from functorch_like.calling import lazy_imports as _late
-from functorch_like.core import aval_of
-from functorch_like.lax.elementwise import _any_order as any_order
+from functorch_like.calling import lazy_imports as _lazy_imports
+from functorch_like.core import aval_of as _aval_of
+from functorch_like.lax.elementwise import _any_order as _any_order
 from functorch_like.nn.softmax import log_softmax as log_softmax
 from functorch_like.nn.softmax import logsumexp as logsumexp
 from functorch_like.nn.softmax import softmax as softmax
 from functorch_like.numpy import promotion as P
-from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.base.shapes import full_like as _full_like
 from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.elementwise.bessel import bessel_i0e, bessel_i1e
-from functorch_like.primitives.elementwise.incomplete_beta import regularized_incomplete_beta
-from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
+from functorch_like.primitives.elementwise.bessel import bessel_i0e as _bessel_i0e
+from functorch_like.primitives.elementwise.bessel import bessel_i1e as _bessel_i1e
+from functorch_like.primitives.elementwise.incomplete_beta import (
+    regularized_incomplete_beta as _regularized_incomplete_beta,
+)
+from functorch_like.primitives.elementwise.incomplete_gamma import igamma as _igamma
+from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _igammac
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta_row
 from functorch_like.scipy import gamma_ratios as _ratios
 from functorch_like.scipy import normal as _normal
-from functorch_like.scipy.special.makers import in_double, make, one, two
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.scipy.special.makers import in_double as _in_double
+from functorch_like.scipy.special.makers import make as _make
+from functorch_like.scipy.special.makers import one as _one
+from functorch_like.scipy.special.makers import two as _two
+from functorch_like.transforms.eager_jit import kernel as _kernel
 
 
 def _zero(x: Any) -> Any:
-    return E.eq(x, full_like(x, 0))
+    return E.eq(x, _full_like(x, 0))
 
 
 # -------------------------------------------------------------------------------------------------- gamma and relatives
-erf = one("erf", E.erf, "The error function.")
-erfc = one("erfc", E.erfc, "1 - erf(x), exact for large x.")
-erfinv = one("erfinv", E.erf_inv, "The inverse of erf.")
-gammaln = one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
-gamma = one("gamma", in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
-digamma = one("digamma", E.digamma, "The derivative of gammaln.")
+erf = _one("erf", E.erf, "The error function.")
+erfc = _one("erfc", E.erfc, "1 - erf(x), exact for large x.")
+erfinv = _one("erfinv", E.erf_inv, "The inverse of erf.")
+gammaln = _one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
+gamma = _one("gamma", _in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
+digamma = _one("digamma", E.digamma, "The derivative of gammaln.")
 psi = digamma
-_zeta = two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
+_zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
 
 
 def zeta(x: Any, q: Any = 1.0) -> Any:
@@ -54,12 +60,12 @@ def zeta(x: Any, q: Any = 1.0) -> Any:
     return _zeta(x, 1.0 if q is None else q)
 
 
-gammainc = two("gammainc", "a x", igamma, "The regularized lower incomplete gamma function.")
-gammaincc = two("gammaincc", "a x", igammac, "The regularized upper incomplete gamma function.")
-betainc = make(
-    "betainc", "a b x", regularized_incomplete_beta, "The regularized incomplete beta function.", "1, 2, 0.5"
+gammainc = _two("gammainc", "a x", _igamma, "The regularized lower incomplete gamma function.")
+gammaincc = _two("gammaincc", "a x", _igammac, "The regularized upper incomplete gamma function.")
+betainc = _make(
+    "betainc", "a b x", _regularized_incomplete_beta, "The regularized incomplete beta function.", "1, 2, 0.5"
 )
-betaln = two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
+betaln = _two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
 
 
 def polygamma(n: Any, x: Any) -> Any:
@@ -75,19 +81,19 @@ def polygamma(n: Any, x: Any) -> Any:
     return _polygamma_int(n, *P.numbers(x)) if type(n) is int and n >= 0 else _polygamma(n, x)
 
 
-@kernel(static=("n",))
+@_kernel(static=("n",))
 def _polygamma_int(n: int, x: Any) -> Any:
     x = P.to_inexact(x)
-    return E.polygamma(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type), m=n)
+    return E.polygamma(P.convert(x, _aval_of(x).dtype, _aval_of(x).weak_type), m=n)
 
 
-_polygamma = two("polygamma", "n x", any_order, "The n-th derivative of digamma.", "2.0, 1.5")
+_polygamma = _two("polygamma", "n x", _any_order, "The n-th derivative of digamma.", "2.0, 1.5")
 
 # --------------------------------------------------------------------------------------------------------------- Bessel
-i0e = one("i0e", bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")
-i1e = one("i1e", bessel_i1e, "exp(-|x|) times the modified Bessel function of order 1.")
-i0 = one("i0", lambda x: E.mul(E.exp(E.abs(x)), bessel_i0e(x)), "The modified Bessel function of order 0.")
-i1 = one("i1", lambda x: E.mul(E.exp(E.abs(x)), bessel_i1e(x)), "The modified Bessel function of order 1.")
+i0e = _one("i0e", _bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")
+i1e = _one("i1e", _bessel_i1e, "exp(-|x|) times the modified Bessel function of order 1.")
+i0 = _one("i0", lambda x: E.mul(E.exp(E.abs(x)), _bessel_i0e(x)), "The modified Bessel function of order 0.")
+i1 = _one("i1", lambda x: E.mul(E.exp(E.abs(x)), _bessel_i1e(x)), "The modified Bessel function of order 1.")
 
 
 # ---------------------------------------------------------------------------------------------- logistic and entropies
@@ -96,8 +102,8 @@ def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any
 
     def body(x: Any, y: Any) -> Any:
         still = E.and_(_zero(x), E.eq(y, y))
-        product = E.mul(x, log(E.select_n(still, y, full_like(y, y_at))))
-        return E.select_n(still, product, full_like(x, 0))
+        product = E.mul(x, log(E.select_n(still, y, _full_like(y, y_at))))
+        return E.select_n(still, product, _full_like(x, 0))
 
     return body
 
@@ -106,43 +112,43 @@ _xlogy = _x_times(E.log, 1.0)
 
 
 def _entr(x: Any) -> Any:
-    return E.select_n(E.lt(x, full_like(x, 0)), E.neg(_xlogy(x, x)), full_like(x, -math.inf))
+    return E.select_n(E.lt(x, _full_like(x, 0)), E.neg(_xlogy(x, x)), _full_like(x, -math.inf))
 
 
 def _entropy(pair: Callable[[Any, Any, Any], Any], empty: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite."""
 
     def body(x: Any, y: Any) -> Any:
-        zero = full_like(x, 0)
+        zero = _full_like(x, 0)
         both = E.and_(E.gt(x, zero), E.gt(y, zero))
-        u, v = E.select_n(both, full_like(x, 1), x), E.select_n(both, full_like(x, 1), y)
+        u, v = E.select_n(both, _full_like(x, 1), x), E.select_n(both, _full_like(x, 1), y)
         alone = E.and_(_zero(x), E.ge(y, zero))
         nan = E.or_(E.ne(x, x), E.ne(y, y))
-        other = E.select_n(alone, full_like(x, math.inf), empty(x, y))
-        other = E.select_n(nan, other, full_like(x, math.nan))
+        other = E.select_n(alone, _full_like(x, math.inf), empty(x, y))
+        other = E.select_n(nan, other, _full_like(x, math.nan))
         return E.select_n(both, other, pair(u, v, E.mul(u, E.sub(E.log(u), E.log(v)))))
 
     return body
 
 
-_rel_entr = _entropy(lambda x, y, z: z, lambda x, y: full_like(x, 0))
+_rel_entr = _entropy(lambda x, y, z: z, lambda x, y: _full_like(x, 0))
 _kl_div = _entropy(lambda x, y, z: E.add(E.sub(z, x), y), lambda x, y: y)
 
 
-expit = one("expit", E.logistic, "1 / (1 + exp(-x)).")
-logit = one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
-xlogy = two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
-xlog1py = two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
-entr = one("entr", _entr, "-x log(x), 0 at 0 and -inf below.")
-rel_entr = two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
-kl_div = two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
+expit = _one("expit", E.logistic, "1 / (1 + exp(-x)).")
+logit = _one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
+xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
+xlog1py = _two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
+entr = _one("entr", _entr, "-x log(x), 0 at 0 and -inf below.")
+rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
+kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
 
 # --------------------------------------------------------------------------------------------- the normal distribution
-ndtr = one("ndtr", _normal.ndtr, "The distribution function of the normal distribution.")
-log_ndtr = one("log_ndtr", _normal.log_ndtr, "log of ndtr, exact in the far left tail.")
-ndtri = one("ndtri", _normal.ndtri, "The inverse of ndtr.")
+ndtr = _one("ndtr", _normal.ndtr, "The distribution function of the normal distribution.")
+log_ndtr = _one("log_ndtr", _normal.log_ndtr, "log of ndtr, exact in the far left tail.")
+ndtri = _one("ndtri", _normal.ndtri, "The inverse of ndtr.")
 
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
     from functorch_like.scipy.special.bessel_functions import bessel_jn as bessel_jn
     from functorch_like.scipy.special.combinatorics import bernoulli as bernoulli
     from functorch_like.scipy.special.combinatorics import comb as comb
@@ -167,19 +173,3 @@ if _TYPE_CHECKING:
     from functorch_like.scipy.special.trapezoidal import erfcx as erfcx
     from functorch_like.scipy.special.trapezoidal import fresnel as fresnel
     from functorch_like.scipy.special.trapezoidal import wofz as wofz
-
-# Imported when they are asked for: what few programs use.
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {
-        "bessel_functions": ("bessel_jn",),
-        "combinatorics": ("bernoulli", "comb", "factorial"),
-        "gamma_functions": ("beta", "gammasgn", "loggamma", "multigammaln", "poch"),
-        "harmonics": ("sph_harm_y",),
-        "hypergeometric": ("hyp1f1", "hyp2f1"),
-        "integrals": ("exp1", "expi", "expn", "sici", "spence"),
-        "owens": ("owens_t",),
-        "transforms": ("boxcox", "boxcox1p"),
-        "trapezoidal": ("dawsn", "erfcx", "fresnel", "wofz"),
-    },
-)

@@ -6,11 +6,9 @@ Each distribution is a module with some of the functions `pdf` or `pmf`, `cdf`, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from functorch_like.calling import lazy_imports as _lazy_imports
 
-from functorch_like.calling import lazy_imports as _late
-
-if _TYPE_CHECKING:
+with _lazy_imports.block(__name__):
     from functorch_like.scipy.stats import bernoulli as bernoulli
     from functorch_like.scipy.stats import beta as beta
     from functorch_like.scipy.stats import betabinom as betabinom
@@ -41,13 +39,3 @@ if _TYPE_CHECKING:
     from functorch_like.scipy.stats.samples import mode as mode
     from functorch_like.scipy.stats.samples import rankdata as rankdata
     from functorch_like.scipy.stats.samples import sem as sem
-
-__getattr__, __dir__ = _late.attach(
-    __name__,
-    {"density_estimates": ("gaussian_kde",), "samples": ("mode", "rankdata", "sem")},
-    modules=(
-        "bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma", "gennorm", "geom",
-        "gumbel_l", "gumbel_r", "laplace", "logistic", "multinomial", "multivariate_normal", "nbinom", "norm", "pareto",
-        "poisson", "t", "truncnorm", "uniform", "vonmises", "wrapcauchy",
-    ),
-)  # fmt: skip
