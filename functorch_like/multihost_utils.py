@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from functorch_like import tree
-from functorch_like.core import Tracer
+from functorch_like.arrays.devices import device_put
+from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.distributed.coordinator import name_ranks
 from functorch_like.distributed.lifecycle import joined
 from functorch_like.distributed.wire import pack, unpack
 from functorch_like.errors import ArgumentError, DistributedError
+from functorch_like.sharding import NamedSharding, PartitionSpec
 
 Tree = Any
 _SAME = "pass trees of the same structure, shapes and dtypes in every process"
@@ -73,7 +75,8 @@ def process_allgather(in_tree: Tree, tiled: bool = False, *, timeout: float = 60
         timeout: seconds to wait for the other processes.
 
     Returns:
-        A tree of NumPy arrays of shape (processes, ...), or (processes * n, ...) if tiled.
+        A tree of NumPy arrays of shape (processes, ...), or (processes * n, ...) if tiled. Arrays that already are
+        spread over several processes are returned whole.
 
     Raises:
         DistributedError: where structures, shapes or dtypes differ, or a process does not come.
@@ -84,14 +87,20 @@ def process_allgather(in_tree: Tree, tiled: bool = False, *, timeout: float = 60
         >>> ft.multihost_utils.process_allgather(np.arange(3)).shape
         (1, 3)
     """
-    values, treedef = _to_host("process_allgather", in_tree)
+    leaves, treedef = tree.flatten(in_tree)
+    spread = [_is_spread(leaf) for leaf in leaves]
+    values, _ = _to_host("process_allgather", leaves)
     if tiled and any(not value.ndim for value in values):
         raise ArgumentError(
             "process_allgather: a scalar cannot be concatenated", fix="leave out tiled=True, or pass arrays"
         )
-    gathered = _exchange("process_allgather", values, treedef, timeout)
+    own = [value for value, whole in zip(values, spread, strict=True) if not whole]
+    gathered = _exchange("process_allgather", own, treedef, timeout)
     join = np.concatenate if tiled else np.stack
-    return treedef.unflatten([join(parts) for parts in zip(*_in_order(gathered), strict=True)])
+    joined_values = iter([join(parts) for parts in zip(*_in_order(gathered), strict=True)])
+    return treedef.unflatten(
+        [value if whole else next(joined_values) for value, whole in zip(values, spread, strict=True)]
+    )
 
 
 def sync_global_devices(name: str, *, timeout: float = 600.0) -> None:
@@ -166,7 +175,18 @@ def _to_host(operation: str, in_tree: Tree) -> tuple[list[np.ndarray[Any, Any]],
                 f"{operation} is given {leaf!r}, which is only traced",
                 fix="call it outside of jit, grad and vmap; inside of a compiled function use lax.all_gather",
             )
-    return [np.asarray(leaf) for leaf in leaves], treedef
+    return [np.asarray(_replicated(leaf)) for leaf in leaves], treedef
+
+
+def _is_spread(leaf: Any) -> bool:
+    return type(leaf) is ArrayImpl and not leaf._sharding.is_fully_addressable
+
+
+def _replicated(leaf: Any) -> Any:
+    """An array with all of its parts in this process, too."""
+    if not _is_spread(leaf) or leaf._sharding.is_fully_replicated:
+        return leaf
+    return device_put(leaf, NamedSharding(leaf._sharding.mesh, PartitionSpec()))
 
 
 def _exchange(

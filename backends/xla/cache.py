@@ -116,6 +116,21 @@ def key(program: Any, options: Any, device: Any, about: str = "") -> str | None:
     return found.hexdigest()
 
 
+def home(name: str | None) -> str:
+    """The place of a program as text: the same in processes of one machine that keep it together; "" if none."""
+    folder = directory()
+    if name is None or folder is None:
+        return ""
+    import socket  # for programs of several processes alone
+
+    return f"{socket.gethostname()}:{folder / name}"
+
+
+def has(home: str) -> bool:
+    """Return True if there is a program at a place that `home` returned."""
+    return bool(home) and Path(home.partition(":")[2]).exists()
+
+
 def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] = ()) -> Any:
     """The program kept under a key, or None; its callbacks call `host_calls` now. A damaged file is removed."""
     folder, body = directory(), _read(name)

@@ -19,8 +19,10 @@ from functorch_like.backends.xla import (
     events,
     library_check,
     option_sets,
+    processes,
     sharding,
 )
+from functorch_like.backends.xla.digest import sha256
 from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import HANDLER_SKIPS_CHECKS, ArrayImpl, JaxRuntimeError, xc
 from functorch_like.errors import ArgumentError, CompileError, DeviceError
@@ -271,6 +273,28 @@ def loaded(
     host_calls: Sequence[Callable[..., Any]],
 ) -> Any:
     """jaxlib's executable of the module that a function makes, for a device or a mesh; arguments as for `compile`."""
+    spanned = processes.spanned(device)
+    if not spanned:
+        return _loaded(make, device, overrides, fitting, name, fingerprint, host_calls)
+    from functorch_like.backends.xla import mlir
+
+    module = make()
+    digest = sha256(mlir.anonymous_bytecode(module))
+    digest.update(repr((sorted((overrides or {}).items()), [d.id for d in device.devices.flat])).encode())
+    home = cache.home(cache.key(module, compile_options.options(device, overrides, fitting), device))
+    with processes.in_turn(digest.digest(), name, spanned, home, cache.has(home)):
+        return _loaded(lambda: module, device, overrides, fitting, name, None, host_calls)
+
+
+def _loaded(
+    make: Callable[[], Any],
+    device: Any,
+    overrides: dict[str, Any] | None,
+    fitting: dict[str, Any] | None,
+    name: str,
+    fingerprint: bytes | None,
+    host_calls: Sequence[Callable[..., Any]],
+) -> Any:
     while True:
         started = time.perf_counter()
         chosen = compile_options.options(device, overrides, fitting)

@@ -45,6 +45,13 @@ def out_of_memory(error: BaseException) -> OutOfMemoryError | None:
     return OutOfMemoryError(f"memory ran out{_allocation(told)}", fix=PARTS)
 
 
+def lost_process(error: BaseException, name: str) -> FtError | None:
+    """Return the error for a collective that failed in a program run without Python; None for another error."""
+    if not isinstance(error, (ValueError, RuntimeError)) or isinstance(error, FtError):
+        return None
+    return collective_failure(f"the program {name!r}" if name else "a program", error)
+
+
 def _allocation(told: str) -> str:
     """The size that could not be allocated, as the end of a sentence; XLA's whole text where it names none."""
     asked = re.search(r"allocat\w+ (\d+) ?bytes", told, re.IGNORECASE)

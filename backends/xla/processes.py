@@ -9,12 +9,14 @@ watches for deaths.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
 
-from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError, _jax
+from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError, _jax, xc
 from functorch_like.errors import DistributedError
 
 #: Version of jaxlib, which all processes must share.
@@ -43,7 +45,7 @@ class Membership(NamedTuple):
 
 _membership: Membership | None = None
 _lost_peers: Callable[[], str] = lambda: ""
-_check_program: Callable[[bytes, str, frozenset[int]], None] = lambda digest, name, processes: None
+_peers: Peers | None = None
 
 
 def start_service(address: str, count: int, timeout: int) -> Any:
@@ -138,17 +140,82 @@ def collective_failure(what: str, error: BaseException) -> DistributedError | No
     return DistributedError(reason, fix="start all processes again, from the last checkpoint")
 
 
-def on_program(check: Callable[[bytes, str, frozenset[int]], None]) -> None:
-    """Register a function that is called before a program of several processes is compiled.
+class Peers(Protocol):
+    """How this process talks to the others about programs."""
 
-    It takes a digest of the program, its name, and the numbers of the processes that run it; it raises where their
-    digests differ.
+    def agree(self, digest: bytes, name: str, processes: frozenset[int], about: bytes) -> dict[int, bytes] | None:
+        """Compare digests of a program; return what each process says about it, None if they agreed on it before.
+
+        Raises:
+            DistributedError: where digests differ.
+        """
+        ...
+
+    def wait(self, key: str, processes: frozenset[int]) -> None:
+        """Wait until all of these processes call this."""
+        ...
+
+
+def on_program(peers: Peers) -> None:
+    """Register how to talk to other processes."""
+    global _peers
+    _peers = peers
+
+
+def spanned(place: Any) -> frozenset[int]:
+    """Return the processes of a mesh's devices, where this process is one of several; else nothing."""
+    if _membership is None or isinstance(place, xc.Device):
+        return frozenset()
+    found = frozenset(device.process_index for device in place.devices.flat)
+    return found if len(found) > 1 else frozenset()
+
+
+class _About(NamedTuple):
+    """What a process says about a program.
+
+    Attributes:
+        home: where compiled programs are kept, and the program's name there; "" if this one is not kept.
+        present: whether it is there.
     """
-    global _check_program
-    _check_program = check
+
+    home: str
+    present: bool
 
 
-def check_program(digest: bytes, name: str, processes: frozenset[int]) -> None:
-    """Raise DistributedError where the processes are about to compile different programs."""
-    if _membership is not None and len(processes) > 1:
-        _check_program(digest, name, processes)
+@contextmanager
+def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, present: bool) -> Iterator[None]:
+    """Compile a program within the block, as one of several processes.
+
+    The processes first compare the program. Of those that keep it in the same place, one compiles it, and the others
+    enter the block when it has left: then they can load it.
+
+    Args:
+        digest: of the program.
+        name: for messages.
+        processes: that run it.
+        home: where compiled programs are kept on this machine, and the program's name there; "" if it is not kept.
+        present: whether it is there.
+
+    Raises:
+        DistributedError: where the processes are about to compile different programs.
+    """
+    if _membership is None or _peers is None:
+        yield
+        return
+    own = _About(home, present)
+    answers = _peers.agree(digest, name, processes, json.dumps(own).encode())
+    group = frozenset[int]()
+    if answers is not None and home:
+        said = {rank: _About(*json.loads(answer)) for rank, answer in answers.items()}
+        sharing = {rank for rank, about in said.items() if about.home == home}
+        if not said[min(sharing)].present:  # all of these know it, and wait or compile
+            group = frozenset(rank for rank in sharing if not said[rank].present)
+    key = f"compiled/{digest.hex()}"
+    leads = _membership.index == min(group, default=-1)
+    if len(group) > 1 and not leads:
+        _peers.wait(key, group)
+    try:
+        yield
+    finally:
+        if len(group) > 1 and leads:
+            _peers.wait(key, group)

@@ -81,7 +81,7 @@ def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtErr
     Returns:
         The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
     """
-    ours = unsorted(error) or _out_of_memory(error)
+    ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if ours is not None:
         ours.complete(operation=getattr(fun, "__name__", ""))
         return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))

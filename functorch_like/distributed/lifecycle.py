@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
+import functools
 import importlib.metadata
 import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from functorch_like.backends import xla
 from functorch_like.backends.xla import processes
@@ -231,16 +233,36 @@ def _leave(timeout: float) -> str:
 def _leave_at_exit() -> None:
     if _joined is None:
         return
+    left = _joined
+    _leave_or_fail(left)
+    if getattr(sys, "last_value", None) is not None or left.member.has_losses:
+        _end_within(_EXIT_WAIT)
+
+
+def _end_within(seconds: float) -> None:
+    """End the process when Python has not ended by then: C++ may wait for a collective that no one will finish.
+
+    TRAP: while Python ends, its threads no longer run. The watchdog of faulthandler is a thread of C.
+    """
+    faulthandler.dump_traceback_later(seconds, exit=True, file=_nowhere())
+
+
+@functools.cache
+def _nowhere() -> Any:
+    return open(os.devnull, "w")  # until the process ends
+
+
+def _leave_or_fail(left: Joined) -> None:
     error = getattr(sys, "last_value", None)
     if error is not None:  # Python ends because of it
         lines = str(error).splitlines()
         reason = f"it ended with {type(error).__name__}: {lines[0] if lines else ''}"
-        _joined.member.fail(reason)
-        if _joined.coordinator is not None:
-            _joined.coordinator.fail(reason)
+        left.member.fail(reason)
+        if left.coordinator is not None:
+            left.coordinator.fail(reason)
         return
-    hosting = _joined.coordinator is not None
-    trouble = _leave(_joined.shutdown_timeout if hosting else min(_joined.shutdown_timeout, _EXIT_WAIT))
+    hosting = left.coordinator is not None
+    trouble = _leave(left.shutdown_timeout if hosting else min(left.shutdown_timeout, _EXIT_WAIT))
     if trouble and hosting:
         warnings.warn(f"process 0 ends, and with it the coordinator: {trouble}", stacklevel=1)
 
@@ -249,26 +271,44 @@ def _lost_peers() -> str:
     return _joined.member.loss(wait=2.0) if _joined is not None else ""
 
 
-def _check_program(digest: bytes, name: str, ranks: frozenset[int]) -> None:
-    """Compare digests of the program that all processes of `ranks` are about to compile."""
-    if _joined is None or (digest, ranks) in _agreed:
-        return
-    member = _joined.member
-    key = f"program/{','.join(map(str, sorted(ranks)))}"
-    value = digest + name.encode()
-    what = f"compiling {name!r} over {len(ranks)} processes"
-    values = member.exchange(key, value, _joined.agreement_timeout, sorted(ranks), what)
-    others = {rank: theirs for rank, theirs in values.items() if theirs[: len(digest)] != digest}
-    if others:
-        rank, theirs = min(others.items())
-        their_name = theirs[len(digest) :].decode(errors="replace")
-        about = f"{their_name!r}" if their_name != name else f"another version of {name!r}"
-        raise DistributedError(
-            f"the programs differ: process {member.rank} compiles {name!r}, and process {rank} compiles {about}",
-            fix="run the same code with the same shapes, dtypes and constants in every process, in the same order",
-        )
-    _agreed.add((digest, ranks))
+class _Peers:
+    """How the compiler talks to the other processes."""
+
+    def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
+        """Compare digests of the program that all processes of `ranks` are about to compile."""
+        if _joined is None or (digest, ranks) in _agreed:
+            return None
+        member = _joined.member
+        what = f"compiling {name!r} over {len(ranks)} processes"
+        value = b"\0".join([digest.hex().encode(), name.encode(), about])
+        values = member.exchange(_key("program", ranks), value, _joined.agreement_timeout, sorted(ranks), what)
+        answers: dict[int, bytes] = {}
+        for rank, theirs in sorted(values.items()):
+            their_digest, their_name, answers[rank] = theirs.split(b"\0", 2)
+            if their_digest != digest.hex().encode():
+                raise _different_programs(member.rank, name, rank, their_name.decode(errors="replace"))
+        _agreed.add((digest, ranks))
+        return answers
+
+    def wait(self, key: str, ranks: frozenset[int]) -> None:
+        """Wait until all processes of `ranks` call this."""
+        if _joined is not None:
+            _joined.member.exchange(
+                _key(key, ranks), b"", _joined.agreement_timeout, sorted(ranks), "a compiled program"
+            )
+
+
+def _key(what: str, ranks: frozenset[int]) -> str:
+    return f"{what}/{','.join(map(str, sorted(ranks)))}"
+
+
+def _different_programs(rank: int, name: str, other: int, their_name: str) -> DistributedError:
+    about = f"{their_name!r}" if their_name != name else f"another version of {name!r}"
+    return DistributedError(
+        f"the programs differ: process {rank} compiles {name!r}, and process {other} compiles {about}",
+        fix="run the same code with the same shapes, dtypes and constants in every process, in the same order",
+    )
 
 
 processes.on_failure(_lost_peers)
-processes.on_program(_check_program)
+processes.on_program(_Peers())

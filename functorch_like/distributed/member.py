@@ -168,11 +168,16 @@ class Member:
         """
         deadline = time.monotonic() + wait
         with self._news:
-            while not (self._gone or self._coordinator_lost) and time.monotonic() < deadline:
+            while not self.has_losses and time.monotonic() < deadline:
                 self._news.wait(deadline - time.monotonic())
             for rank, reason in self._gone.items():  # the first; others ended because of it
                 return f"process {rank} of {self.count} is gone: {reason}"
             return self._coordinator_lost or self._left_text()
+
+    @property
+    def has_losses(self) -> bool:
+        """True if a process, or the coordinator, ended without leaving."""
+        return bool(self._gone or self._coordinator_lost)
 
     def _left_text(self) -> str:
         left = sorted(self._left)
@@ -255,7 +260,7 @@ class Member:
             self._quit.set()
             self._news.notify_all()
             if self._closed or self._coordinator_lost:
-                return self.loss() if self._gone or self._coordinator_lost else ""
+                return self.loss() if self.has_losses else ""
             staying = sorted(set(range(self.count)) - self._left - self._gone.keys() - {self.rank})
         return f"{name_ranks(staying)} did not leave within {timeout:g} s" if staying else ""
 

@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from functorch_like.distributed.coordinator import free_address
@@ -44,8 +45,11 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "FT_PLATFORM": "cpu", "FT_CACHE": "0", **more}
 
 
-def start(body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str) -> list[Ended]:
-    """Run a body in processes with these numbers, and wait for all of them."""
+@contextmanager
+def start_some(
+    body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str
+) -> Iterator[list[subprocess.Popen[str]]]:
+    """Run a body in processes with these numbers; those that run when the block ends are killed."""
     address = free_address() if address is None else address
     command = [sys.executable, "-P", "-c", program(body)]
     started = [
@@ -60,16 +64,24 @@ def start(body: str, ranks: Sequence[int], count: int, address: str | None = Non
         for rank in ranks
     ]
     try:
-        ended = []
-        for process in started:
-            output, errors = process.communicate(timeout=LIMIT)
-            ended.append(Ended(process.returncode, output, errors))
-        return ended
+        yield started
     finally:
         for process in started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            process.communicate()
+
+
+def start(body: str, ranks: Sequence[int], count: int, address: str | None = None, **more: str) -> list[Ended]:
+    """Run a body in processes with these numbers, and wait for all of them."""
+    with start_some(body, ranks, count, address, **more) as started:
+        outputs = [process.communicate(timeout=LIMIT) for process in started]
+        return [Ended(p.returncode, quiet(out), err) for p, (out, err) in zip(started, outputs, strict=True)]
+
+
+def quiet(text: str) -> str:
+    """What was printed, without the lines that Gloo writes about its connections."""
+    return "".join(line for line in text.splitlines(keepends=True) if "[Gloo]" not in line)
 
 
 def launch(arguments: Sequence[str], **more: str) -> Ended:
