@@ -253,17 +253,26 @@ class Coordinator:
                 if self._started and now - heard > self._heartbeat_timeout and rank != self._host_process:
                     self._lost(rank, f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost")
 
-    def fail(self, reason: str) -> None:
-        """Tell every process that the coordinator's own process ends, and why."""
+    def fail(self, reason: str, timeout: float) -> None:
+        """Tell every process that the coordinator's own process ends, and why; wait until they have ended by this.
+
+        Args:
+            reason: why.
+            timeout: seconds to wait at most.
+        """
         if self._host_process is not None:
             self._lost(self._host_process, reason)
+            self._await_others(timeout)
 
-    def close(self, timeout: float) -> None:
-        """Stop, as the last of all: wait at most `timeout` seconds for the others to disconnect."""
+    def _await_others(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         others = set(range(self._count)) - {self._host_process}
         while self._started and time.monotonic() < deadline and not others <= self._disconnected | self._gone.keys():
             time.sleep(0.01)
+
+    def close(self, timeout: float) -> None:
+        """Stop, as the last of all: wait at most `timeout` seconds for the others to disconnect."""
+        self._await_others(timeout)
         self._ended.set()
         with self._lock:
             for connection in self._connections.values():

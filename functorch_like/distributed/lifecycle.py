@@ -24,6 +24,8 @@ from functorch_like.errors import DistributedError
 LAUNCHER_HAS_COORDINATOR = "FT_LAUNCHER_HAS_COORDINATOR"
 #: Seconds that a process without the coordinator waits for the others when Python ends.
 _EXIT_WAIT = 10.0
+#: Seconds that a process with the coordinator gives the others to end by its error.
+_FAILURE_WAIT = 3.0
 
 
 class Joined(NamedTuple):
@@ -259,7 +261,7 @@ def _leave_or_fail(left: Joined) -> None:
         reason = f"it ended with {type(error).__name__}: {lines[0] if lines else ''}"
         left.member.fail(reason)
         if left.coordinator is not None:
-            left.coordinator.fail(reason)
+            left.coordinator.fail(reason, _FAILURE_WAIT)
         return
     hosting = left.coordinator is not None
     trouble = _leave(left.shutdown_timeout if hosting else min(left.shutdown_timeout, _EXIT_WAIT))

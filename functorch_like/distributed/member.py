@@ -120,8 +120,9 @@ class Member:
             elif op == "gone":
                 self._gone[header["rank"]] = header["reason"]
             self._news.notify_all()
-        if op == "gone" and (len(self._gone) == 1 or header["rank"] == self._host_process):
-            self._end_soon(header["rank"])
+        if op == "gone" and len(self._gone) == 1:
+            _announce(f"process {self.rank}: {self.loss()}")
+            threading.Thread(target=self._end_after, args=(self._heartbeat_timeout,), daemon=True).start()
 
     def _lose_coordinator(self, reason: str) -> None:
         with self._news:
@@ -129,18 +130,9 @@ class Member:
                 return
             self._coordinator_lost = reason
             self._news.notify_all()
-        self._end_soon(self._host_process)
-
-    def _end_soon(self, rank: int | None) -> None:
-        """Announce a loss, and end this process in a while; at once without the coordinator, as jaxlib would."""
-        without_coordinator = rank == self._host_process
-        wait = 0.0 if without_coordinator else self._heartbeat_timeout
-        consequence = "without the coordinator this process ends now" if without_coordinator else ""
-        _announce(f"process {self.rank}: {self.loss()}", consequence)
-        if wait:
-            threading.Thread(target=self._end_after, args=(wait,), name="ft-member", daemon=True).start()
-        elif not self._quit.is_set():
-            _end_process()
+        # jaxlib would abort this process, with many more words.
+        _announce(f"process {self.rank}: {self.loss()}", "without the coordinator this process ends now")
+        _end_process()
 
     def _end_after(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds

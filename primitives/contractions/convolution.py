@@ -24,6 +24,7 @@ from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.window_geometry import dilated, window_count
+from functorch_like.primitives.contractions import convolution_gpu
 from functorch_like.primitives.contractions.convolution_cpu_table import FORMS, conv_sample
 from functorch_like.primitives.contractions.convolution_lowering import plain
 from functorch_like.primitives.contractions.precision import Product, check_precision
@@ -278,11 +279,15 @@ def _samples() -> list[Sample]:
     ]
 
 
+def _lower(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
+    return (plain if e.platform == "cpu" else convolution_gpu.lower)(e, lhs, rhs, **params)
+
+
 conv_general_dilated = Product(
     "conv_general_dilated",
     shape=_shape,
     ref=_ref,
-    lower=Lowering("conv_general_dilated", plain, *FORMS),
+    lower=Lowering("conv_general_dilated", _lower, *FORMS),
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
