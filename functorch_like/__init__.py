@@ -115,6 +115,8 @@ with _lazy_imports.block(__name__):
     from functorch_like.transforms.jacobians import jacobian as jacobian
     from functorch_like.transforms.jacobians import jacrev as jacrev
     from functorch_like.transforms.linear_transpose import linear_transpose as linear_transpose
+    from functorch_like.transforms.pmap import pmap as pmap
+    from functorch_like.transforms.shard_map import shard_map as shard_map
     from functorch_like.transforms.sparse_jacobian import sparse_jacobian as sparse_jacobian
     from functorch_like.transforms.taylor.jet import jet as jet
 

@@ -44,6 +44,7 @@ class Emitter(Attributes, Effects, Partitioned):
     """
 
     __slots__ = (
+        "_channels",
         "_constants",
         "_functions",
         "_ip",
@@ -73,6 +74,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self._symbols: set[str] = set()
         self._token: Value | None = None
         self._meshes: dict[Any, str] = {}
+        self._channels = 0
         self.partitioning: Partitioning | None = None
         self.manual: Manual | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 from jaxlib.mlir import ir
 
 from functorch_like.avals import ShapedArray
@@ -33,6 +34,7 @@ class Partitioned:
     partitioning: Partitioning | None
     manual: Manual | None
     _meshes: dict[Any, str]
+    _channels: int
     _module: Any
     _location: Any
     _ip: Any
@@ -71,6 +73,23 @@ class Partitioned:
     def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
         """`x`, split as the spec says."""
         return self.op("sdy.sharding_constraint", [x], [aval], {"sharding": self.sharding(mesh, spec, aval.ndim)})
+
+    def channel(self) -> Any:
+        """The handle of a new collective."""
+        self._channels += 1
+        return mlir.parsed(f"#stablehlo.channel_handle<handle = {self._channels}, type = 1>")
+
+    def partition_id(self) -> Any:
+        """The position of the device in the mesh, u32[], inside of a computation on parts."""
+        assert self.manual is not None
+        number = ShapedArray((), np.uint32)
+        mesh, axes = self.manual
+        rest = [name for name in mesh.axis_names if name not in axes]
+        here = lambda e: [e.op("stablehlo.partition_id", [], [number])]
+        if not rest:
+            return here(self)[0]
+        # TRAP: while the compiler splits by some axes, which partition it is has no meaning outside of this.
+        return self.by_parts(mesh, rest, [], [], [PartitionSpec()], [], [number], here)[0]
 
     def _shardings(self, mesh: AbstractMesh, specs: Sequence[PartitionSpec], avals: Sequence[Any], rest: bool) -> Any:
         symbol = self.mesh_symbol(mesh)

@@ -83,19 +83,34 @@ def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any)
     Raises:
         DeviceError: for arrays committed to other devices.
     """
+    named = meshes_in(jaxpr)
     if type(place) is not xla.Device:
         before = split_of(consts, place.mesh)
-        return before._replace(ins=before.ins + place.ins, outs=place.outs)
-    meshes = (c._sharding.mesh for c in consts if type(c) is ArrayImpl and type(c._sharding) is not OneDevice)
-    mesh = next(meshes, None) or next(meshes_in(jaxpr), None)
-    return None if mesh is None else split_of([*consts, *args], mesh)
+        found = before._replace(ins=before.ins + place.ins, outs=place.outs)
+    else:
+        meshes = (c._sharding.mesh for c in consts if type(c) is ArrayImpl and type(c._sharding) is not OneDevice)
+        mesh = next(meshes, None) or next(iter(named), None)
+        if mesh is None:
+            return None
+        found = split_of([*consts, *args], mesh)
+    for mesh in named:
+        if mesh._internal_device_list != found.mesh._internal_device_list:
+            raise DeviceError(
+                f"the function runs on {found.mesh!r}, and inside of it {mesh!r} is named, which has other devices",
+                fix="use one mesh, or meshes of the same devices in the same order",
+            )
+    return found
 
 
-def meshes_in(jaxpr: Jaxpr) -> Iterator[Any]:
-    """The meshes, with devices, that equations name."""
+def meshes_in(jaxpr: Jaxpr) -> list[Any]:
+    """The meshes, with devices, that equations name, each once."""
+    return jaxpr.memo("meshes", lambda: list(dict.fromkeys(_named(jaxpr))))
+
+
+def _named(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
         mesh = e.params.get("mesh")
         if mesh is not None and hasattr(mesh, "devices"):
             yield mesh
         for inner in held(e.params):
-            yield from inner.memo("meshes", lambda inner=inner: list(dict.fromkeys(meshes_in(inner))))
+            yield from meshes_in(inner)

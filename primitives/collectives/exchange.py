@@ -15,7 +15,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives.base.shapes import insert
-from functorch_like.primitives.collectives.reduce_over_axis import NO_LOWER, NO_REF, axis_size
+from functorch_like.primitives.collectives import lowering
+from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, axis_size
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
@@ -57,7 +58,7 @@ def _exchange(
         name,
         shape=shape_rule,
         ref=NO_REF,
-        lower=NO_LOWER,
+        lower=getattr(lowering, name),
         jvp=jvp,
         transpose=lambda ct, args, **params: [transpose(ct, **params)],
         batch=batch,

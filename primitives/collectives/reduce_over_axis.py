@@ -1,7 +1,7 @@
 """Collectives: sums and extremes over a mapped axis that has a name, and one's own position in it.
 
-They exist only inside `vmap(..., axis_name=...)`: the batch rule of the vmap that has the name reduces over the
-hidden dimension; those of other vmaps let them pass.
+They exist inside `vmap(..., axis_name=...)`, where the batch rule of the vmap that has the name reduces over the hidden
+dimension, and those of other vmaps let them pass; and inside `shard_map`, where XLA computes them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, aval_of, state
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives.collectives import lowering
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
 from functorch_like.primitives.structural import data_movement as S
 
 NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
-NO_LOWER = No("a collective outlived its named axis; call it inside vmap(..., axis_name=...)")
 
 
 def axis_size(axis_name: Any) -> int:
@@ -35,15 +35,18 @@ def axis_size(axis_name: Any) -> int:
     bound = ", ".join(repr(name) for name, _ in state.axes) or "none"
     raise ArgumentError(
         f"no axis named {axis_name!r} is in scope; those that are: {bound}",
-        fix=f"call it inside a function mapped by vmap(..., axis_name={axis_name!r})",
+        fix=f"call it inside vmap(..., axis_name={axis_name!r}), or inside shard_map over a mesh that has it",
     )
 
 
-def _collective(name: str, over: Callable[..., Any], alone: Callable[..., Any], jvp: Any, transpose: Any) -> Primitive:
+def _collective(
+    name: str, kind: str, over: Callable[..., Any], alone: Callable[..., Any], jvp: Any, transpose: Any
+) -> Primitive:
     """A row that reduces over a named axis.
 
     Args:
         name: of the row.
+        kind: the operation of StableHLO that folds.
         over: `(x, dim) -> reduced`, for the hidden dimension of that axis.
         alone: `(x, size) -> reduced`, for a value that is the same all along that axis.
         jvp: the derivative column.
@@ -61,7 +64,14 @@ def _collective(name: str, over: Callable[..., Any], alone: Callable[..., Any], 
         return (alone(x, axis.size) if at is None else over(x, at)), None
 
     row = Primitive(
-        name, shape=shape, ref=NO_REF, lower=NO_LOWER, jvp=jvp, transpose=transpose, batch=batch, samples=list
+        name,
+        shape=shape,
+        ref=NO_REF,
+        lower=lowering.reduce(kind),
+        jvp=jvp,
+        transpose=transpose,
+        batch=batch,
+        samples=list,
     )
     return row
 
@@ -72,6 +82,7 @@ def _psum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) ->
 
 psum = _collective(
     "psum",
+    "add",
     lambda x, at: S.reduce_sum(x, axes=(at,)),
     lambda x, size: E.mul(x, S.full_like(x, size)),
     _psum_jvp,
@@ -91,8 +102,9 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
 
 
 _no = No("an extreme is not linear in its operand; differentiate it with its jvp rule")
-pmax = _collective("pmax", lambda x, at: reduce_max(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmax), _no)
-pmin = _collective("pmin", lambda x, at: reduce_min(x, axes=(at,)), lambda x, size: x, _extreme_jvp(lambda: pmin), _no)
+_same: Callable[[Any, int], Any] = lambda x, size: x
+pmax = _collective("pmax", "maximum", lambda x, at: reduce_max(x, axes=(at,)), _same, _extreme_jvp(lambda: pmax), _no)
+pmin = _collective("pmin", "minimum", lambda x, at: reduce_min(x, axes=(at,)), _same, _extreme_jvp(lambda: pmin), _no)
 
 
 # ------------------------------------------------------------------------------------------------------- axis_index
@@ -109,7 +121,7 @@ axis_index = Primitive(
     "axis_index",
     shape=_index_shape,
     ref=NO_REF,
-    lower=NO_LOWER,
+    lower=lowering.axis_index,
     jvp=No("axis_index has no operand to differentiate with respect to; none is needed"),
     transpose=No("axis_index is an integer and has no cotangent; none is needed"),
     batch=_index_batch,

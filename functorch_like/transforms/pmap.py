@@ -1,0 +1,136 @@
+"""`pmap`: a function mapped over an axis, one element on each device; a thin form of `shard_map`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import tree
+from functorch_like.backends import xla
+from functorch_like.backends.xla.mesh import make_mesh
+from functorch_like.backends.xla.partition_spec import PartitionSpec
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.call_signature import as_tuple
+from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.errors import ShapeError
+from functorch_like.primitives.base.shapes import reshape
+from functorch_like.transforms.jit import jit
+from functorch_like.transforms.shard_map import Mapped
+
+
+@boundary.public
+def pmap(
+    fun: Callable[..., Any] | None = None,
+    axis_name: str | None = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+) -> Any:
+    """Map a function over an axis of its arguments, one element on each device: for code that was written with it.
+
+    New code splits arrays by shardings, or uses `shard_map`, which this is made of.
+
+    Args:
+        fun: takes and returns pytrees of arrays. Left out, `pmap` returns a decorator.
+        axis_name: name of the axis for collectives.
+        in_axes: as for `vmap`: an int or None for each argument, or one for all.
+        out_axes: as for `vmap`; None takes the result of one device.
+        static_broadcasted_argnums: positions of arguments that are compiled in.
+        devices: the devices to use, in order; `ft.devices()` if None.
+        axis_size: the size of the axis, where it shall be checked.
+        donate_argnums: positions of arguments whose memory the results may take.
+
+    Returns:
+        The mapped function, compiled.
+
+    Raises:
+        ShapeError: where mapped axes have different sizes.
+        DeviceError: where the axis is longer than there are devices.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> from functorch_like import lax
+    >>> ft.pmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(fnp.asarray([2.0])).tolist()
+    [1.0]
+    """
+    if fun is None:
+        return functools.partial(
+            pmap,
+            axis_name=axis_name,
+            in_axes=in_axes,
+            out_axes=out_axes,
+            static_broadcasted_argnums=static_broadcasted_argnums,
+            devices=devices,
+            axis_size=axis_size,
+            donate_argnums=donate_argnums,
+        )
+    name = bodies.name_of(fun)
+    axis = axis_name if isinstance(axis_name, str) else "pmap"
+    static = set(as_tuple(static_broadcasted_argnums))
+
+    def mapped(*args: Any) -> Any:
+        dynamic = tuple(a for i, a in enumerate(args) if i not in static)
+        leaves, structure = xla.flatten(dynamic)
+        dims = [
+            d if d is None else d % max(aval_of(x).ndim, 1)
+            for d, x in zip(_over(in_axes, dynamic, static, f"in_axes of pmap({name})"), leaves, strict=True)
+        ]
+        size = _size(leaves, dims, axis_size, name)
+        mesh = make_mesh((size,), (axis,), devices=devices)
+
+        trees: list[Any] = []
+        places: list[int | None] = []
+
+        def one(*parts: Any) -> Any:
+            flat = [x if d is None else _without(x, d) for x, d in zip(parts, dims, strict=True)]
+            rest = iter(structure.unflatten(flat))
+            out = fun(*(a if i in static else next(rest) for i, a in enumerate(args)))
+            outs, tree_of_outs = xla.flatten(out)
+            wanted = tree.broadcast_prefix(out_axes, out, f"out_axes of pmap({name})")
+            trees[:] = [tree_of_outs]
+            places[:] = [None if d is None else d % (aval_of(o).ndim + 1) for d, o in zip(wanted, outs, strict=True)]
+            return [o if d is None else _with(o, d) for o, d in zip(outs, places, strict=True)]
+
+        specs = tuple(_spec(d, axis) for d in dims)
+        outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
+        return trees[0].unflatten(outs)
+
+    return jit(mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=donate_argnums or None)
+
+
+def _over(prefix: Any, dynamic: tuple[Any, ...], static: set[int], what: str) -> list[Any]:
+    if isinstance(prefix, (tuple, list)):
+        prefix = tuple(d for i, d in enumerate(prefix) if i not in static)
+    return tree.broadcast_prefix(prefix, dynamic, what)
+
+
+def _size(leaves: Sequence[Any], dims: Sequence[int | None], said: int | None, name: str) -> int:
+    sizes = {aval_of(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None and aval_of(x).ndim}
+    if said is not None:
+        sizes.add(said)
+    if len(sizes) != 1:
+        told = f"axes of different sizes: {sorted(sizes)}" if sizes else "nothing: in_axes are all None"
+        raise ShapeError(f"pmap({name}) maps over {told}", fix="give all mapped axes one size")
+    return sizes.pop()
+
+
+def _spec(dim: int | None, axis: str) -> PartitionSpec:
+    return PartitionSpec() if dim is None else PartitionSpec(*(None,) * dim, axis)
+
+
+def _without(x: Any, dim: int) -> Any:
+    shape = aval_of(x).shape
+    return reshape(x, shape=(*shape[:dim], *shape[dim + 1 :]))
+
+
+def _with(x: Any, dim: int) -> Any:
+    x = x if isinstance(x, (ArrayImpl, Tracer)) else np.asarray(x, aval_of(x).dtype)
+    shape = aval_of(x).shape
+    return reshape(x, shape=(*shape[:dim], 1, *shape[dim:]))

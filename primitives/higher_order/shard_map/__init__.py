@@ -1,0 +1,1 @@
+"""Functions written for the parts of arrays on one device each."""

@@ -1,0 +1,380 @@
+"""The `shard_map` row: a jaxpr that is applied to the parts of its operands, on each device of a mesh.
+
+Its meaning is linear algebra on the parts of all devices together. A result whose spec leaves an axis out is the same
+along it, so it counts as the mean over that axis; an operand whose spec leaves one out has a copy for each place along
+it. Hence, in a transpose, cotangents of such results are divided by the size of the axis, and those of such operands
+are added up over it. Values that only some device has travel from the forward to the backward pass stacked along one
+more dimension, which all axes split.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from functorch_like import core
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.compiler.lower import emit, token_avals
+from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, named_axis, state
+from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
+from functorch_like.interpreters import reverse
+from functorch_like.ir import passes
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.base.shapes import full_like, insert, reshape
+from functorch_like.primitives.collectives.reduce_over_axis import psum
+from functorch_like.primitives.elementwise.arithmetic import mul
+from functorch_like.primitives.higher_order.call import CallSpec, call
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, batched, derive, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
+from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.shard_map.replication import without_needless
+
+Specs = tuple[Any, ...]
+
+
+# -------------------------------------------------------------------------------------------------------------- shapes
+@contextmanager
+def axes_in_scope(mesh: Any, axes: Sequence[str]) -> Generator[None]:
+    """Bring the axes by whose parts a function is written into scope, for its collectives."""
+    with ExitStack() as stack:
+        for name in axes:
+            stack.enter_context(named_axis(name, mesh.shape[name]))
+        yield
+
+
+def parts(spec: Any, mesh: Any, ndim: int) -> tuple[int, ...]:
+    """Into how many parts a spec splits each dimension."""
+    return tuple(math.prod(mesh.shape[name] for name in names) for names in spec.axes(ndim))
+
+
+def local(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
+    """The aval of a part."""
+    counts = parts(spec, mesh, aval.ndim)
+    return aval.update(shape=tuple(n // k for n, k in zip(aval.shape, counts, strict=True)))
+
+
+def whole(aval: ShapedArray, spec: Any, mesh: Any) -> ShapedArray:
+    """The aval of what parts make up."""
+    counts = parts(spec, mesh, aval.ndim)
+    return aval.update(shape=tuple(n * k for n, k in zip(aval.shape, counts, strict=True)))
+
+
+def unmentioned(spec: Any, axes: Sequence[str]) -> list[str]:
+    """The axes that a spec leaves out."""
+    return [name for name in axes if name not in spec.mentioned()]
+
+
+def _shape(
+    *avals: ShapedArray, jaxpr: Jaxpr, mesh: Any, axes: tuple[str, ...], in_specs: Specs, out_specs: Specs
+) -> tuple[ShapedArray, ...]:
+    given = [local(a, s, mesh).strong() for a, s in zip(avals, in_specs, strict=True)]
+    if given != [a.strong() for a in jaxpr.in_avals]:
+        raise ShapeError(
+            f"{jaxpr.name} takes parts {jaxpr.in_avals}, got {given}", fix="pass operands it was traced with"
+        )
+    return tuple(whole(a, s, mesh) for a, s in zip(jaxpr.out_avals, out_specs, strict=True))
+
+
+# ------------------------------------------------------------------------------------------------------------ lowering
+def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, mesh: Any, axes: Any, in_specs: Any, out_specs: Any) -> Any:
+    if e.partitioning is None:
+        raise ArgumentError(
+            f"{jaxpr.name} is written for the parts of arrays on {mesh!r}, and the program runs on one device",
+            fix="use a Mesh with devices in shard_map, or pass arguments that are on one: ft.device_put(x, sharding)",
+        )
+    if token_avals(jaxpr):
+        raise UnsupportedError(
+            "ordered effects have no order among devices", fix="use ordered=False inside of shard_map"
+        )
+    varied = [frozenset(axes).intersection(s.mentioned()) for s in in_specs]
+    if e.manual is not None:  # and along the axes of those around it
+        varied = [names | frozenset(e.manual.axes) for names in varied]
+    simple = jaxpr.memo(
+        ("lowered", tuple(varied)),
+        lambda: passes.simplify(without_needless(jaxpr, varied, {name: mesh.shape[name] for name in axes})),
+    )
+    body = lambda inner, *args: emit(inner, simple, args, inlined=True)
+    outs = list(e.outs)
+    return e.by_parts(mesh, axes, operands, in_specs, out_specs, jaxpr.in_avals, outs, body)
+
+
+def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Run it as a program of its own."""
+    if not hasattr(params["mesh"], "devices"):
+        raise ArgumentError(
+            f"{params['jaxpr'].name} was given {params['mesh']!r}, which has no devices to run on",
+            fix="use a Mesh: ft.make_mesh(...); or call it inside of jit with arguments that are on one",
+        )
+    assert call.evaluate is not None
+    avals = tuple(aval_of(a) for a in args)
+    jaxpr: Jaxpr = params["jaxpr"]
+
+    def make() -> Jaxpr:
+        fun = lambda *xs: list(shard_map(*xs, **params))
+        return stage(fun, avals, name=jaxpr.name, parent=core.EVALUATE, chain="")[0]
+
+    program = jaxpr.memo(("program", avals, *(params[k] for k in ("mesh", "axes", "in_specs", "out_specs"))), make)
+    return call.evaluate(args, {"jaxpr": program, "spec": CallSpec(jaxpr.name)})
+
+
+# ----------------------------------------------------------------------------------------------------- transformations
+def _picked(items: Sequence[Any], mask: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(item for item, m in zip(items, mask, strict=True) if m)
+
+
+def _nowhere(count: int, specs: Specs, others: Specs) -> Specs:
+    """Specs of operands that are whole on each device."""
+    like = (*specs, *others)
+    return (type(like[0])(),) * count if count else ()
+
+
+def _prune(
+    used: tuple[bool, ...], *, jaxpr: Jaxpr, in_specs: Specs, out_specs: Specs, **params: Any
+) -> tuple[list[bool], Any, dict[str, Any]]:
+    live, kept = jaxpr.memo(("prune", used), lambda: passes.without_unused(jaxpr, used))
+    specs = {"in_specs": _picked(in_specs, kept), "out_specs": _picked(out_specs, used)}
+    return kept, used, {"jaxpr": live, **specs, **params}
+
+
+def _jvp(
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    *,
+    jaxpr: Jaxpr,
+    mesh: Any,
+    axes: Any,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> tuple[list[Any], list[Any]]:
+    some = [t is not None for t in tangents]
+    with axes_in_scope(mesh, axes):
+        derived, consts, has = with_tangents(jaxpr, some)
+    outs = shard_map(
+        *consts,
+        *primals,
+        *_picked(tangents, some),
+        jaxpr=derived,
+        mesh=mesh,
+        axes=axes,
+        in_specs=(*_nowhere(len(consts), in_specs, out_specs), *in_specs, *_picked(in_specs, some)),
+        out_specs=(*out_specs, *_picked(out_specs, has)),
+    )
+    rest = iter(outs[len(has) :])
+    return list(outs[: len(has)]), [next(rest) if h else None for h in has]
+
+
+def _batch(
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    *,
+    jaxpr: Jaxpr,
+    mesh: Any,
+    axes: Any,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> tuple[list[Any], list[int | None]]:
+    split = axis.spmd_name
+    inner = axis if split is None else _split_axis(axis, mesh)
+    with axes_in_scope(mesh, axes):
+        derived, consts, where = batched(jaxpr, inner, dims)
+    manual = axes if split is None else (*axes, *((split,) if isinstance(split, str) else split))
+
+    def placed(specs: Specs, at: Sequence[int | None]) -> Specs:
+        return tuple(s if d is None else _inserted(s, d, split) for s, d in zip(specs, at, strict=True))
+
+    outs = shard_map(
+        *consts,
+        *args,
+        jaxpr=derived,
+        mesh=mesh,
+        axes=manual,
+        in_specs=(*_nowhere(len(consts), in_specs, out_specs), *placed(in_specs, dims)),
+        out_specs=placed(out_specs, where),
+    )
+    return list(outs), where
+
+
+def _inserted(spec: Any, dim: int, entry: Any) -> Any:
+    entries = tuple(spec) + (None,) * (dim - len(spec))
+    return type(spec)(*insert(entries, dim, entry))
+
+
+def _split_axis(axis: Axis, mesh: Any) -> Axis:
+    names = (axis.spmd_name,) if isinstance(axis.spmd_name, str) else axis.spmd_name
+    count = math.prod(mesh.shape[name] for name in names)
+    if axis.name is not None:
+        raise UnsupportedError(
+            f"vmap with axis_name={axis.name!r} and spmd_axis_name={axis.spmd_name!r} maps a shard_map: a collective "
+            "would see one part of the axis",
+            fix="leave one of them out",
+        )
+    if axis.size % count:
+        raise ShapeError(
+            f"vmap maps over an axis of size {axis.size}, which does not divide by {count}, the size of "
+            f"spmd_axis_name={axis.spmd_name!r}",
+            fix="choose a multiple, or leave spmd_axis_name out",
+        )
+    return axis._replace(size=axis.size // count)
+
+
+# --------------------------------------------------------------------------------------------------------- linearizing
+def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
+    """Compute the known half now, record the linear half on the tape."""
+    jaxpr, mesh, axes = params["jaxpr"], params["mesh"], params["axes"]
+    in_specs, out_specs = params["in_specs"], params["out_specs"]
+    unknown = tuple(tape.var(a) is not None for a in args)
+    with axes_in_scope(mesh, axes):
+        found = halves(jaxpr, unknown)
+        first = len(found.unknown_out) - sum(found.unknown_out)
+        known, linear, consts, residuals = jaxpr.memo(
+            ("stacked halves", unknown), lambda: _stacked(found, first, len(args) - sum(unknown))
+        )
+    flags = [not u for u in unknown]
+    spec = type((*in_specs, *out_specs)[0])
+    stacked = spec(tuple(axes))
+    known_specs = (spec(),) * len(consts) + _picked(in_specs, flags)
+    results = _picked(out_specs, [not u for u in found.unknown_out])
+    given = [*consts, *_picked(args, flags)]
+    extra = len(known.outputs) - first
+    plain = {"mesh": mesh, "axes": axes}
+    state.trace = tape.parent
+    try:
+        outs = shard_map(*given, jaxpr=known, in_specs=known_specs, out_specs=(*results, *(stacked,) * extra), **plain)
+    finally:
+        state.trace = tape
+    values, specs = [], []
+    for kind, k in residuals:
+        values.append(given[k] if kind == "in" else outs[k])
+        specs.append(known_specs[k] if kind == "in" else (*results, *(stacked,) * extra)[k])
+    tangents = iter(
+        tape.record(
+            shard_map,
+            [*values, *_picked(args, unknown)],
+            {
+                "jaxpr": linear,
+                "in_specs": (*specs, *_picked(in_specs, unknown)),
+                "out_specs": _picked(out_specs, found.unknown_out),
+                **plain,
+            },
+        )
+    )
+    primals = iter(outs)
+    return [next(tangents) if u else next(primals) for u in found.unknown_out]
+
+
+def _stacked(found: Any, first: int, count: int) -> tuple[Jaxpr, Jaxpr, list[Any], list[tuple[str, int]]]:
+    """The halves with one more dimension, of size 1, on the residuals that go from one to the other."""
+    consts = list(found.consts)
+
+    def known(*xs: Any) -> list[Any]:
+        outs = evaluate(found.known, xs)
+        return [*outs[:first], *(reshape(o, shape=(1, *aval_of(o).shape)) for o in outs[first:])]
+
+    wide, more = derive(found.known, "stacked", "known half", known, found.known.in_avals)
+    shift = len(more)
+    where = [(kind, k + shift if kind == "in" else k) for kind, k in found.residuals]
+    n = len(where)
+
+    def linear(*xs: Any) -> list[Any]:
+        values = [
+            reshape(x, shape=aval_of(x).shape[1:]) if kind == "out" and k >= first else x
+            for x, (kind, k) in zip(xs, where, strict=False)
+        ]
+        return evaluate(found.linear, [*values, *xs[n:]])
+
+    avals = [
+        a.update(shape=(1, *a.shape)) if i < n and where[i][0] == "out" and where[i][1] >= first else a
+        for i, a in enumerate(found.linear.in_avals)
+    ]
+    narrow, _ = derive(found.linear, "stacked", "linear half", linear, avals)  # it closes over nothing
+    return wide, narrow, [*more, *consts], where
+
+
+def _transpose(
+    cts: Sequence[Any],
+    args: Sequence[Any],
+    *,
+    jaxpr: Jaxpr,
+    mesh: Any,
+    axes: Any,
+    in_specs: Specs,
+    out_specs: Specs,
+) -> list[Any]:
+    linear = tuple(type(a) is Lin for a in args)
+    some = tuple(c is not None for c in cts)
+    with axes_in_scope(mesh, axes):
+        backward = jaxpr.memo(
+            ("shard_map transpose", linear, some, in_specs, out_specs),
+            lambda: _backward(jaxpr, linear, some, mesh, axes, in_specs, out_specs),
+        )
+    derived, consts, has = backward
+    known = [not lin for lin in linear]
+    outs = shard_map(
+        *consts,
+        *_picked(args, known),
+        *_picked(cts, some),
+        jaxpr=derived,
+        mesh=mesh,
+        axes=axes,
+        in_specs=(
+            *_nowhere(len(consts), in_specs, out_specs),
+            *_picked(in_specs, known),
+            *_picked(out_specs, some),
+        ),
+        out_specs=_picked(in_specs, has),
+    )
+    rest = iter(outs)
+    return [next(rest) if h else None for h in has]
+
+
+def _backward(jaxpr: Jaxpr, linear: Any, some: Any, mesh: Any, axes: Any, in_specs: Specs, out_specs: Specs) -> Derived:
+    inner, consts, has = transposed(jaxpr, linear, some)
+    known = [a for a, lin in zip(jaxpr.in_avals, linear, strict=True) if not lin]
+    given = [a.strong() for a, s in zip(jaxpr.out_avals, some, strict=True) if s]
+    given_specs, found_specs = _picked(out_specs, some), _picked(in_specs, has)
+
+    def fun(*xs: Any) -> list[Any]:
+        n = len(known)
+        cts = [_mean(ct, unmentioned(s, axes), mesh) for ct, s in zip(xs[n:], given_specs, strict=True)]
+        outs = evaluate(inner, [*consts, *xs[:n], *cts])
+        return [_total(o, unmentioned(s, axes)) for o, s in zip(outs, found_specs, strict=True)]
+
+    made, more = derive(jaxpr, "transpose", "transpose", fun, [*known, *given])
+    return Derived(made, more, has)
+
+
+def _mean(ct: Any, axes: Sequence[str], mesh: Any) -> Any:
+    count = math.prod(mesh.shape[name] for name in axes)
+    return ct if count == 1 else mul(ct, full_like(ct, 1 / count))
+
+
+def _total(ct: Any, axes: Sequence[str]) -> Any:
+    for name in axes:
+        ct = psum(ct, axis_name=name)
+    return ct
+
+
+def _samples() -> list[Sample]:
+    return []  # it needs several devices: tests/sharding
+
+
+shard_map = Primitive(
+    "shard_map",
+    shape=_shape,
+    ref=core.No("a shard_map has no meaning without its mesh; tests/sharding run it on one"),
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=_samples,
+    split=_split,
+    evaluate=_evaluate,
+    prune=_prune,
+    effects=lambda *, jaxpr, **_: jaxpr.effects,
+    multiple=True,
+)
