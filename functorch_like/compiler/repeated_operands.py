@@ -14,8 +14,8 @@ from functorch_like.backends.cpu import fast_lowering
 from functorch_like.compiler.outlining import ELEMENTWISE
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
+from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.contractions.dot_general_cpu import free_dims
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_
 
 _NONE: frozenset[int] = frozenset()

@@ -22,6 +22,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.precision import of_convolutions
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.window_geometry import dilated, window_count
 from functorch_like.primitives.contractions import convolution_gpu
@@ -166,7 +167,7 @@ def _transpose(
     (lhs, rhs), (ls, rs, os) = args, dimension_numbers
     left, right, given = aval_of(lhs), aval_of(rhs), aval_of(ct)
     first = type(lhs) is Lin
-    if not given.size or not left.size or not right.size:
+    if both_unknown("conv_general_dilated", lhs, rhs) or not (given.size and left.size and right.size):
         return [S.zeros(left.strong()), None] if first else [None, S.zeros(right.strong())]
     known = rhs if first else lhs
     if given.dtype != left.dtype:  # preferred_element_type was wider than the operands

@@ -10,6 +10,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.primitives.base.window_geometry import dilated, emit_tap
+from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.precision import emit_dot, precision_config
 
 
@@ -88,7 +89,7 @@ class Conv(NamedTuple):
     def dot(self, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, contract: Any, batch: Any) -> Any:
         """A dot_general and its aval."""
         (lc, rc), (lb, rb) = contract, batch
-        free = lambda aval, c, b: [n for d, n in enumerate(aval.shape) if d not in c and d not in b]
+        free = lambda aval, c, b: [aval.shape[d] for d in free_dims(aval.ndim, c, b)]
         shape = (*(left.shape[d] for d in lb), *free(left, lc, lb), *free(right, rc, rb))
         aval, given = self.out.update(shape=shape), self.params.get("precision")
         return emit_dot(self.e, lhs, rhs, left, right, aval, contract, batch, given), aval

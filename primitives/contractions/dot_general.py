@@ -16,8 +16,10 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
-from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, free_dims, through_float32
+from functorch_like.primitives.contractions.dot_dimensions import free_dims
+from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, through_float32
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
@@ -116,8 +118,8 @@ def _transpose(
 ) -> list[Any]:
     (lc, rc), (lb, rb) = dimension_numbers
     lhs, rhs = args
-    if type(lhs) is Lin and type(rhs) is Lin:
-        return [None, None]  # linear in both at once only where it is zero for want of elements
+    if both_unknown("dot_general", lhs, rhs):
+        return [None, None]
     if type(lhs) is Lin:
         return [_pull(ct, lhs.aval, rhs, (lc, rc), (lb, rb), precision, first=True), None]
     swapped = precision[::-1] if isinstance(precision, tuple) else precision

@@ -14,6 +14,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import emit_tap
+from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.precision import rounded
 
 #: Sums of so few products are unrolled, if the result has so many elements,
@@ -23,11 +24,6 @@ STACK, NARROW = 16, 64
 #: or the left side has so many free elements, and the right side no more than this. XLA:CPU's own form was 1.5 to 60
 #: times slower there (24 ms for 20,000 products of 6 by 6); elsewhere it is up to 4 times faster.
 TALL, THIN = 1024, 32
-
-
-def free_dims(ndim: int, contracted: Sequence[int], batch: Sequence[int]) -> list[int]:
-    """The dimensions that are neither contracted nor batch, in order."""
-    return [d for d in range(ndim) if d not in contracted and d not in batch]
 
 
 def dot_sample(

@@ -12,6 +12,7 @@ from functorch_like.backends import precision
 from functorch_like.backends import precision_names as forms
 from functorch_like.core import Primitive, state
 from functorch_like.errors import ArgumentError, DtypeError
+from functorch_like.primitives.contractions.dot_dimensions import free_dims
 
 _DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64}
 _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
@@ -104,7 +105,7 @@ def emit_dot(
 ) -> Any:  # fmt: skip
     """A dot_general as exact as `given`, with a result of aval `out`."""
     (lc, rc), (lb, rb) = contract, batch
-    free = [d for d in range(right.ndim) if d not in rc and d not in rb]
+    free = free_dims(right.ndim, rc, rb)
     if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
         return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
     show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"

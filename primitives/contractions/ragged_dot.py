@@ -16,6 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.accumulating import widened
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
 from functorch_like.primitives.elementwise import names as E
@@ -114,9 +115,9 @@ def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred
     if aval_of(ct).dtype != dtype:
         ct = S.convert_element_type(ct, new_dtype=dtype)
     flip = precision[::-1] if isinstance(precision, tuple) else precision
+    if both_unknown("ragged_dot", lhs, rhs):
+        return [None, None, None]
     if isinstance(rhs, Lin):
-        if isinstance(lhs, Lin):  # of two unknown operands the product is linear where it is nothing at all
-            return [None, None, None]
         lead, (m, _) = aval_of(lhs).shape[:b], aval_of(lhs).shape[b:]
         mask = S.widen(_membership(sizes, lead, m), aval_of(lhs).shape[-1], b + 2)
         repeated = S.widen(lhs, aval_of(sizes).shape[-1], b)

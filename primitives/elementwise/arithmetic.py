@@ -9,6 +9,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.elementwise_makers import (
     KIND,
     add,
@@ -53,9 +54,9 @@ def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     x, y = args
-    if isinstance(y, Lin):  # of two unknown operands the product is linear where it is nothing at all
-        return [None, None if isinstance(x, Lin) else mul(x, ct)]
-    return [mul(ct, y), None]
+    if both_unknown("mul", x, y):
+        return [None, None]
+    return [None, mul(x, ct)] if isinstance(y, Lin) else [mul(ct, y), None]
 
 
 sub = elementwise("sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose)

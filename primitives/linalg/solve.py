@@ -9,6 +9,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import lu, turned
@@ -66,7 +67,7 @@ def _solve_transpose(ct: Any, args: Any, *, transpose_a: bool) -> Any:
     a, b = args
     if not isinstance(b, Lin):
         return [None, None]
-    if isinstance(a, Lin):  # both, so there is nothing in them
+    if both_unknown("solve", a, b):
         return [None, S.zeros(aval_of(ct))]
     return [None, solve(a, ct, transpose_a=not transpose_a)]
 

@@ -10,6 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import lapack
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
@@ -87,7 +88,7 @@ def _transpose(ct: Any, args: Any, *, transpose_a: bool, **params: Any) -> Any:
     a, b = args
     if not isinstance(b, Lin):
         return [None, None]
-    if isinstance(a, Lin):  # both, so there is nothing in them
+    if both_unknown("triangular_solve", a, b):
         return [None, S.zeros(aval_of(ct))]
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
 

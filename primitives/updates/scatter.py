@@ -13,6 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Lin, No, Primitive, aval_of
+from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, read_back, scatter_add
 from functorch_like.primitives.indexing.scatter_makers import scatter_row
@@ -125,8 +126,8 @@ def _before(place: Any, x: Any, reverse: bool) -> Any:
 
 def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     operand, indices, updates = args
-    if type(operand) is Lin and type(updates) is Lin:
-        return [ct, None, None]  # linear in both at once only where one is empty
+    if both_unknown("scatter_mul", operand, updates):
+        return [ct, None, None]
     if type(operand) is Lin:
         return [E.mul(ct, scatter_mul(S.full_like(ct, 1), indices, updates, **params)), None, None]
     return [None, None, read_back(E.mul(ct, operand), indices, updates.aval, params)]  # linear if indices are unique

@@ -1,0 +1,31 @@
+"""Products are linear in each operand while the other stays, and can be transposed in one of them at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.core import Lin
+from functorch_like.errors import DifferentiationError
+
+
+def both_unknown(name: str, x: Any, y: Any) -> bool:
+    """Return True if a transpose rule is asked for the cotangents of both operands, which are zero.
+
+    They are where an operand has no elements: the product is zero then, and linear in both operands together.
+
+    Args:
+        name: of the primitive.
+        x: the first operand, as the transpose rule gets it.
+        y: the second operand.
+
+    Raises:
+        DifferentiationError: where both have elements.
+    """
+    if not (isinstance(x, Lin) and isinstance(y, Lin)):
+        return False
+    if x.aval.size and y.aval.size:
+        raise DifferentiationError(
+            f"{name} is linear in each operand alone, and is to be transposed in both: {x.aval!r} and {y.aval!r}",
+            fix="transpose it in one operand, with the other as a constant; or use ft.vjp, which linearizes it first",
+        )
+    return True
