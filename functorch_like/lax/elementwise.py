@@ -120,7 +120,11 @@ digamma = _one("digamma", E.digamma, "The derivative of lgamma.")
 
 
 def _any_order(m: Any, x: Any) -> Any:
-    """(-1)**(m + 1) m! zeta(m + 1, x), DLMF 25.11.12; digamma for m = 0."""
+    """(-1)**(m + 1) m! zeta(m + 1, x), DLMF 25.11.12; digamma for m = 0. In float64: the logarithm of m! is large."""
+    dtype, weak = aval_of(x).dtype, aval_of(m).weak_type and aval_of(x).weak_type
+    if dtype != dtypes.float64:
+        wide = (S.convert_element_type(v, new_dtype=dtypes.float64) for v in (m, x))
+        return S.convert_element_type(_any_order(*wide), new_dtype=dtype, weak_type=weak)
     more, half = E.add(m, S.full_like(m, 1)), E.mul(m, S.full_like(m, 0.5))
     size = E.mul(E.exp(E.lgamma(more)), zeta(more, x))
     signed = E.select_n(E.eq(half, E.floor(half)), size, E.neg(size))

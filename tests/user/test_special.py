@@ -83,6 +83,20 @@ def test_zeta_and_polygamma():
     close(S.polygamma(n, q), special.polygamma(n, q), 1e-10)
 
 
+@pytest.mark.parametrize("polygamma", [S.polygamma, ft.lax.polygamma])
+def test_polygamma_of_an_order_that_is_an_array_in_float32(polygamma):
+    """In float32 m! overflows at 35, and its logarithm has too few digits long before."""
+    m = np.array([0, 1, 2, 5, 9, 17, 25, 30], np.float32)
+    x = np.array([0.3, 1.5, 2.5, 3.5, 7, 20, 30, 50], np.float32)
+    wanted = special.polygamma(m.astype(int), x.astype(float))
+    np.testing.assert_allclose(polygamma(m, x), wanted, rtol=2e-7)
+    m, x = m[1:6], x[1:6]
+    value = lambda n: (-1) ** (m + 1) * special.gamma(n + 1) * special.zeta(n + 1, x.astype(float))
+    slope = difference(value, m.astype(float), 1e-4)
+    by_order = ft.vmap(ft.grad(polygamma))(m, x)
+    np.testing.assert_allclose(by_order, slope, rtol=1e-6)
+
+
 def test_shapes_of_gamma_and_beta_that_are_large():
     """Known values, computed with mpmath: SciPy's own sums end early there."""
     close(P.igamma(np.float64(8029849.352442082), np.float64(8016408.837731663)), 1.0392895840286e-06, 1e-9)
