@@ -40,7 +40,9 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
         u, t = P.convert(u, F64), c * P.convert(math.sqrt(2) * lax.erf_inv(2 * v - 1), F64)
         # Their test, with x**2 / 2 = 4.5 d t**2 taken out, in which large numbers would have to cancel.
         s = fnp.maximum(t, -0.99)
-        rest = 3 * (fnp.log1p(s) - s + 0.5 * s * s) - s * s * s
+        w = 1 + s
+        log1p = fnp.log(w) - (w - 1 - s) / w  # as exact as XLA's, which takes a fifth of the time of a sample longer
+        rest = 3 * (log1p - s + 0.5 * s * s) - s * s * s
         return (t > -0.99) & (fnp.log(u) < d * rest), t
 
     t = accepted(tries, proper, fnp.zeros_like(a), propose, c, d, digits=dtype)
