@@ -41,6 +41,9 @@ class Effects:
             "backend_config": mlir.parsed(f"{{index = {len(self.host_calls)} : ui64}}"),
             "has_side_effect": mlir.flags[bool(effects)],
         }
+        if self.partitioning is not None and self.manual is None:  # whole values are handed over once
+            operands = [self.replicated(x) for x in operands]
+            attrs["sdy.sharding"] = self.on_first_device(max(len(out_avals) + ("ordered" in effects), 1))
         ordered = "ordered" in effects
         self.host_calls.append(callbacks.HostCall(fun, out_avals, ordered))
         token = [TOKEN] if ordered else []

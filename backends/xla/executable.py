@@ -185,6 +185,10 @@ class Executable:
         ins, outs = [self._sharding] * len(self.in_avals), [self._sharding] * len(avals)
         return fast_path(self._inner, out_tree, ins, outs, avals, committed, kept, const_args)
 
+    def collectives(self) -> list[Any]:
+        """The collectives that the program contains: none on one device."""
+        return []
+
     @property
     def in_shardings(self) -> Sequence[Any]:
         return [self._sharding] * len(self.in_avals)

@@ -70,6 +70,24 @@ class Partitioned:
             found.append(attrs)
         return found
 
+    def replicated(self, x: Any) -> Any:
+        """`x`, with a copy on each device."""
+        assert self.partitioning is not None
+        mesh, ndim = self.partitioning.mesh, ir.RankedTensorType(x.type).rank
+        attrs = {"sharding": self.sharding(mesh, PartitionSpec(), ndim)}
+        return ir.Operation.create(
+            "sdy.sharding_constraint", [x.type], [x], attrs, None, 0, self._location, self._ip
+        ).result
+
+    def on_first_device(self, count: int) -> Any:
+        """The shardings of an operation with `count` results that runs on the first device alone."""
+        if "first" not in self._meshes:
+            self._meshes["first"] = "first_device"
+            attrs = {"sym_name": mlir.string("first_device"), "mesh": mlir.parsed("#sdy.mesh<[], device_ids=[0]>")}
+            at = ir.InsertionPoint.at_block_begin(self._module.body)
+            ir.Operation.create("sdy.mesh", [], [], attrs, None, 0, mlir.unknown, at)
+        return mlir.parsed(f"#sdy.sharding_per_value<[{', '.join(['<@first_device, []>'] * count)}]>")
+
     def constrain(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> Any:
         """`x`, split as the spec says."""
         return self.op("sdy.sharding_constraint", [x], [aval], {"sharding": self.sharding(mesh, spec, aval.ndim)})

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import arrays, callbacks, client, named_sharding, sharded_arrays, window
+from functorch_like.backends.xla import arrays, callbacks, client, events, named_sharding, sharded_arrays, window
+from functorch_like.backends.xla.collective_report import Collective, collectives
 from functorch_like.backends.xla.executable import Executable, fast_path, handler, loaded
 from functorch_like.backends.xla.failures import failure
 from functorch_like.backends.xla.jaxlib_api import ArrayImpl, JaxRuntimeError, xc
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.backends.xla.partitioning import Partitioning
+from functorch_like.errors import bytes_text
 
 
 class ShardedExecutable(Executable):
@@ -71,6 +73,21 @@ class ShardedExecutable(Executable):
         whole = named_sharding.named(self.mesh, PartitionSpec())
         ins = tuple(whole if s is None else s for s in self.in_shardings)
         return Partitioning(self.mesh, ins, tuple(whole if s is None else s for s in self.out_shardings))
+
+    def collectives(self) -> list[Collective]:
+        """The collectives that the program contains, by kind."""
+        return collectives(self._inner)
+
+    def report(self, asked: Partitioning) -> str:
+        """How the program is split, who chose that, and what its devices exchange, in words."""
+        outs = asked.outs or (None,) * len(self.out_shardings)
+        texts = [f"over {self.mesh!r}"]
+        for what, chosen, said in (("argument", self.in_shardings, asked.ins), ("result", self.out_shardings, outs)):
+            for i, (where, known) in enumerate(zip(chosen, said, strict=True)):
+                by = "chosen by XLA" if known is None else "given"
+                texts.append(f"{what} {i} {where.spec!r} ({by})")
+        found = [f"{c.count} {c.kind} ({bytes_text(c.bytes)})" for c in self.collectives()]
+        return "; ".join([*texts, f"collectives: {', '.join(found) or 'none'}"])
 
     def execute(
         self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None, *, committed: bool = True
@@ -153,4 +170,7 @@ def compile(
     """
     client.check_not_forked()
     inner = loaded(functools.cache(make), partitioning.mesh, options, fitting, name, fingerprint, host_calls)
-    return ShardedExecutable(inner, partitioning, in_avals, out_avals, name, bool(host_calls))
+    made = ShardedExecutable(inner, partitioning, in_avals, out_avals, name, bool(host_calls))
+    if events.heard() and made.settled() is None:
+        events.tell("partition", name, why=made.report(partitioning), collectives=made.collectives())
+    return made

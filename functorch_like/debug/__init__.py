@@ -13,6 +13,19 @@ with _lazy_imports.block(__name__):
     from functorch_like.debug.printing import log as log
     from functorch_like.debug.printing import print as print
     from functorch_like.debug.prompt import breakpoint as breakpoint
+    from functorch_like.debug.visualize import visualize_array_sharding as visualize_array_sharding
+    from functorch_like.debug.visualize import visualize_sharding as visualize_sharding
 
 
-__all__ = ["breakpoint", "callback", "infs", "log", "nans", "print", "set_infs", "set_nans"]
+__all__ = [
+    "breakpoint",
+    "callback",
+    "infs",
+    "log",
+    "nans",
+    "print",
+    "set_infs",
+    "set_nans",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

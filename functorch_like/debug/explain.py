@@ -42,6 +42,7 @@ _TOLD: dict[str, str] = {
     "derive": "derived",
     "widen": "widened",
     "program": "needed another program of",
+    "partition": "split",
     "tune": "tuned",
     "run": "ran",
     "einsum": "chose a path for einsum",

@@ -228,6 +228,10 @@ class Compiled:
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
         return traced.out_tree.unflatten(outs)
 
+    def collectives(self) -> list[Any]:
+        """The collectives that the program contains, with their number and bytes, by kind."""
+        return self.executable.collectives()
+
     @property
     def input_shardings(self) -> Any:
         """The sharding of each argument that the program takes, in the structure of the arguments: `(args, kwargs)`."""
