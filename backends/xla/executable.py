@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import functools
 import time
-from collections import namedtuple
+from collections import deque, namedtuple
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from functorch_like import interrupts
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import (
     arrays,
@@ -18,6 +19,7 @@ from functorch_like.backends.xla import (
     counters,
     events,
     library_check,
+    memory,
     option_sets,
     processes,
     sharding,
@@ -305,13 +307,13 @@ def _loaded(
         # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
         # change of the package's code.
         quick = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
-        found = cache.load(cache.recall(quick), device, chosen, host_calls)
+        found = _kept(cache.load, cache.recall(quick), device, chosen, host_calls)
         if found is None:
             from functorch_like.backends.xla import mlir
 
             module = make()
             key = cache.key(module, chosen, device)
-            found = cache.load(key, device, chosen, host_calls)
+            found = _kept(cache.load, key, device, chosen, host_calls)
             if found is not None:
                 cache.remember(quick, key)
         if found is not None:
@@ -320,11 +322,11 @@ def _loaded(
             return found
         started = time.perf_counter()
         try:
-            made = _built(module, device, chosen, host_calls)
+            made = _kept(_built, module, device, chosen, host_calls)
             why = _misreads(made, device)
             if why:
                 chosen = compile_options.options(device, {**(overrides or {}), **option_sets.NO_FUSIONS}, fitting)
-                made = _built(module, device, chosen, host_calls)
+                made = _kept(_built, module, device, chosen, host_calls)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
                 continue
@@ -337,6 +339,21 @@ def _loaded(
             cache.store(key, made)
             cache.remember(quick, key)
         return made
+
+
+#: The programs made last. TRAP: 0.10 was seen to crash, in a thread of XLA's, when an interrupt had dropped a program
+#: just after it was compiled. So a program outlives its compilation, whatever interrupts and errors do to its caller.
+_latest: deque[Any] = deque(maxlen=4)
+memory.on_clear(_latest.clear)
+
+
+def _kept(make: Callable[..., Any], *args: Any) -> Any:
+    """Return the program that `make(*args)` returns, which lives on until others were made; or its None."""
+    with interrupts.held:
+        made = make(*args)
+        if made is not None:
+            _latest.append(made)
+    return made
 
 
 def _built(module: Any, device: Any, options: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:

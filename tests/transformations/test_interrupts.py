@@ -1,5 +1,6 @@
 """Ctrl-C at chosen Python calls: it arrives as KeyboardInterrupt, and nothing is lost by it."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -204,6 +205,41 @@ def test_a_program_that_was_compiled_meanwhile_is_kept(monkeypatch):
         before = xla.counters.compiles
         np.testing.assert_allclose(f(x), np.sin(x.astype(float)) * 1.25 - 3, rtol=1e-5)
         assert xla.counters.compiles == before
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: fnp.cbrt(x),
+        lambda x: fnp.linalg.norm(x),
+        lambda x: ft.jit(lambda x: fnp.sin(x) * 2.25 - 3).lower(x).compile(),
+        lambda x: ft.jit(lambda x: fnp.sin(x) * 3.25 - 3, mode="max-autotune")(x),
+    ],
+)
+def test_no_program_is_dropped_just_after_it_was_compiled(use, monkeypatch):
+    """XLA has crashed where an interrupt did so."""
+    compile, made = executable._built, []
+
+    def built(*args):
+        signal.raise_signal(signal.SIGINT)
+        program = compile(*args)
+        made.append(program.fingerprint)
+        return program
+
+    def alive():
+        gc.collect()
+        return [p.fingerprint for p in ft.devices()[0].client.live_executables()]
+
+    x = np.arange(37, dtype=np.float32)
+    with ft.backends.cache.flags(enabled=False):
+        monkeypatch.setattr(executable, "_built", built)
+        with pytest.raises(KeyboardInterrupt):
+            use(x)
+        assert made and made[-1] in alive()
+        monkeypatch.undo()
+        use(x)  # and the next attempt succeeds
+    ft.clear_caches()
+    assert made[-1] not in alive()
 
 
 def test_an_interrupt_is_held_until_the_outermost_block_ends():
