@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -305,7 +305,10 @@ class Tracer:
 
 
 xla.set_tracer_class(Tracer)
-Array = xla.Array
+if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import Array as Array  # with the attributes that `array_methods.py` attaches
+else:
+    Array = xla.Array
 
 
 def leak(tracer: Tracer, using: str) -> LeakError:

@@ -1,14 +1,21 @@
-"""Types for annotations: what functions take as arrays, and as dtypes."""
+"""Types for annotations: what functions take as arrays, dtypes, axes, indices and devices."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
+from collections.abc import Callable, Sequence
+from types import EllipsisType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
 
 from functorch_like.core import Array
 
-__all__ = ("ArrayLike", "DTypeLike")
+if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import Device, Sharding
+    from functorch_like.lax.contract import DotAlgorithm
+    from functorch_like.transforms.jit_stages import Lowered, Traced
+
+__all__ = ("ArrayLike", "Axis", "DTypeLike", "DeviceLike", "Index", "Jitted", "PrecisionLike", "Shape", "SupportsDType")
 
 
 @runtime_checkable
@@ -16,7 +23,7 @@ class SupportsDType(Protocol):
     """Has a dtype, such as the names of dtypes: `fnp.float32`."""
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         """The dtype."""
         ...
 
@@ -24,8 +31,73 @@ class SupportsDType(Protocol):
 if TYPE_CHECKING:
     ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
     DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType
+    Axis: TypeAlias = int | Sequence[int] | None
+    Shape: TypeAlias = int | Sequence[int]
+    _IndexItem: TypeAlias = (
+        int | slice | EllipsisType | Array | np.ndarray[Any, Any] | np.generic | list[Any] | range | None
+    )
+    Index: TypeAlias = _IndexItem | tuple[_IndexItem, ...]
+    DeviceLike: TypeAlias = Device | Sharding | str | None
+    PrecisionLike: TypeAlias = str | DotAlgorithm | tuple[str, str] | None  # enumerations of names are str, too
 else:
     #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. Lists are none: convert with fnp.asarray.
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
     #: Names, scalar types, dtypes, and what has one.
     DTypeLike = str | type | np.dtype | SupportsDType
+    #: One axis, several, or None, for all of them.
+    Axis = int | Sequence | None
+    #: The size of each dimension; an int is one dimension.
+    Shape = int | Sequence
+    #: What stands between the brackets of `x[...]`.
+    Index = int | slice | EllipsisType | Array | np.ndarray | np.generic | list | range | tuple | None
+    #: A device, a sharding, the name of a device ("cpu:0") or None, for the default device.
+    DeviceLike = Any
+    #: The precision of products: "highest", `lax.Precision.HIGHEST`, ..., one for each operand, or None.
+    PrecisionLike = Any
+
+
+_P = ParamSpec("_P")
+_Rest = ParamSpec("_Rest")
+_R_co = TypeVar("_R_co", covariant=True)
+_Self = TypeVar("_Self")
+
+
+class Jitted(Protocol[_P, _R_co]):
+    """A function that `jit` made: it takes and returns what the user's function does."""
+
+    __name__: str
+
+    @property
+    def __wrapped__(self) -> Callable[_P, _R_co]:
+        """The user's function."""
+        ...
+
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co:
+        """Run the compiled program for these arguments; compile it at the first call with their shapes and dtypes."""
+        ...
+
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Jitted[_P, _R_co]: ...
+    @overload
+    def __get__(
+        self: Jitted[Concatenate[_Self, _Rest], _R_co], instance: _Self, owner: Any = None
+    ) -> Callable[_Rest, _R_co]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind a method."""
+        ...
+
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
+        ...
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Trace and lower for these arguments (arrays or `ShapeDtypeStruct`s)."""
+        ...
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
+        ...
+
+    def clear_cache(self) -> None:
+        """Forget all traces and programs of this function."""
+        ...

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import interrupts
 from functorch_like.backends.xla import configuration, cuda, processes
@@ -24,7 +24,10 @@ from functorch_like.errors import DeviceError, FtError
 
 CPU_ASYNC: bool = configuration.switched_on("FT_CPU_ASYNC")
 
-Device = xc.Device
+if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import Device as Device
+else:
+    Device = xc.Device
 
 #: The device that is the default one instead of the first; None for that.
 chosen = configuration.config("default_device", None, in_trace_key=False)

@@ -9,7 +9,7 @@ import copyreg
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,14 @@ from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
 from functorch_like.errors import ArgumentError, ShapeError, nearest
 
-Sharding = _jax.Sharding
-NamedSharding = _jax.NamedSharding
-SingleDeviceSharding = _jax.SingleDeviceSharding
+if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import NamedSharding as NamedSharding
+    from functorch_like.arrays.array_type import Sharding as Sharding
+    from functorch_like.arrays.array_type import SingleDeviceSharding as SingleDeviceSharding
+else:
+    Sharding = _jax.Sharding
+    NamedSharding = _jax.NamedSharding
+    SingleDeviceSharding = _jax.SingleDeviceSharding
 Index = tuple[slice, ...]
 
 

@@ -13,6 +13,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.xla import client
 from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
 from functorch_like.ir import dtype_origins as origins
 from functorch_like.primitives.structural.data_movement import copy
@@ -217,7 +218,7 @@ def default_backend() -> str:
 
 
 @boundary.public
-def device_put(x: Any, device: Any = None) -> Any:
+def device_put(x: T, device: Any = None) -> T:
     """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
     Args:
@@ -293,7 +294,7 @@ def device_get(x: Any) -> Any:
 
 
 @boundary.public
-def block_until_ready(x: Any) -> Any:
+def block_until_ready(x: T) -> T:
     """Wait until every array of a pytree is computed, and return the pytree.
 
     Args:

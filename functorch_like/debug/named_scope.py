@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.source_info import Scoped
@@ -40,7 +41,7 @@ def named_scope(name: str) -> Any:
 
 
 @transformation
-def named_call(fun: Callable[..., Any], *, name: str | None = None) -> Callable[..., Any]:
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """A function whose operations carry a name, as in a `named_scope`.
 
     Args:

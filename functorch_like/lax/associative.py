@@ -7,6 +7,7 @@ from typing import Any
 
 from functorch_like import tree
 from functorch_like.calling import traced_function as bodies
+from functorch_like.calling.type_variables import T
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.carries import check_function, told
@@ -16,7 +17,7 @@ from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.jit import jit_is_disabled
 
 
-def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:
     """Every prefix of a sequence, combined by an associative operation.
 
     Result k is `fn(... fn(fn(e[0], e[1]), e[2]) ..., e[k])`, but it is computed in about `2 * log2(n)` rounds of

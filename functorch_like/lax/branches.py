@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function as bodies
 from functorch_like.calling.traced_function import Body, beside, name_of
+from functorch_like.calling.type_variables import R
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -21,6 +22,9 @@ from functorch_like.primitives.higher_order.control_flow import cond as row
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.jit import jit_is_disabled
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
 _MISSING = object()
 
@@ -35,12 +39,12 @@ def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, 
 
 
 def cond(
-    pred: Any,
-    true_fun: Callable[..., Any],
-    false_fun: Callable[..., Any],
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
     *operands: Any,
     operand: Any = _MISSING,
-) -> Any:
+) -> R:
     """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` where it does not.
 
     Both functions are traced, so both must be able to; only one of them runs. Under `vmap` with a predicate that
@@ -85,7 +89,7 @@ def cond(
     return choose(which, (false_fun, true_fun), operands, "cond", (1, 0))
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any, operand: Any = _MISSING) -> Any:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any, operand: Any = _MISSING) -> R:
     """`branches[index](*operands)`; an index out of range takes the nearest branch.
 
     All branches are traced, one of them runs. Under `vmap` with an index that differs between elements all run, and

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.calling.type_variables import Carry
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.lax.carries import check_function
@@ -17,10 +18,36 @@ from functorch_like.lax.unbounded import run_while
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
+
+@overload
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None
-) -> Any:
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Carry], Carry],
+    init_val: Carry,
+    *,
+    unroll: int | bool | None = None,
+) -> Carry: ...
+@overload
+def fori_loop(
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, Carry], Carry],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Carry: ...
+def fori_loop(
+    lower: Any,
+    upper: Any,
+    body_fun: Callable[[Any, Carry], Carry],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> Carry:
     """Apply a function for each whole number from `lower` to `upper - 1`.
 
     It computes what this loop does, as one compiled program::

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function as bodies
 from functorch_like.calling.call_signature import Call
+from functorch_like.calling.type_variables import Carry, R, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
@@ -23,14 +24,32 @@ from functorch_like.transforms.jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
 
 
+@overload
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]],
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    init: Carry,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Carry, Y]: ...
+@overload  # for a number whose place an array takes
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
-) -> Any:
+) -> tuple[Carry, Y]: ...
+def scan(
+    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+) -> tuple[Carry, Y]:
     """Apply a function to one slice after the other, handing a carry on; stack what it gives for each.
 
     It computes what this loop does, as one compiled program whose size does not depend on the number of steps::
@@ -174,7 +193,7 @@ def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------- map
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     """Apply a function to one slice after the other, and stack the results.
 
     Unlike `vmap` it needs the memory of one step at a time; with `batch_size`, of so many.

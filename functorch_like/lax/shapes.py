@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like import dtypes, tree
+from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
@@ -221,7 +222,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
     return E.bitcast_convert_type(value(operand), new_dtype=dtypes.as_dtype(new_dtype))
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """The identity, through which no derivative passes.
 
     Args:
@@ -231,7 +232,8 @@ def stop_gradient(x: Any) -> Any:
     3.0
     """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
-        return S.stop_gradient(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+        stopped: Any = S.stop_gradient(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+        return stopped
     if is_value(x):
         return x
     return tree.map(stop_gradient, x)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes
 from functorch_like.calling import traced_function as bodies
 from functorch_like.calling.traced_function import Body
+from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.lax.carries import check_function, fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
@@ -15,8 +16,17 @@ from functorch_like.primitives.higher_order.control_flow import while_loop as ro
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
 from functorch_like.transforms.jit import jit_is_disabled
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+
+@overload
+def while_loop(
+    cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Carry
+) -> Carry: ...
+@overload
+def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Any) -> Carry: ...
+def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Any) -> Carry:
     """Apply a function to its own result for as long as a condition holds.
 
     It computes what this loop does, as one compiled program::

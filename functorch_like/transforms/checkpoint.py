@@ -4,18 +4,35 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from functorch_like import tree
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling import traced_function as bodies
 from functorch_like.calling.call_signature import Call, resolve
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import P, R, T
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.effects.checkpoint_name import name as named
 from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint as row
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Callable[..., Any] | None = None,
+    static_argnums: int | Sequence[int] | None = None,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @transformation
 def checkpoint(
     fun: Callable[..., Any] | None = None,
@@ -82,7 +99,7 @@ remat = checkpoint
 
 
 @boundary.public
-def checkpoint_name(x: Any, name: str) -> Any:
+def checkpoint_name(x: T, name: str) -> T:
     """The identity, which names a value for the policies of `checkpoint`.
 
     Args:

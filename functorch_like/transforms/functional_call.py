@@ -7,7 +7,7 @@ A model is here a function of a pytree of parameters, or a pytree that can be ca
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,13 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
 from functorch_like.primitives.structural.data_movement import concatenate
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
-from functorch_like.transforms.tangents import Fun, check_callable, where
+from functorch_like.transforms.tangents import check_callable, where
 
 
 @boundary.public
@@ -241,7 +242,7 @@ def unstack_state(state: Any) -> list[Any]:
 
 # ----------------------------------------------------------------------------------------------------- functionalize
 @boundary.public
-def functionalize(fun: Fun, *, remove: str = "mutations") -> Fun:
+def functionalize(fun: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
     """The function itself. In torch.func it takes writes in place out of a program; here there are none.
 
     Arrays are immutable and share no memory that can be written: `x.at[i].set(y)` is a new array, slices are copies. So

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import Aux, P, R, T
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
@@ -19,6 +20,31 @@ from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable
 
 
 # ------------------------------------------------------------------------------------------------------------- grad
+@overload
+def grad(
+    fun: Callable[Concatenate[T, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[T, P], T]: ...
+@overload
+def grad(
+    fun: Callable[P, tuple[R, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
 @transformation
 def grad(
     fun: Fun,
@@ -47,7 +73,7 @@ def grad(
     >>> float(ft.grad(lambda x: x**3)(2.0))
     12.0
     """
-    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int, _name="grad")  # pyright: ignore[reportCallIssue]  # no option for users
 
     @functools.wraps(fun, updated=())
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -57,6 +83,31 @@ def grad(
     return gradient
 
 
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[T, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[T, P], tuple[R, T]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, tuple[R, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[tuple[R, Aux], Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, Any]]: ...
 @transformation
 def value_and_grad(
     fun: Fun,
@@ -106,6 +157,33 @@ def value_and_grad(
     return value_and_gradient
 
 
+@overload
+def grad_and_value(
+    fun: Callable[Concatenate[T, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[T, P], tuple[T, R]]: ...
+@overload
+def grad_and_value(
+    fun: Callable[P, tuple[R, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, tuple[R, Aux]]]: ...
+@overload
+def grad_and_value(
+    fun: Callable[P, R],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    *,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, Any]]: ...
 @transformation
 def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, **options: Any) -> Fun:
     """As `value_and_grad`, in torch.func's order: `(gradient, value)`, or `(gradient, (value, aux))`.
@@ -124,7 +202,7 @@ def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = F
     >>> float(slope), float(value)
     (6.0, 9.0)
     """
-    both = value_and_grad(fun, argnums, has_aux, _name="grad_and_value", **options)
+    both = value_and_grad(fun, argnums, has_aux, _name="grad_and_value", **options)  # pyright: ignore[reportCallIssue]
 
     @functools.wraps(fun, updated=())
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:

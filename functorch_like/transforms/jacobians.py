@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import Aux, P
 from functorch_like.core import Axis, aval_of
 from functorch_like.interpreters import batching, forward, reverse
 from functorch_like.primitives.base.shapes import broadcast_in_dim, move, reshape, widen, zeros
@@ -30,6 +31,24 @@ from functorch_like.transforms.eager_jit import kernel
 from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable
 
 
+@overload
+def jacfwd(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacfwd(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[P, Any]: ...
 @transformation
 def jacfwd(
     fun: Fun,
@@ -64,6 +83,26 @@ def jacfwd(
     return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacfwd", holomorphic=holomorphic)
 
 
+@overload
+def jacrev(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    chunk_size: int | None = None,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def jacrev(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[P, Any]: ...
 @transformation
 def jacrev(
     fun: Fun,
@@ -100,6 +139,18 @@ def jacrev(
 jacobian = jacrev  # as JAX has it
 
 
+@overload
+def hessian(
+    fun: Callable[P, tuple[Any, Aux]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+) -> Callable[P, tuple[Any, Aux]]: ...
+@overload
+def hessian(
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[P, Any]: ...
 @transformation
 def hessian(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = False, holomorphic: bool = False) -> Fun:
     """The second derivatives of a function: forward mode over reverse mode, `jacfwd(jacrev(fun))`.

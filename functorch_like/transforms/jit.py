@@ -7,7 +7,7 @@ import operator
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
@@ -29,6 +29,7 @@ from functorch_like.calling.call_signature import (
 )
 from functorch_like.calling.pickling import Transformed, transformation
 from functorch_like.calling.traced_function import operands
+from functorch_like.calling.type_variables import P, R
 from functorch_like.compiler.option_rules import MODES
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
 from functorch_like.errors import ArgumentError, DtypeError, nearest
@@ -39,6 +40,9 @@ from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.transforms import recompile_reasons as retraced
 from functorch_like.transforms.jit_stages import Lowered, Traced
+
+if TYPE_CHECKING:
+    from functorch_like.typing import Jitted
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
 External(
@@ -80,6 +84,36 @@ def jit_is_disabled() -> bool:
     return _DISABLED.value
 
 
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    mode: str = "default",
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Jitted[P, R]: ...
+@overload
+def jit(
+    fun: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+    mode: str = "default",
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @boundary.public
 def jit(
     fun: Callable[..., Any] | None = None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling.type_variables import Aux, R
 from functorch_like.core import Lin, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import forward, reverse
@@ -25,6 +26,16 @@ from functorch_like.transforms.tangents import (
 )
 
 
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+@overload
+def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> tuple[Any, ...]: ...
 @boundary.public
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """The derivative of a function in one direction, by forward mode.
@@ -64,6 +75,16 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
     return (out, dots, result.aux_tree.unflatten(outs[n:])) if has_aux else (out, dots)
 
 
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
+@overload
+def vjp(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 @boundary.public
 def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and the function that pulls cotangents of the result back to the arguments.
@@ -87,6 +108,14 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     return at.results(at.pullback)
 
 
+@overload
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+@overload
+def linearize(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
 @boundary.public
 def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and its derivative at that point as a linear function of tangents.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,16 +13,17 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import R
 from functorch_like.core import aval_of, chain, state, tracing
 from functorch_like.errors import DifferentiationError, FtError
 from functorch_like.interpreters.reverse import Linear, TapeTrace
 from functorch_like.ir.jaxpr import Equation
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
-from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, cotangent_leaves, gradient_of, where
+from functorch_like.transforms.tangents import FlatFunction, check_callable, cotangent_leaves, gradient_of, where
 
 
 @transformation
-def linear_transpose(fun: Fun, *primals: Any) -> Fun:
+def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tuple[Any, ...]]:
     """The transpose of a linear function, as a function of cotangents.
 
     Args:

@@ -8,11 +8,13 @@ Jacobian of any size. (Curtis, Powell and Reid, "On the estimation of sparse Jac
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import P
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives.base.shapes import reshape
@@ -20,12 +22,14 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.transforms.argnums import check_forward_input, check_output
 from functorch_like.transforms.chunked_vmap import check_chunk_size
 from functorch_like.transforms.jvp_vjp import Linearized
-from functorch_like.transforms.tangents import Fun, check_callable, where
+from functorch_like.transforms.tangents import check_callable, where
 from functorch_like.transforms.vmap import vmap
 
 
 @transformation
-def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_size: int | None = None) -> Fun:
+def sparse_jacobian(
+    fun: Callable[P, Any], pattern: Any, mode: str | None = None, *, chunk_size: int | None = None
+) -> Callable[P, Any]:
     """The entries of a Jacobian whose pattern is known.
 
     Args:
@@ -65,10 +69,12 @@ def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_si
     chosen, (colors, count) = min(options, key=lambda option: option[1][1])
     mine, others = (columns, rows) if chosen == "fwd" else (rows, columns)
 
+    function: Callable[..., Any] = fun
+
     @functools.wraps(fun, updated=())
     def entries(x: Any, *args: Any, **kwargs: Any) -> Any:
         check_forward_input(x, False, "sparse_jacobian")
-        at = Linearized(lambda x: fun(x, *args, **kwargs), (x,), False, "sparse_jacobian")
+        at = Linearized(lambda x: function(x, *args, **kwargs), (x,), False, "sparse_jacobian")
         (out,) = at.outs if len(at.outs) == 1 else (at.out,)
         y = aval_of(out)
         check_output(y, False, getattr(fun, "__name__", "the function"), "sparse_jacobian")
@@ -82,7 +88,7 @@ def sparse_jacobian(fun: Fun, pattern: Any, mode: str | None = None, *, chunk_si
         moved, seen = (given, y) if chosen == "fwd" else (y, given)
         together = np.zeros((count, moved.size), moved.dtype)
         together[colors[mine], mine] = 1
-        push = at.pushforward if chosen == "fwd" else lambda ct: at.pullback(ct)[0]
+        push: Callable[..., Any] = at.pushforward if chosen == "fwd" else lambda ct: at.pullback(ct)[0]
         found = vmap(push, chunk_size=chunk_size)(together.reshape((count, *moved.shape)))
         return along(reshape(found, shape=(count * seen.size,)), _positions(colors[mine] * seen.size + others), 0)
 

@@ -15,6 +15,7 @@ from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path
 from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
@@ -27,7 +28,7 @@ _UNSAID: Any = object()
 
 @transformation
 def vmap(
-    fun: Callable[..., Any],
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
@@ -38,7 +39,7 @@ def vmap(
     out_dims: Any = _UNSAID,
     chunk_size: int | None = None,
     randomness: str = "same",
-) -> Callable[..., Any]:
+) -> Callable[P, R]:
     """Map a function over an axis of its arguments, as one computation.
 
     Args:
@@ -99,9 +100,11 @@ def vmap(
         trees: list[Any] = []
         wanted: list[int | None] = []
 
+        function: Callable[..., Any] = fun
+
         def flat(*values: Any) -> list[Any]:
             inner_args, inner_kwargs = in_tree.unflatten(values)
-            outs, out_tree = flatten_results(fun(*inner_args, **inner_kwargs))
+            outs, out_tree = flatten_results(function(*inner_args, **inner_kwargs))
             trees[:] = [out_tree]
             return outs
 

@@ -7,7 +7,7 @@ import inspect
 import types
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
@@ -16,6 +16,7 @@ from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.call_signature import as_tuple, resolve
 from functorch_like.calling.pickling import ByName
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, Tracer, aval_of, is_value, state
 from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError
 from functorch_like.interpreters.forward import Dual
@@ -27,7 +28,7 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 # ------------------------------------------------------------------------------------------------------- the function
-class CustomFunction(ByName):
+class CustomFunction(ByName, Generic[P, R]):
     """A function that rules belong to; the base of `custom_jvp`, `custom_vjp` and `custom_vmap`.
 
     Arguments may be given by name, and left out where they have a default: rules get all of them, by position.
@@ -35,14 +36,16 @@ class CustomFunction(ByName):
 
     kind = ""
 
-    def __new__(cls, fun: Any = None, *args: Any, **options: Any) -> Any:
-        return functools.partial(cls, **options) if fun is None and options else super().__new__(cls)
+    if not TYPE_CHECKING:  # without a function it is a decorator
+
+        def __new__(cls, fun: Any = None, *args: Any, **options: Any) -> Any:
+            return functools.partial(cls, **options) if fun is None and options else super().__new__(cls)
 
     @boundary.public
-    def __init__(self, fun: Callable[..., Any], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
+    def __init__(self, fun: Callable[P, R], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         check_callable(fun, self.kind)
         functools.update_wrapper(self, fun, updated=())
-        self.fun = fun
+        self.fun: Callable[..., R] = fun
         static = resolve(fun, nondiff_argnums, nondiff_argnames, "nondiff")
         self.nondiff_argnums = static.nums
         by_name = [n for n in as_tuple(nondiff_argnames) if n not in self._names]
@@ -92,17 +95,17 @@ class CustomFunction(ByName):
         raise NotImplementedError
 
     @boundary.public
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         missing = self._missing()
         if missing:
             raise ArgumentError(f"{self.name} is a {self.kind} function without its rule", fix=missing, **where())
-        args = self._positions(args, kwargs)
+        values = self._positions(args, kwargs)
         nums = self.nondiff_argnums
-        nondiff = tuple(args[i] for i in nums if i < len(args))
-        leaves, in_tree = xla.flatten(tuple(a for i, a in enumerate(args) if i not in nums) if nums else args)
+        nondiff = tuple(values[i] for i in nums if i < len(values))
+        leaves, in_tree = xla.flatten(tuple(a for i, a in enumerate(values) if i not in nums) if nums else values)
         traced = self._check(leaves, in_tree, nondiff)
         if not traced and state.trace is EVALUATE:
-            return self.fun(*args)
+            return self.fun(*values)
         called = self._called(nondiff, in_tree)
         outs = self.bind(called, widened(leaves))
         return called.out_tree.unflatten(outs)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
 from functorch_like.errors import TreeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -30,7 +32,7 @@ class _Pullback:
 
 
 @boundary.public
-def custom_gradient(fun: Fun) -> custom_vjp:
+def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
     """Give a function a derivative of your own in reverse mode, as a rule that it returns beside its result.
 
     The rule may close over whatever was computed on the way; it is traced once, when the function runs.
@@ -55,8 +57,8 @@ def custom_gradient(fun: Fun) -> custom_vjp:
     def result(*args: Any, **kwargs: Any) -> Any:
         return _pair(fun, fun(*args, **kwargs))[0]
 
-    def fwd(*args: Any) -> Any:
-        out, rule = _pair(fun, fun(*args))
+    def fwd(*args: P.args, **kwargs: P.kwargs) -> Any:
+        out, rule = _pair(fun, fun(*args, **kwargs))
         leaves, out_tree = xla.flatten(out)
         Report(fun, fun, [aval_of(a) for a in xla.flatten(args)[0]]).check_values(leaves, out_tree)
         avals = [aval_of(x) for x in leaves]

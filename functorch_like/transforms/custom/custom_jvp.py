@@ -9,6 +9,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, DifferentiationError
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
@@ -29,7 +30,7 @@ from functorch_like.transforms.linearity import nonlinear, surely_not_zero
 from functorch_like.transforms.tangents import check_callable, where
 
 
-class custom_jvp(CustomFunction):
+class custom_jvp(CustomFunction[P, R]):
     """Give a function a derivative of your own, in forward mode; reverse mode is made of it.
 
     The rule is used by every transformation that differentiates: `jvp`, `grad`, `vjp`, `linearize`, at any order, and
@@ -100,6 +101,8 @@ class custom_jvp(CustomFunction):
                 f"defjvps of {self.name} has no place for nondiff arguments", fix="define the whole rule with defjvp"
             )
 
+        bound: Any = self
+
         def rule(primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> tuple[Any, Any]:
             if len(jvps) != len(primals):
                 raise ArgumentError(
@@ -108,7 +111,7 @@ class custom_jvp(CustomFunction):
                     fix="give one for each argument, None where it adds nothing",
                     **where(),
                 )
-            out = self(*primals)
+            out = bound(*primals)
             parts = [
                 part(t, out, *primals)
                 for part, t in zip(jvps, tangents, strict=True)

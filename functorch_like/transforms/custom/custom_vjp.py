@@ -12,6 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import TreeError
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -51,7 +52,7 @@ def custom_vjp_primal_tree_values(tree: Any) -> Any:
     return structure.unflatten([x.value if isinstance(x, CustomVJPPrimal) else x for x in leaves])
 
 
-class custom_vjp(CustomFunction):
+class custom_vjp(CustomFunction[P, R]):
     """Give a function a derivative of your own, in reverse mode.
 
     `fwd` computes the result and keeps what `bwd` needs (the residuals); `bwd` makes cotangents of the arguments from

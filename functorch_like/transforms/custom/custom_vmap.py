@@ -11,6 +11,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary as boundary
 from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, TreeError
 from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
@@ -20,7 +21,7 @@ from functorch_like.transforms.custom.symbolic_zeros import as_array
 from functorch_like.transforms.tangents import check_callable
 
 
-class custom_vmap(CustomFunction):
+class custom_vmap(CustomFunction[P, R]):
     """Give a function a rule of your own for `vmap`.
 
     The rule is used by every map over an argument, inside of `jit` and forward mode too. Reverse mode differentiates
@@ -49,7 +50,7 @@ class custom_vmap(CustomFunction):
     kind = "custom_vmap"
     vmap_rule: Callable[..., Any] | None = None
 
-    def __init__(self, fun: Callable[..., Any]) -> None:
+    def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)
 
     @boundary.public

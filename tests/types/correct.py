@@ -1,0 +1,99 @@
+"""A program as a user writes it: type checkers find nothing wrong, and know the types that are said here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, assert_type
+
+import numpy as np
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import Array, lax, nn, random
+from functorch_like.typing import ArrayLike
+
+
+class Params(NamedTuple):
+    """Weights of a dense layer."""
+
+    w: Array
+    b: Array
+
+
+def init(key: Array, n_in: int, n_out: int) -> Params:
+    """Draw weights."""
+    first, second = random.split(key)
+    return Params(random.normal(first, (n_in, n_out)) * 0.1, random.uniform(second, (n_out,), dtype=fnp.float32))
+
+
+def predict(params: Params, x: Array) -> Array:
+    """Logits."""
+    return nn.relu(x @ params.w + params.b)
+
+
+def loss(params: Params, x: Array, y: Array, *, scale: float = 1.0) -> Array:
+    """Cross entropy."""
+    logits = predict(params, x)
+    return -fnp.mean(fnp.sum(nn.log_softmax(logits, axis=-1) * nn.one_hot(y, logits.shape[-1]), axis=(-1,))) * scale
+
+
+@ft.jit
+def step(params: Params, x: Array, y: Array) -> tuple[Params, Array]:
+    """One step of gradient descent."""
+    value, slope = ft.value_and_grad(loss)(params, x, y)
+    assert_type(slope, Params)
+    return Params(params.w - 0.1 * slope.w, params.b - 0.1 * slope.b), value
+
+
+def smooth(x: ArrayLike, width: int = 3) -> Array:
+    """A moving average."""
+    kernel = fnp.ones(width) / width
+    return fnp.where(fnp.abs(x) > 2, fnp.asarray(x), fnp.convolve(fnp.ravel(x), kernel, mode="same"))
+
+
+class Model:
+    """Has a jitted method."""
+
+    @ft.jit
+    def apply(self, x: Array) -> Array:
+        """Double."""
+        return x * 2
+
+
+@ft.custom_jvp
+def softened(x: Array) -> Array:
+    """Has a rule of its own."""
+    return fnp.log1p(fnp.exp(x))
+
+
+@softened.defjvp
+def softened_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    """The rule."""
+    (x,), (t,) = primals, tangents
+    return softened(x), t * nn.sigmoid(x)
+
+
+params = init(random.key(0), 4, 3)
+data: Array = fnp.asarray(np.ones((8, 4), np.float32))
+labels = fnp.arange(8) % 3
+assert_type(step(params, data, labels), tuple[Params, Array])
+print(step.lower(params, data, labels).as_text()[:100], step.trace(params, data, labels).jaxpr)
+params, value = step(params, x=data, y=labels)
+assert_type(value, Array)
+assert_type(value.item(), Any)
+assert_type(ft.grad(loss)(params, data, labels, scale=2.0), Params)
+assert_type(ft.vmap(predict, in_axes=(None, 0))(params, data), Array)
+assert_type(ft.checkpoint(predict)(params, data), Array)
+assert_type(ft.jvp(fnp.sin, (data,), (data,)), tuple[Array, Array])
+out, pull = ft.vjp(predict, params, data)
+print(pull(out)[0], ft.hessian(softened)(data[0]), ft.jacfwd(softened)(data[0]).shape)
+total, history = lax.scan(lambda c, x: (c + x.sum(), c * 2), fnp.zeros(()), data)
+assert_type(lax.cond(total > 0, fnp.sin, fnp.cos, total), Array)
+assert_type(lax.fori_loop(0, 3, lambda i, x: fnp.tanh(x), data), Array)
+assert_type(data.at[0, 1:].set(0.0).reshape(2, -1).T.sum(axis=0, keepdims=True), Array)
+assert_type(1.0 - data[..., None] ** 2 / data.max(), Array)
+assert_type(data == labels[:, None], Array)
+assert_type((data.shape, data.ndim), tuple[tuple[int, ...], int])
+print(
+    float(value), np.asarray(data) + 1, [row.mean() for row in data], smooth([1.0][0]), history, smooth(data, width=2)
+)
+print(Model().apply(data), ft.tree.map(lambda a: a + 1, params).w, ft.device_put(data).device, fnp.linalg.norm(data))
