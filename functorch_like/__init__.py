@@ -69,6 +69,7 @@ with _lazy_imports.block(__name__):
     from functorch_like import nn as nn
     from functorch_like import numpy as numpy
     from functorch_like import ops as ops
+    from functorch_like import parallel as parallel
     from functorch_like import profiler as profiler
     from functorch_like import random as random
     from functorch_like import sharding as sharding

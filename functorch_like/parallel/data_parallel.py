@@ -1,0 +1,99 @@
+"""Training steps over a mesh: batches split over its devices, states whole on each or split as well."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like import tree
+from functorch_like.backends.xla.mesh import AbstractMesh, Mesh, make_mesh
+from functorch_like.backends.xla.named_sharding import NamedSharding, check_axes
+from functorch_like.backends.xla.partition_spec import PartitionSpec
+from functorch_like.calling import api_boundary as boundary
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.transforms.jit import jit
+
+
+@boundary.public
+def data_parallel(
+    step: Callable[..., Any],
+    *,
+    mesh: Mesh | None = None,
+    axis: str = "data",
+    state: Any = None,
+    donate: bool = True,
+) -> Any:
+    """Compile a training step whose batch is split over the devices of a mesh.
+
+    Gradients that the step takes of a mean over the batch are those of the whole batch: the compiler adds up the parts.
+
+    Args:
+        step: `step(state, batch)`, which returns `(state, anything)`; written as for one device.
+        mesh: all devices, along `axis`, if None.
+        axis: the axis that splits the first dimension of each array of the batch.
+        state: shardings of the state, as a prefix pytree, e.g. of `fsdp_shardings`; a copy on each device if None.
+        donate: let the new state take the memory of the old one, which cannot be used again.
+
+    Returns:
+        The compiled step. States and batches of NumPy arrays are split when they come.
+
+    Raises:
+        ArgumentError: for an axis that the mesh lacks; at the call, ShapeError for a batch that does not divide.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> loss = lambda w, batch: fnp.mean((batch @ w) ** 2)
+    >>> step = ft.parallel.data_parallel(lambda w, batch: (w - 0.1 * ft.grad(loss)(w, batch), loss(w, batch)))
+    >>> w, value = step(fnp.ones(2), fnp.ones((8, 2)))
+    >>> w.tolist(), float(value)
+    ([0.6000000238418579, 0.6000000238418579], 4.0)
+    """
+    if not callable(step):
+        raise ArgumentError(f"data_parallel takes a function, got {step!r:.60}", fix="data_parallel(step)")
+    mesh = make_mesh((-1,), (axis,)) if mesh is None else mesh
+    check_axes(mesh, (axis,), "data_parallel")
+    held = NamedSharding(mesh, PartitionSpec()) if state is None else state
+    return jit(
+        step,
+        in_shardings=(held, NamedSharding(mesh, PartitionSpec(axis))),
+        out_shardings=(held, None),
+        donate_argnums=0 if donate else None,
+    )
+
+
+@boundary.public
+def fsdp_shardings(state: Any, mesh: AbstractMesh, axis: str = "data", *, smallest: int = 1024) -> Any:
+    """Return shardings that split each array of a state over an axis of a mesh, along its largest dimension.
+
+    With these a device keeps one part of parameters and optimizer state; the compiler gathers what a layer needs.
+
+    Args:
+        state: pytree of arrays, or of anything with a shape and dtype.
+        mesh: the mesh.
+        axis: the axis that splits them.
+        smallest: arrays of fewer elements stay whole, and so do those with no dimension that divides.
+
+    Returns:
+        A pytree of NamedShardings.
+
+    Raises:
+        ArgumentError: for an axis that the mesh lacks.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> mesh = ft.make_mesh((1,), ("data",))
+    >>> ft.parallel.fsdp_shardings({"w": fnp.ones((8, 1024)), "b": fnp.ones(8)}, mesh)["w"].spec
+    P(None, 'data')
+    """
+    check_axes(mesh, (axis,), "fsdp_shardings")
+    count = mesh.shape[axis]
+
+    def one(x: Any) -> Any:
+        shape = tuple(x.shape) if hasattr(x, "shape") else aval_of(x).shape
+        sizes = [(n, d) for d, n in enumerate(shape) if n and n % count == 0]
+        if math.prod(shape) < smallest or not sizes:
+            return NamedSharding(mesh, PartitionSpec())
+        _, d = max(sizes, key=lambda size: (size[0], -size[1]))
+        return NamedSharding(mesh, PartitionSpec(*(None,) * d, axis))
+
+    return tree.map(one, state)
