@@ -218,7 +218,9 @@ def default_backend() -> str:
 
 
 @boundary.public
-def device_put(x: T, device: Any = None) -> T:
+def device_put(
+    x: T, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None
+) -> T:
     """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
     Args:
@@ -227,6 +229,9 @@ def device_put(x: T, device: Any = None) -> T:
             computations with it run there; with None the array is on the default device but free to be moved.
             Or a sharding, which splits it over several devices; a PartitionSpec, within `use_mesh`; or a prefix pytree
             of these. Inside a jitted function shardings are constraints, and devices have no effect.
+        src: ignored: where an array is from is known.
+        donate: ignored: the arrays that are copied stay.
+        may_alias: ignored: an array that already is where it should be is returned as it is.
 
     Returns:
         The pytree with `Array` leaves.

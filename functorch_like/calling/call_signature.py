@@ -147,13 +147,23 @@ def said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...]
     return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
 
 
+def _described(leaf: Any) -> Any:
+    """A leaf that only has a shape and a dtype as a `ShapeDtypeStruct`."""
+    if is_value(leaf) or isinstance(leaf, (ShapeDtypeStruct, type)):
+        return leaf
+    try:
+        return ShapeDtypeStruct(leaf.shape, leaf.dtype, bool(getattr(leaf, "weak_type", False)))
+    except (AttributeError, TypeError):
+        return leaf
+
+
 class Call:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
     __slots__ = ("avals", "leaves", "statics", "tree")
 
     def __init__(self, static: Static, args: Sequence[Any], kwargs: dict[str, Any], abstract: bool = False) -> None:
-        """`abstract` allows `ShapeDtypeStruct` in place of arrays."""
+        """`abstract` allows `ShapeDtypeStruct`, and whatever else has a shape and a dtype, in place of arrays."""
         if static.nums or static.names:
             nums, names = static
             positional = tuple((i, args[i]) for i in nums if i < len(args))
@@ -166,6 +176,8 @@ class Call:
         else:
             dynamic, self.statics = (tuple(args), kwargs), ((), ())
         self.leaves, self.tree = xla.flatten(dynamic)
+        if abstract:
+            self.leaves = [_described(leaf) for leaf in self.leaves]
         self.avals: list[ShapedArray] = []
         try:
             for leaf in self.leaves:

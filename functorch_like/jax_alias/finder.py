@@ -8,6 +8,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from functorch_like.backends import promotion
 from functorch_like.backends.xla import jax_import_stubs as stubs
 from functorch_like.jax_alias import callers, missing
 from functorch_like.jax_alias.names import MODULES, PRIVATE
@@ -135,5 +136,6 @@ def install() -> None:
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
+    promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
     for name, contents in stubs.hand_over().items():
         vars(importlib.import_module(name)).update(contents)

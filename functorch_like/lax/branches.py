@@ -60,6 +60,8 @@ def cond(
         operands: pytrees of arrays.
         operand: the operand, where there is one; another way to pass it.
 
+    With an operand for each function it is `cond(pred, true_operand, true_fun, false_operand, false_fun)`.
+
     Returns:
         What the function gives.
 
@@ -73,6 +75,9 @@ def cond(
     >>> half(6).item(), half(7).item()
     (3, 22)
     """
+    if not callable(true_fun) and len(operands) == 2 and callable(false_fun) and callable(operands[1]):
+        own, other = false_fun, operands[1]  # JAX's older form: an operand for each function, ahead of it
+        return cond(pred, lambda x, y: own(x), lambda x, y: other(y), true_fun, operands[0])
     operands = _operands(operands, operand, "cond")
     check_functions((true_fun, false_fun), "cond")
     aval = _scalar(pred, "cond", "predicate", "compare and reduce with .all() or .any(), or use lax.select")

@@ -92,6 +92,18 @@ def match(*xs: Any) -> list[Any]:
     return found
 
 
+def _repeated(x: Any, y: Any) -> list[Any]:
+    """Two operands of one rank, repeated along the axes in which one has size 1."""
+    a, b = aval_of(x).shape, aval_of(y).shape
+    if a == b or len(a) != len(b) or any(m != n and 1 not in (m, n) for m, n in zip(a, b, strict=True)):
+        return [x, y]
+    shape, axes = tuple(n if m == 1 else m for m, n in zip(a, b, strict=True)), tuple(range(len(a)))
+    return [
+        v if aval_of(v).shape == shape else S.broadcast_in_dim(v, shape=shape, broadcast_dimensions=axes)
+        for v in (x, y)
+    ]
+
+
 def _in_dtype(x: Any, aval: Any, dtype: np.dtype[Any]) -> Any:
     if type(x) is not ArrayImpl and not isinstance(x, Tracer):
         return host(x, dtype)
@@ -229,7 +241,7 @@ def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str
 
     def body(x: Any, y: Any) -> Any:
         if type(x) in PYTHON or type(y) in PYTHON or aval_of(x) is not aval_of(y):
-            x, y = match(x, y)
+            x, y = _repeated(*match(x, y))
         return row(x, y)
 
     body.__name__ = name

@@ -14,6 +14,8 @@ from functorch_like.lax.operands import error
 from functorch_like.primitives.effects.platform_index import index_of, platform_index
 
 PLATFORMS = ("cpu", "gpu", "cuda")
+#: Platforms of JAX that there are no programs for.
+_OTHERS = ("tpu", "rocm")
 
 
 def platform_dependent(
@@ -25,7 +27,7 @@ def platform_dependent(
         args: pytrees of arrays, for the functions.
         default: the function for all other platforms.
         per_platform: functions by the name of the platform: `cpu=`, `gpu=` or `cuda=`. All functions give pytrees of
-            one structure, with the same shapes and dtypes.
+            one structure, with the same shapes and dtypes. Those for `tpu=` and `rocm=` are not called.
 
     Returns:
         What the function gives.
@@ -38,7 +40,8 @@ def platform_dependent(
     3.0
     """
     given = {**per_platform, **({} if default is None else {"default": default})}
-    unknown = [name for name in per_platform if name not in PLATFORMS]
+    given = {name: fun for name, fun in given.items() if name not in _OTHERS}
+    unknown = [name for name in given if name not in (*PLATFORMS, "default")]
     if unknown or not given:
         raise error(
             ArgumentError,

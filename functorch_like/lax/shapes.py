@@ -226,14 +226,17 @@ def stop_gradient(x: T) -> T:
     """The identity, through which no derivative passes.
 
     Args:
-        x: array, or pytree of arrays; what is not of floats stays as it is.
+        x: array, or pytree of arrays; leaves that hold no floats, such as functions, stay as they are.
 
     >>> ft.grad(lambda x: x * lax.stop_gradient(x))(3.0).item()
     3.0
     """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
-        stopped: Any = S.stop_gradient(x) if dtypes.is_inexact(aval_of(x).dtype) else x
+        stopped: Any = _stopped(x)
         return stopped
-    if is_value(x):
-        return x
-    return tree.map(stop_gradient, x)
+    return x if is_value(x) else tree.map(_stopped, x)
+
+
+def _stopped(x: Any) -> Any:
+    traced = type(x) is ArrayImpl or isinstance(x, Tracer)
+    return S.stop_gradient(x) if traced and dtypes.is_inexact(aval_of(x).dtype) else x

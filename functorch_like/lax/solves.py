@@ -10,9 +10,9 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.caches import Cache
 from functorch_like.calling import traced_function as bodies
-from functorch_like.calling.call_signature import Call
+from functorch_like.calling.call_signature import Call, Static
 from functorch_like.calling.traced_function import Body, beside, name_of
-from functorch_like.core import aval_of
+from functorch_like.core import EVALUATE, aval_of, state
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.lax.operands import error
@@ -94,7 +94,8 @@ def custom_root(
         solve: `(f, initial_guess) -> x`.
         tangent_solve: `(g, y) -> x` with `g(x) = y`, for a linear function g and y like `initial_guess`; linear in y.
             For scalars `lambda g, y: y / g(1.0)`; for vectors
-            `lambda g, y: fnp.linalg.solve(ft.jacobian(g)(y), y)`, or `custom_linear_solve`.
+            `lambda g, y: fnp.linalg.solve(ft.jacobian(g)(y), y)`, or `custom_linear_solve`. Inside of transformations
+            it is traced, so that it may close over traced values.
         has_aux: whether `solve` returns `(x, aux)`; aux has no derivative.
 
     Returns:
@@ -117,23 +118,27 @@ def custom_root(
     system.check(system.body, f"function {name_of(f)}", False)
     solver = system.solver(solve, has_aux)
     count = len(call.leaves)
+    tangents_body = None if state.trace is EVALUATE else system.tangents(tangent_solve)
+    tangent_consts = [] if tangents_body is None else list(tangents_body.consts)
 
     @custom_jvp
-    def root(consts: Any, solver_consts: Any, guess: Any) -> Any:
+    def root(consts: Any, solver_consts: Any, tangent_consts: Any, guess: Any) -> Any:
         return apply(solver.jaxpr, solver_consts, guess, CallSpec("custom_root"))
 
     @root.defjvp
     def implicit(primals: Any, tangents: Any) -> Any:
-        consts, _, _ = primals
+        consts, _, own, _ = primals
         outs = root(*primals)
         x = outs[:count]
         pushed = jvp(lambda c: system.closing_over(c).flat(x), (consts,), (tangents[0],))[1]
-        linear = lambda v: jvp(system.closing_over(consts).flat, (x,), (tree.leaves(v),))[1]
-        along = lambda v: system.structure.unflatten(linear(v))
-        moved = tangent_solve(along, system.structure.unflatten([neg(t) for t in pushed]))
+        right = [neg(t) for t in pushed]
+        if tangents_body is None:
+            moved = tangent_solve(system.closing_over(consts).along(x), system.structure.unflatten(right))
+        else:
+            moved = evaluate(tangents_body.jaxpr, [*own, *consts, *x, *right])
         return outs, [*tree.leaves(moved), *[None] * (len(outs) - count)]
 
-    outs = root(list(system.body.consts), list(solver.consts), bodies.operands(call))
+    outs = root(list(system.body.consts), list(solver.consts), tangent_consts, bodies.operands(call))
     return solver.out_tree.unflatten(outs)
 
 
@@ -165,6 +170,22 @@ class _System:
     def closing_over(self, consts: Sequence[Any]) -> _System:
         """The same function of other values that it closes over."""
         return _System(self.body._replace(consts=list(consts)), self.call, self.structure, self.name)
+
+    def along(self, x: Sequence[Any]) -> Function:
+        """The derivative of the function at leaves, as a linear function of pytrees."""
+        return lambda v: self.structure.unflatten(jvp(self.flat, (list(x),), (tree.leaves(v),))[1])
+
+    def tangents(self, tangent_solve: Function) -> Body:
+        """`tangent_solve` staged: of what the function closes over, the leaves of a root, and a right-hand side."""
+        like = [ShapeDtypeStruct(a.shape, a.dtype) for a in map(aval_of, self.body.consts)]
+        leaves = [ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals]
+
+        def solve(consts: Any, x: Any, right: Any) -> Any:
+            return tangent_solve(self.closing_over(consts).along(x), self.structure.unflatten(right))
+
+        solve.__name__ = name_of(tangent_solve)
+        call = Call(Static((), ()), (like, leaves, leaves), {}, abstract=True)
+        return bodies.staged(solve, call, "custom_root", Cache())
 
     def transpose(self) -> _System:
         """The transposed map."""

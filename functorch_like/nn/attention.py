@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes, lax
+from functorch_like import numpy as fnp
 from functorch_like.backends import mha
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
@@ -29,6 +31,9 @@ def dot_product_attention(
     *,
     scale: float | None = None,
     is_causal: bool = False,
+    query_seq_lengths: Any = None,
+    key_value_seq_lengths: Any = None,
+    local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
 ) -> Any:
     """softmax(scale query keyT + bias) value, for each head.
@@ -43,6 +48,9 @@ def dot_product_attention(
         mask: booleans that broadcast to [B, N, T, S]: True takes part. Where nothing does the result is 0.
         scale: of the logits; 1/sqrt(H) by default.
         is_causal: position t takes part in sources 0 ... t only.
+        query_seq_lengths: integers [B]: how many positions of each query count; the others give 0.
+        key_value_seq_lengths: integers [B]: how many sources of each key and value take part.
+        local_window_size: pair (l, r): position t takes part in sources t - l ... t + r only; an int stands for both.
         implementation: "math" (or "xla") computes all logits at once. "flash" goes by blocks of keys, "mem_efficient"
             by blocks of queries: both need little memory, also for derivatives, for which they compute blocks again.
             None: as `backends.mha` says, "math" unless the logits are large.
@@ -61,10 +69,31 @@ def dot_product_attention(
     """
     q, k, v = (aval_of(x) for x in (query, key, value))
     _check(q, k, v)
+    mask = _restricted(q, k, mask, query_seq_lengths, key_value_seq_lengths, local_window_size)
     length = q.shape[-1]
     factor = (1 / math.sqrt(length) if length else 1.0) if scale is None else float(scale)
     form = _form(mha.SDPAParams(q, k, v, mask, is_causal=is_causal), implementation)
     return _attention(query, key, value, bias, mask, scale=factor, is_causal=bool(is_causal), form=form)
+
+
+def _restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any, window: Any) -> Any:
+    """The mask, and with it which positions lengths and a window leave."""
+    rows, columns = np.arange(q.shape[-3])[:, None], np.arange(k.shape[-3])[None, :]
+    kept = [] if mask is None else [mask]
+    if window is not None:
+        left, right = (window, window) if isinstance(window, (int, np.integer)) else window
+        kept.append((columns >= rows - left) & (columns <= rows + right))
+    for lengths, places, name in ((query_lengths, rows, "query"), (key_lengths, columns, "key_value")):
+        if lengths is not None:
+            aval = aval_of(lengths)
+            if aval.shape != (q.shape[0] if q.ndim == 4 else 1,) or not dtypes.is_integer(aval.dtype):
+                raise P.error(ShapeError, f"{name}_seq_lengths is {aval!r}", "give one integer for each of the batch")
+            kept.append(lax.lt(fnp.asarray(places[None, None], "int32"), _wide(lengths, places.shape)))
+    return None if not kept else functools.reduce(fnp.logical_and, kept)
+
+
+def _wide(lengths: Any, shape: tuple[int, ...]) -> Any:
+    return fnp.broadcast_to(fnp.asarray(lengths, "int32")[:, None, None, None], (aval_of(lengths).shape[0], 1, *shape))
 
 
 def _form(params: mha.SDPAParams, wanted: str | None) -> str:

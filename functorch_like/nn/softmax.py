@@ -26,7 +26,7 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
-    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    given = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in given):
         raise P.error(AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has")
     found = sorted(int(a) % ndim for a in given)

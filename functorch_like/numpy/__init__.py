@@ -127,6 +127,7 @@ from functorch_like.numpy.promotion import broadcast_shapes as broadcast_shapes
 from functorch_like.numpy.ranges import arange as arange
 from functorch_like.numpy.ranges import eye as eye
 from functorch_like.numpy.ranges import identity as identity
+from functorch_like.numpy.ranges import indices as indices
 from functorch_like.numpy.ranges import linspace as linspace
 from functorch_like.numpy.ranges import logspace as logspace
 from functorch_like.numpy.ranges import meshgrid as meshgrid

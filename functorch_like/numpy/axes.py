@@ -51,4 +51,4 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
 
 def hashable(axis: Any) -> Any:
     """An axis argument as a static one: lists become tuples."""
-    return tuple(operator.index(a) for a in axis) if isinstance(axis, (list, tuple)) else axis
+    return tuple(operator.index(a) for a in axis) if isinstance(axis, (list, tuple, range)) else axis

@@ -228,7 +228,8 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
 
     def body(x: Any, y: Any) -> Any:
         x, y = P.align_inexact(x, y)
-        _real_only("logaddexp", x)
+        if dtypes.is_complex(aval_of(x).dtype):
+            return _complex_log_add(x, y, base)
         high = E.max(x, y)
         gap = E.select_n(E.eq(x, y), E.sub(x, y), P.like(x, 0))  # inf - inf would be NaN
         gap = E.neg(E.abs(gap))
@@ -238,6 +239,15 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
         return E.add(high, E.div(E.log1p(E.exp(E.mul(gap, scale))), scale))
 
     return body
+
+
+def _complex_log_add(x: Any, y: Any, base: float) -> Any:
+    """The same of complex numbers: what has the smaller real part is added to the other."""
+    first = E.ge(E.real(x), E.real(y))
+    high, low = E.select_n(first, y, x), E.select_n(first, x, y)
+    gap = E.select_n(E.eq(high, low), E.sub(low, high), P.like(x, 0))  # inf - inf would be NaN
+    scale = P.like(gap, base)
+    return E.add(high, E.div(E.log1p(E.exp(E.mul(gap, scale))), scale))
 
 
 logaddexp = _binary("logaddexp", _log_add(1.0), "log(exp(x1) + exp(x2)), without overflow.")

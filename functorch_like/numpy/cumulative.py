@@ -127,6 +127,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if ndim(a) == 0:
         raise P.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
     d = axis_of(axis, ndim(a), "fnp.diff")
+    if not n:  # as in NumPy, nothing is put in front or behind
+        return asarray(a)
     ends = []
     for extra in given(a, prepend, append)[1:]:
         if extra is not None:

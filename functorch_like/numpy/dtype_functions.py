@@ -108,12 +108,20 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array or number is of complex dtype.
+    """Whether an array, a number, a list of them, a dtype or a type of numbers is complex.
 
     >>> fnp.iscomplexobj(fnp.ones(2))
     False
     """
-    return dtypes.is_complex(aval_of(x if is_value(x) else np.asarray(x)).dtype)
+    if is_value(x):
+        return dtypes.is_complex(aval_of(x).dtype)
+    if isinstance(x, type):
+        return issubclass(x, (complex, np.complexfloating))
+    if isinstance(x, np.dtype):
+        return x.kind == "c"
+    if hasattr(x, "dtype"):
+        return np.dtype(x.dtype).kind == "c"
+    return isinstance(x, (list, tuple)) and any(map(iscomplexobj, x))
 
 
 def isrealobj(x: Any) -> bool:

@@ -142,8 +142,8 @@ def _ldexp(x: Any, k: Any) -> Any:
     x, k = P.spread(_wide(x), P.convert(k, aval_of(k).dtype))
     bits = _layout(aval_of(x).dtype).bits
     if aval_of(k).dtype.itemsize > bits.itemsize or dtypes.is_unsigned(aval_of(k).dtype):
-        top = np.asarray(np.iinfo(np.int16).max, aval_of(k).dtype) if aval_of(k).dtype.itemsize > 2 else None
-        k = k if top is None else E.min(k, P.like(k, top))
+        top = np.iinfo(np.int16).max
+        k = k if np.iinfo(aval_of(k).dtype).max <= top else E.min(k, P.like(k, top))
         low = None if dtypes.is_unsigned(aval_of(k).dtype) else P.like(k, np.iinfo(np.int16).min)
         k = k if low is None else E.max(k, low)
     return P.convert(_scaled(x, P.convert(k, bits)), given.dtype, given.weak_type)
@@ -199,7 +199,9 @@ def _spacing(x: Any) -> Any:
     subnormal = E.shift_left(one, E.min(E.max(E.sub(field, one), P.like(field, 0)), width))
     pattern = E.select_n(E.gt(field, width), subnormal, normal)
     gap = _copysign_row(E.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
-    gap = E.select_n(E.lt(x, P.like(x, 0)), E.abs(gap), gap)
+    pattern = E.bitcast_convert_type(x, new_dtype=aval_of(field).dtype)
+    zero = E.eq(E.shift_left(pattern, one), P.like(pattern, 0))  # comparisons take subnormal numbers as zeros, too
+    gap = E.select_n(zero, gap, E.abs(gap))
     return E.select_n(E.eq(field, P.like(field, at.most)), gap, P.like(x, math.nan))
 
 

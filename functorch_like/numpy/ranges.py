@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
-from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, shape_of
@@ -180,7 +180,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     """
     shape = shape_of((N, N if M is None else M), "fnp.eye")
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    if state.trace.staging:
+    k = _offset(k, "fnp.eye")
+    if state.trace.staging or isinstance(k, Tracer):
         return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
     ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     return xla.device_put(
@@ -197,12 +198,23 @@ def identity(n: int, dtype: Any = None) -> Any:
     return eye(n, dtype=dtype)
 
 
-def diagonal_band(shape: tuple[int, ...], k: int, compare: Any) -> Any:
+def _offset(k: Any, what: str) -> Any:
+    """The number of a diagonal: an int, or a traced one."""
+    if not isinstance(k, Tracer):
+        return operator.index(k)
+    aval = aval_of(k)
+    if aval.shape or not dtypes.is_integer(aval.dtype):
+        raise P.error(DtypeError, f"{what} was given k={aval!r}", "give an int, or an integer scalar")
+    return k
+
+
+def diagonal_band(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
     """Booleans of the last two dimensions: `compare(row + k, column)`."""
     ndim = len(shape)
     rows = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 2)
     columns = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 1)
-    return compare(E.add(rows, S.full_like(rows, k)), columns)
+    offset = P.broadcast(P.convert(k, dtypes.int32), shape) if isinstance(k, Tracer) else S.full_like(rows, k)
+    return compare(E.add(rows, offset), columns)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
@@ -213,7 +225,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     """
     shape = shape_of((N, N if M is None else M), "fnp.tri")
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    return S.convert_element_type(diagonal_band(shape, operator.index(k), E.ge), new_dtype=wanted)
+    return S.convert_element_type(diagonal_band(shape, _offset(k, "fnp.tri"), E.ge), new_dtype=wanted)
 
 
 def tril(m: Any, k: int = 0) -> Any:
@@ -229,7 +241,7 @@ def tril(m: Any, k: int = 0) -> Any:
     >>> fnp.tril(fnp.ones((2, 2))).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
-    return _triangle(asarray(m), operator.index(k), lower=True)
+    return _part(m, k, lower=True)
 
 
 def triu(m: Any, k: int = 0) -> Any:
@@ -238,11 +250,15 @@ def triu(m: Any, k: int = 0) -> Any:
     >>> fnp.triu(fnp.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
-    return _triangle(asarray(m), operator.index(k), lower=False)
+    return _part(m, k, lower=False)
 
 
-@kernel(static=("k", "lower"))
-def _triangle(m: Any, k: int, lower: bool) -> Any:
+def _part(m: Any, k: Any, lower: bool) -> Any:
+    k = _offset(k, "fnp.tril" if lower else "fnp.triu")
+    return (_triangle_body if isinstance(k, Tracer) else _triangle)(asarray(m), k, lower=lower)
+
+
+def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
     aval = aval_of(m)
     if aval.ndim < 2:
         raise P.error(
@@ -250,6 +266,9 @@ def _triangle(m: Any, k: int, lower: bool) -> Any:
         )
     kept = diagonal_band(aval.shape, k, E.ge if lower else E.le)
     return E.select_n(kept, S.full_like(m, 0), m)
+
+
+_triangle = kernel(static=("k", "lower"))(_triangle_body)
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
@@ -282,3 +301,30 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         flat = S.reshape(a, shape=tuple(n if d == axis else 1 for d, n in enumerate(shape)))
         out.append(flat if sparse else P.broadcast(flat, tuple(shape)))
     return out
+
+
+def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
+    """The indices of the elements of an array of a shape.
+
+    Args:
+        dimensions: the shape.
+        dtype: of the result; the default int if None.
+        sparse: give one array for each dimension, with dimensions of size 1 left to broadcasting.
+
+    Returns:
+        An array of shape `(len(dimensions), *dimensions)`; with `sparse` a tuple of arrays.
+
+    Raises:
+        ShapeError: for sizes that are no ints, or negative.
+
+    >>> fnp.indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    shape = shape_of(tuple(dimensions), "fnp.indices")
+    wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
+    parts = meshgrid(*(arange(n, dtype=wanted) for n in shape), sparse=sparse, indexing="ij")
+    if sparse:
+        return tuple(parts)
+    if not shape:
+        return asarray(np.zeros(0, wanted))
+    return S.concatenate(*(S.reshape(part, shape=(1, *shape)) for part in parts), dimension=0)

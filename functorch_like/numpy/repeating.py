@@ -128,8 +128,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Any:
     if axis is None:
         flat = roll(S.reshape(a, shape=(aval_of(a).size,)), shift, 0)
         return S.reshape(flat, shape=aval_of(a).shape)
-    axes = axis if isinstance(axis, (list, tuple)) else (axis,)
-    shifts = shift if isinstance(shift, (list, tuple)) else (shift,) * len(axes)
+    axes = axis if isinstance(axis, (list, tuple, range)) else (axis,)
+    shifts = shift if isinstance(shift, (list, tuple, range)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         if len(axes) != 1:
             raise P.error(

@@ -24,6 +24,11 @@ class ScalarType:
     def __init__(self, dtype: np.dtype[Any]) -> None:
         self.dtype = dtype  # what NumPy asks an object for that is given as a dtype
 
+    @property
+    def __name__(self) -> str:
+        """The name of the dtype, as NumPy's scalar types have it."""
+        return self.dtype.type.__name__
+
     def __call__(self, value: Any = 0) -> Any:
         return asarray(value, self.dtype)
 

@@ -157,7 +157,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     (1, 3)
     """
     a = arr(a, "fnp.expand_dims")
-    many = axis if isinstance(axis, (list, tuple)) else (axis,)
+    many = axis if isinstance(axis, (list, tuple, range)) else (axis,)
     total = aval_of(a).ndim + len(many)
     new = axes_of(tuple(many), total, "fnp.expand_dims")
     inner = iter(aval_of(a).shape)
@@ -261,7 +261,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     """
     a = arr(a, "fnp.moveaxis")
     n = aval_of(a).ndim
-    lists = [list(v) if isinstance(v, (list, tuple)) else [v] for v in (source, destination)]
+    lists = [list(v) if isinstance(v, (list, tuple, range)) else [v] for v in (source, destination)]
     src, dst = ([axis_of(d, n, "fnp.moveaxis") for d in v] for v in lists)
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise P.error(

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
-from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy import selection
 from functorch_like.numpy.axes import axis_of
@@ -69,6 +69,7 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
+    dtype: Any = None,
 ) -> Any:
     """Positions that sort an array along an axis; NaN last, equal elements in order.
 
@@ -79,12 +80,22 @@ def argsort(
         order: not supported.
         stable: equal elements stay in order (they always do).
         descending: the greatest first; NaN is then first.
+        dtype: of the positions, an integer one; the default int if None.
+
+    Raises:
+        DtypeError: for a dtype that is not of integers.
 
     >>> fnp.argsort(fnp.asarray([3, 1, 2])).tolist()
     [1, 2, 0]
     """
     a, d = _axis(a, axis, "fnp.argsort")
-    return _argsort(a, d=d, descending=bool(descending))
+    found = _argsort(a, d=d, descending=bool(descending))
+    if dtype is None:
+        return found
+    wanted = dtypes.as_dtype(dtype)
+    if not dtypes.is_integer(wanted):
+        raise P.error(DtypeError, f"fnp.argsort gives integers, not {wanted.name}", "use an integer dtype")
+    return P.convert(found, wanted)
 
 
 @kernel(static=("d", "descending"))

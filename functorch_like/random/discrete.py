@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.errors import DtypeError, NumberError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions import reductions as R
@@ -181,7 +183,7 @@ def _high_word(x: Any, y: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------- categories
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True) -> Any:
     """Indices, each with a probability proportional to the exponential of its logit.
 
     The index of the greatest of logits + Gumbel numbers (E. J. Gumbel, "Statistical theory of extreme values", 1954).
@@ -191,11 +193,14 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
         logits: array of floats; -inf for what never comes.
         axis: the dimension of the categories.
         shape: of the result; by default that of logits without axis, which it must end with otherwise.
+        replace: False draws no index twice for one distribution: the greatest of the sums are taken, as many as are
+            wanted (W. Kool et al., "Stochastic beams and where to find them", arXiv:1903.06059).
 
     Returns:
         int32 indices.
 
     Raises:
+        ArgumentError: without replacement, for more indices than categories.
         DtypeError: for what is no key, or logits that are not of floats.
         ShapeError: where axis is empty or not there, or the shape does not end with that of the logits.
 
@@ -217,7 +222,16 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
         raise P.error(
             ShapeError, f"the shape {sizes} does not end with {batch}, that of the logits", f"use (..., *{batch})"
         )
-    return _categorical(check_key(key, what), logits, lead=sizes[: len(sizes) - len(batch)], axis=at)
+    lead = sizes[: len(sizes) - len(batch)]
+    if replace or not lead:
+        return _categorical(check_key(key, what), logits, lead=lead, axis=at)
+    if math.prod(lead) > aval.shape[at]:
+        raise P.error(
+            ArgumentError,
+            f"{what} draws {math.prod(lead)} of {aval.shape[at]} categories without replacement",
+            "draw fewer, or with replacement",
+        )
+    return _distinct(check_key(key, what), logits, lead=lead, axis=at)
 
 
 @kernel(static=("lead", "axis"))
@@ -227,6 +241,16 @@ def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any
     shape = (*lead, *aval.shape)
     noisy = E.add(gumbel.raw(key, shape, dtype), spread(logits, dtype, shape))
     return R.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
+
+
+@kernel(static=("lead", "axis"))
+def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
+    aval = aval_of(logits)
+    dtype = F64 if aval.dtype == F64 else F32
+    noisy = E.add(gumbel.raw(key, aval.shape, dtype), P.convert(logits, dtype))
+    last = fnp.moveaxis(noisy, axis, -1)
+    found = fnp.argsort(last, descending=True)[..., : math.prod(lead)]
+    return P.convert(fnp.moveaxis(found, -1, 0).reshape(*lead, *found.shape[:-1]), dtypes.int32)
 
 
 def check_axis(axis: int, ndim: int, what: str) -> int:

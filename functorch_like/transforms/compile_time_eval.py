@@ -7,25 +7,22 @@ from contextlib import contextmanager
 from typing import Any
 
 from functorch_like.core import EVALUATE, Primitive, Trace, Tracer, running, state
-from functorch_like.errors import ConcretizationError
 
 
 class _Now(Trace):
-    """Applies primitives at once, and refuses values that are not known yet."""
+    """Applies primitives at once; those of traced values go to the trace around the block."""
 
     __slots__ = ()
 
+    def __init__(self, name: str, parent: Trace) -> None:
+        super().__init__(name, parent)
+        self.staging = False
+
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        for a in args:
-            if isinstance(a, Tracer):
-                raise ConcretizationError(
-                    f"{prim.name} was given a {a.aval!r} of {a._trace!r}, which has no value while the function is "
-                    "traced, inside of ensure_compile_time_eval",
-                    fix="compute in the block only with what does not depend on the arguments of the function",
-                )
-        state.trace = EVALUATE
+        trace = self.parent if any(isinstance(a, Tracer) for a in args) else EVALUATE
+        state.trace = trace
         try:
-            return EVALUATE.process(prim, args, params)
+            return trace.process(prim, args, params)
         finally:
             state.trace = self
 
@@ -37,8 +34,7 @@ def ensure_compile_time_eval() -> Iterator[None]:
     Under `jit` operations are recorded, even those on constants. In the block they run, so that their results have
     values: for a Python `if`, a shape, or a table that is computed once instead of in each call.
 
-    Raises:
-        ConcretizationError: inside the block, for operations on traced values.
+    Operations on traced values are recorded as they are outside of the block.
 
     >>> import functorch_like as ft
     >>> @ft.jit
@@ -50,5 +46,8 @@ def ensure_compile_time_eval() -> Iterator[None]:
     >>> f(1.0).shape
     (6,)
     """
-    with running(_Now("ensure_compile_time_eval", EVALUATE)):
+    if not state.trace.staging:  # everything is computed at once, traced by grad and vmap or not
+        yield
+        return
+    with running(_Now("ensure_compile_time_eval", state.trace)):
         yield

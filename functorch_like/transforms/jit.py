@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
+from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
@@ -38,6 +39,7 @@ from functorch_like.interrupts import held
 from functorch_like.ir import dtype_origins as origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives.higher_order.call import CallSpec, apply
+from functorch_like.primitives.structural.data_movement import zeros
 from functorch_like.transforms import recompile_reasons as retraced
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
@@ -445,6 +447,11 @@ def typeof(x: Any) -> ShapedArray:
     return x.aval if isinstance(x, ShapeDtypeStruct) else argument_aval(x)
 
 
+def _instance(x: Any) -> Any:
+    """Something of the shape and dtype that a `ShapeDtypeStruct` among results describes."""
+    return zeros(x.aval) if isinstance(x, ShapeDtypeStruct) else x
+
+
 @boundary.public
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of the results of `fun`, without computing.
@@ -463,4 +470,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     call = Call(Static((), ()), args, kwargs, abstract=True)
     name = getattr(fun, "__name__", type(fun).__name__)
-    return Traced(fun, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info
+
+    def described(*args: Any, **kwargs: Any) -> Any:
+        return tree.map(_instance, fun(*args, **kwargs))
+
+    return Traced(described, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info

@@ -16,7 +16,7 @@ from functorch_like.calling.call_signature import argument_path
 from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import P, R
-from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, state
+from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, is_value, state
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
@@ -91,8 +91,8 @@ def vmap(
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = xla.flatten((args, kwargs))
         dims = _in_dims(in_axes, args, kwargs, leaves, name)
-        avals = [_aval(a, i, in_tree, name) for i, a in enumerate(leaves)]
-        dims = [_canonical(d, a.ndim, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
+        avals = [_aval(a, d, i, in_tree, name) for i, (a, d) in enumerate(zip(leaves, dims, strict=True))]
+        dims = [_canonical(d, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
         size = _size(dims, avals, axis_size, in_tree, name)
         for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):
             if is_float0(leaf) and d is not None:
@@ -197,7 +197,9 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves
     return [*_prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]
 
 
-def _aval(leaf: Any, position: int, in_tree: Any, name: str) -> Any:
+def _aval(leaf: Any, dim: Any, position: int, in_tree: Any, name: str) -> Any:
+    if dim is None and not is_value(leaf):
+        return None  # what is not mapped may be anything
     if is_float0(leaf):
         return ShapedArray(leaf.shape, leaf.dtype)
     try:
@@ -208,9 +210,10 @@ def _aval(leaf: Any, position: int, in_tree: Any, name: str) -> Any:
         raise e.complete(**_where()) from None
 
 
-def _canonical(dim: Any, ndim: int, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
+def _canonical(dim: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
     if dim is None:
         return None
+    ndim = aval.ndim
     if not -ndim <= dim < ndim:
         path = argument_path(in_tree, position)
         raise ShapeError(

@@ -7,23 +7,33 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.core import Sample
+from functorch_like import dtypes
+from functorch_like.core import Sample, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, binary, same, samples_of, unary
 from functorch_like.primitives.base.shapes import full_like
+from functorch_like.primitives.elementwise.arithmetic import abs as _abs
 from functorch_like.primitives.elementwise.arithmetic import compare, mul, sub
-from functorch_like.primitives.elementwise.bitwise import BITS
-from functorch_like.primitives.elementwise.comparison import eq, select_n
+from functorch_like.primitives.elementwise.bitwise import BITS, and_, not_, or_
+from functorch_like.primitives.elementwise.comparison import eq, ge, ne, select_n
 from functorch_like.primitives.elementwise.transcendental import log, sqrt
 from functorch_like.primitives.formulas.complex import halves
 from functorch_like.primitives.formulas.term import Term, where
 
 
 def _pow_left(g: Any, x: Any, y: Any, z: Any) -> Any:
-    # y x**(y-1); where y is 0 the result is constant, whatever x is.
+    # y x**(y-1); 0 where that is 0 times infinity: there the result is constant.
     zero, one = full_like(y, 0), full_like(y, 1)
-    still = eq(y, zero)
+    still = and_(eq(y, zero), _has_no_inverse(x))
     return mul(g, select_n(still, mul(y, pow(x, select_n(still, sub(y, one), one))), zero))
+
+
+def _has_no_inverse(x: Any) -> Any:
+    """True where 1 / x overflows, or x is NaN."""
+    dtype = aval_of(x).dtype
+    if dtypes.is_complex(dtype):
+        return or_(eq(x, full_like(x, 0)), ne(x, x))
+    return not_(ge(_abs(x), full_like(x, dtypes.finfo(dtype).tiny)))
 
 
 def _pow_right(g: Any, x: Any, y: Any, z: Any) -> Any:

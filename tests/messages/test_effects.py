@@ -92,13 +92,3 @@ def test_checks():
     assert str(caught.value).startswith("-1.0 is not positive\n  at: ")
     says(caught.value.at, line_of(positive, "# the check"), "in positive")
     hidden(caught.value)
-
-
-def test_values_that_are_not_known_yet():
-    def early(x):
-        with ft.ensure_compile_time_eval():
-            return fnp.sin(x)  # too early
-
-    message = refusal(lambda: ft.jit(early)(1.0), errors.ConcretizationError, TypeError)
-    says(message.head, "sin was given a f32[] of jit(early)", "no value while")
-    says(message.at, line_of(early, "# too early"))

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, numpy
 from functorch_like.errors import DtypeError
 from functorch_like.random.typed_keys import KeyDtype, extended, prng_key
 
 __all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "scalar_type_of"]
 
 TypePromotionError = DtypeError
+result_type = numpy.result_type
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:

@@ -74,6 +74,11 @@ def size(a: Any, axis: Any = None) -> int:
     return a.size if is_keys(a) and axis is None else fnp.size(a, axis)
 
 
+def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+    """Return an array in another dtype; typed keys have one only."""
+    return x.astype(dtype) if is_keys(x) else fnp.astype(x, dtype)
+
+
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Return whether two arrays are equal, of typed keys, too."""
     if is_keys(a1) or is_keys(a2):

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
 import functorch_like as ft
 from functorch_like import checkpoint_policies
 from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
+from functorch_like.calling.call_signature import Call, resolve
+from functorch_like.core import named_axis
 from functorch_like.errors import UnsupportedError
+from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
 from functorch_like.jax_alias.modules.pmap import pmap
 from functorch_like.jax_alias.modules.sharding import P, make_mesh, reshard, set_mesh
+from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.random.typed_keys import is_keys
 from functorch_like.sharding import NamedSharding, Shard
+from functorch_like.transforms.jit_stages import Traced
 
 __all__ = [
     "Array",
@@ -54,7 +61,33 @@ def jit(
     """`ft.jit`, with options that have no effect."""
     if fun is None:
         return lambda f: jit(f, inline=inline, **options)
-    return ft.jit(fun, inline=inline is True, **options)
+    compiled = ft.jit(fun, inline=inline is True, **options)
+    with suppress(TypeError, ValueError, AttributeError):  # builtins have none
+        compiled.__signature__ = inspect.signature(fun)
+    return compiled
+
+
+def make_jaxpr(
+    fun: Callable[..., Any],
+    static_argnums: Any = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    abstracted_axes: Any = None,
+) -> Callable[..., Any]:
+    """Return a function of `fun`'s arguments that records `fun` and returns JAX's view of the program."""
+
+    @functools.wraps(fun)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        name = getattr(fun, "__name__", "fun")
+        call = Call(resolve(fun, static_argnums, None), args, kwargs, abstract=True)
+        with ExitStack() as stack:
+            for axis_name, size in axis_env or ():
+                stack.enter_context(named_axis(axis_name, size))
+            traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
+        closed = programs.view(traced.jaxpr, traced.consts)
+        return (closed, traced.out_info) if return_shape else closed
+
+    return made
 
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:

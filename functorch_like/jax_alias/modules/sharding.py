@@ -10,6 +10,7 @@ from typing import Any
 import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
+from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
 
 class AxisType(enum.Enum):
@@ -104,6 +105,8 @@ class _Unplaced:
 
     mesh = _NO_MESH
     memory_kind = None
+    is_fully_replicated = is_fully_addressable = True
+    device_set: frozenset[Any] = frozenset()
 
     def __init__(self, ndim: int) -> None:
         self.spec = _sharding.PartitionSpec(*[None] * ndim)
@@ -127,3 +130,4 @@ def attach() -> None:
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()
+    aval.to_tangent_aval = _tangent_aval

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
+
+_EXCLUDED: list[str] = []
 
 
 def register_exclusion(path: str) -> None:
-    """Do nothing: an error shows the frames of libraries."""
+    """Leave the frames of a file out of what `include_frame` accepts; errors show them all the same."""
+    _EXCLUDED.append(path)
+
+
+def include_frame(frame: FrameType) -> bool:
+    """Return True for a frame of no excluded file."""
+    return not any(frame.f_code.co_filename.startswith(path) for path in _EXCLUDED)
 
 
 def api_boundary(fun: Callable[..., Any] | None = None, **options: Any) -> Any:

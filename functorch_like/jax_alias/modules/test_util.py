@@ -9,9 +9,52 @@ import numpy as np
 
 import functorch_like as ft
 from functorch_like import dtypes
-from functorch_like.testing import check_grads as check_grads
 
 _TOLERANCES = {"bfloat16": 1e-1, "float16": 3e-2, "float32": 6e-3, "float64": 1e-5}
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Hold derivatives of a function, up to an order, against central differences along one random direction.
+
+    `functorch_like.testing.check_grads` looks at each argument, and says more of what differs.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        args: where to differentiate.
+        order: the highest order.
+        modes: "fwd", "rev" or both.
+        atol: absolute tolerance; by default one for the dtype.
+        rtol: relative tolerance; by default one for the dtype.
+        eps: the step of the differences.
+
+    Raises:
+        AssertionError: where they differ.
+    """
+    for mode in (modes,) if isinstance(modes, str) else modes:
+        g = f
+        for _ in range(order):
+            if mode == "fwd":
+                check_jvp(g, lambda primals, tangents, g=g: ft.jvp(g, primals, tangents), args, atol, rtol, eps)
+            else:
+                check_vjp(g, lambda *primals, g=g: ft.vjp(g, *primals), args, atol, rtol, eps)
+            g = _derivative(g, mode, args)
+
+
+def _derivative(f: Any, mode: str, args: Any) -> Any:
+    """Return the function whose derivative is the next one of `f`."""
+    if mode == "fwd":
+        direction = _random_like(tuple(args), 7)
+        return lambda *xs: ft.jvp(f, xs, direction)[1]
+    weights = _random_like(ft.eval_shape(f, *args), 7)
+    return lambda *xs: ft.vjp(f, *xs)[1](weights)
 
 
 def check_jvp(

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like import core, numpy
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
@@ -221,11 +223,7 @@ class _Rules:
             return list(out) if several or (rule is not None and rule.multiple_results) else [out]
 
         jaxpr, consts = stage(flat, list(e.ins), name=self.prim.name, parent=core.EVALUATE)
-        if consts:
-            raise UnsupportedError(
-                f"the lowering of {self.prim.name} closes over arrays", fix="pass them as operands of the primitive"
-            )
-        outs = emit(e, jaxpr, operands)
+        outs = emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
         return outs if several else outs[0]
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], params: Params) -> Any:

@@ -97,7 +97,8 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
     Args:
         a: (..., m, n).
-        mode: "reduced": min(m, n) columns; "complete": m columns; "r": R alone.
+        mode: "reduced": min(m, n) columns; "complete": m columns; "r": R alone; "raw": a pair (h, tau) of the
+            reflections that Q is a product of, as NumPy gives them: h is transposed, with R in its lower triangle.
 
     Raises:
         ArgumentError: for another mode.
@@ -106,8 +107,10 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     >>> fnp.allclose(q @ r, fnp.asarray([[3.0, 1.0], [4.0, 2.0]]), atol=1e-5).item()
     True
     """
-    if mode not in ("reduced", "complete", "r"):
-        raise P.error(ArgumentError, f"fnp.linalg.qr: mode={mode!r}", "use 'reduced', 'complete' or 'r'")
+    if mode not in ("reduced", "complete", "r", "raw"):
+        raise P.error(ArgumentError, f"fnp.linalg.qr: mode={mode!r}", "use 'reduced', 'complete', 'r' or 'raw'")
+    if mode == "raw":
+        return _reflections(matrices(a, "qr"))
     q, r = _qr(matrices(a, "qr"), mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
@@ -115,6 +118,13 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 @kernel(static=("full",))
 def _qr(a: Any, full: bool) -> Any:
     return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full))
+
+
+@kernel
+def _reflections(a: Any) -> Any:
+    h, tau = orthogonal.geqrf(P.to_inexact(a))
+    ndim = aval_of(h).ndim
+    return S.transpose(h, permutation=(*range(ndim - 2), ndim - 1, ndim - 2)), tau
 
 
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:

@@ -39,7 +39,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     n = aval_of(x).ndim
     if axis is None and ord is not None and n not in (1, 2):
         raise P.error(ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes")
-    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
+    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple, range)) else (axis,)
     found = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
     if len(set(found)) != len(found):
         raise P.error(ShapeError, f"fnp.linalg.norm over axis={axis}", "name different axes")
@@ -113,7 +113,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     """
     x = arr(x, "fnp.linalg.vector_norm")
     n = aval_of(x).ndim
-    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
+    axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple, range)) else (axis,)
     over = tuple(sorted(axis_of(d, n, "fnp.linalg.vector_norm") for d in axes))
     return _vector_norm(x, ord, over, bool(keepdims))
 

@@ -120,13 +120,22 @@ def _factored(a: Any) -> tuple[Any, Any]:
     return M.diagonal(factors), R.reduce_prod(signs, axes=(len(shape) - 1,))
 
 
-def slogdet(a: Any) -> Any:
+def slogdet(a: Any, *, method: str | None = None) -> Any:
     """Sign and logarithm of the determinant, where that itself would be too large or too small.
+
+    Args:
+        a: (..., n, n).
+        method: "lu" or "qr", two names that JAX has; the determinant comes from the LU factors in any case.
+
+    Raises:
+        ArgumentError: for another method.
 
     >>> sign, logarithm = fnp.linalg.slogdet(fnp.asarray([[1.0, 2.0], [3.0, 4.0]]))
     >>> sign.item(), round(logarithm.item(), 4)
     (-1.0, 0.6931)
     """
+    if method not in (None, "lu", "qr"):
+        raise P.error(ArgumentError, f"fnp.linalg.slogdet: method={method!r}", "use 'lu', 'qr' or None")
     return SlogdetResult(*_slogdet(matrices(a, "slogdet", True)))
 
 

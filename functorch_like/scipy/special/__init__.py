@@ -29,7 +29,9 @@ from functorch_like.scipy.special.makers import in_double as _in_double
 from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
+from functorch_like.scipy.special.makers import with_slopes as _with_slopes
 from functorch_like.transforms.eager_jit import kernel as _kernel
+from functorch_like.transforms.jvp_vjp import jvp as _jvp
 
 
 def _zero(x: Any) -> Any:
@@ -98,14 +100,25 @@ i1 = _one("i1", lambda x: E.mul(E.exp(E.abs(x)), _bessel_i1e(x)), "The modified 
 
 # ---------------------------------------------------------------------------------------------- logistic and entropies
 def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any]:
-    """x log y, with 0 where x is 0, and derivatives that stay finite there."""
+    """x log y, with 0 where x is 0."""
 
     def body(x: Any, y: Any) -> Any:
         still = E.and_(_zero(x), E.eq(y, y))
         product = E.mul(x, log(E.select_n(still, y, _full_like(y, y_at))))
         return E.select_n(still, product, _full_like(x, 0))
 
-    return body
+    def right(out: Any, x: Any, y: Any) -> Any:
+        inner = y if y_at else E.add(y, _full_like(y, 1))
+        return _ratio(x, inner)
+
+    # Where x is 0 the slope is log y, infinite where that is.
+    return _with_slopes(body, lambda out, x, y: log(y), right)
+
+
+def _ratio(x: Any, y: Any) -> Any:
+    """x / y, with 0 where both are 0."""
+    empty = E.and_(_zero(x), _zero(y))
+    return E.select_n(empty, E.div(x, E.select_n(empty, y, _full_like(y, 1))), _full_like(x, 0))
 
 
 _xlogy = _x_times(E.log, 1.0)
@@ -115,8 +128,20 @@ def _entr(x: Any) -> Any:
     return E.select_n(E.lt(x, _full_like(x, 0)), E.neg(_xlogy(x, x)), _full_like(x, -math.inf))
 
 
-def _entropy(pair: Callable[[Any, Any, Any], Any], empty: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite."""
+def _entr_slope(out: Any, x: Any) -> Any:
+    zero = _full_like(x, 0)
+    return E.select_n(E.lt(x, zero), E.neg(E.add(E.log(x), _full_like(x, 1))), zero)
+
+
+def _entropy(
+    pair: Callable[[Any, Any, Any], Any],
+    empty: Callable[[Any, Any], Any],
+    slopes: Callable[[Any, Any], tuple[Any, Any]],
+) -> Callable[[Any, Any], Any]:
+    """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite.
+
+    `slopes(log(x / y), x / y)` gives the partial derivatives where x is at least 0 and y positive.
+    """
 
     def body(x: Any, y: Any) -> Any:
         zero = _full_like(x, 0)
@@ -128,18 +153,38 @@ def _entropy(pair: Callable[[Any, Any, Any], Any], empty: Callable[[Any, Any], A
         other = E.select_n(nan, other, _full_like(x, math.nan))
         return E.select_n(both, other, pair(u, v, E.mul(u, E.sub(E.log(u), E.log(v)))))
 
-    return body
+    def slope(i: int) -> Callable[[Any, Any, Any], Any]:
+        def partial(out: Any, x: Any, y: Any) -> Any:
+            zero, one = _full_like(x, 0), _full_like(x, 1)
+            inside = E.and_(E.ge(x, zero), E.gt(y, zero))
+            u, v = E.select_n(inside, one, x), E.select_n(inside, one, y)
+            found = slopes(E.sub(E.log(u), E.log(v)), E.div(u, v))[i]
+            corner = _jvp(empty, (x, y), (one, zero) if i == 0 else (zero, one))[1]
+            at_corner = E.and_(_zero(x), _zero(y))
+            return E.select_n(inside, E.select_n(at_corner, zero, corner), found)
+
+        return partial
+
+    return _with_slopes(body, slope(0), slope(1))
 
 
-_rel_entr = _entropy(lambda x, y, z: z, lambda x, y: _full_like(x, 0))
-_kl_div = _entropy(lambda x, y, z: E.add(E.sub(z, x), y), lambda x, y: y)
+_rel_entr = _entropy(
+    lambda x, y, z: z,
+    lambda x, y: _full_like(x, 0),
+    lambda log, ratio: (E.add(log, _full_like(log, 1)), E.neg(ratio)),
+)
+_kl_div = _entropy(
+    lambda x, y, z: E.add(E.sub(z, x), y),
+    lambda x, y: y,
+    lambda log, ratio: (log, E.sub(_full_like(ratio, 1), ratio)),
+)
 
 
 expit = _one("expit", E.logistic, "1 / (1 + exp(-x)).")
 logit = _one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
 xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
 xlog1py = _two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
-entr = _one("entr", _entr, "-x log(x), 0 at 0 and -inf below.")
+entr = _one("entr", _with_slopes(_entr, _entr_slope), "-x log(x), 0 at 0 and -inf below.")
 rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
 kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")
 

@@ -62,7 +62,8 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     none = order == 0
     power = fnp.where(none, 1, fnp.where(sine == 0, 0, fnp.abs(fnp.where(sine == 0, 1, sine)) ** order))
     odd = order - 2 * fnp.floor(order / 2) != 0
-    first = fnp.exp(log) * power * fnp.where(odd, -1, 1) * fnp.where(odd & (sine < 0), -1, 1)
+    # As in SciPy the sine is sqrt(1 - cos(theta)**2), which is not negative for any theta.
+    first = fnp.exp(log) * power * fnp.where(odd, -1, 1)
 
     def step(state: Any, k: Any) -> Any:
         """From degrees k - 2 and k - 1 to k; what comes at degree n is kept."""

@@ -19,6 +19,7 @@ from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import (
+    SymbolicZero,
     as_array,
     is_zero,
     matching,
@@ -112,8 +113,9 @@ class custom_jvp(CustomFunction[P, R]):
                     **where(),
                 )
             out = bound(*primals)
+            # A tangent that is zero must not meet a slope that is infinite.
             parts = [
-                part(t, out, *primals)
+                part(tree.map(_instantiated, t), out, *primals)
                 for part, t in zip(jvps, tangents, strict=True)
                 if part is not None and not all(is_zero(leaf) for leaf in tree.leaves(t))
             ]
@@ -125,7 +127,7 @@ class custom_jvp(CustomFunction[P, R]):
         written = next((j for j in jvps if j is not None), None)
         if written is not None:
             rule.__wrapped__ = written  # type: ignore[attr-defined]  # whose line errors tell
-        self.jvp, self.symbolic_zeros = rule, False
+        self.jvp, self.symbolic_zeros = rule, True
 
     def _missing(self) -> str:
         name = self.name
@@ -136,6 +138,10 @@ class custom_jvp(CustomFunction[P, R]):
 
     def bind(self, called: Called, leaves: list[Any]) -> Sequence[Any]:
         return custom_jvp_call(*leaves, fun=called.function, rule=called, consts=0)
+
+
+def _instantiated(tangent: Any) -> Any:
+    return written_out(None, tangent.aval) if isinstance(tangent, SymbolicZero) else tangent
 
 
 class _Called(Called):
