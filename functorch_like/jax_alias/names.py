@@ -34,6 +34,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.multihost_utils": (".modules.multihost_utils", "multihost_utils"),
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": (".modules.pjit",),
+    "jax.experimental.shard_map": (".modules.experimental",),
     "jax.export": ("export",),
     "jax.extend": (),
     "jax.extend.backend": (".modules.backend",),

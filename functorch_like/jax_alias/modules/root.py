@@ -18,7 +18,6 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.jax_alias.modules.pmap import pmap
 from functorch_like.jax_alias.modules.sharding import P, make_mesh, reshard, set_mesh
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.random.typed_keys import is_keys
@@ -182,11 +181,6 @@ class Ref:
 def new_ref(*args: Any, **kwargs: Any) -> Any:
     """Raise UnsupportedError."""
     raise UnsupportedError("there are no references to arrays", fix="return new arrays, or carry them through a scan")
-
-
-def shard_map(*args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError."""
-    raise UnsupportedError("shard_map needs several devices", fix="use vmap")
 
 
 def typeof(x: Any) -> Any:
