@@ -36,7 +36,6 @@ __all__ = [
     "enable_x64",
     "jit",
     "make_mesh",
-    "pmap",
     "reshard",
     "set_mesh",
 ]  # fmt: skip
