@@ -1,17 +1,19 @@
-"""Programs compiled for GPUs that are not there: looked into, never run.
+"""Programs compiled for devices that are not there: looked into, never run.
 
-Needed are the CUDA plugin's wheels, as new as jaxlib, and NVIDIA's assembler: `pip install 'functorch_like[gpu-aot]'`.
+For GPUs are needed the CUDA plugin's wheels, as new as jaxlib, and NVIDIA's assembler: `pip install
+'functorch_like[gpu-aot]'`.
 """
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like.backends.xla import compile_options, cuda, gpu_targets
+from functorch_like.backends.xla import compile_options, cuda, gpu_targets, mlir
 from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError, xc
 from functorch_like.errors import CompileError, DeviceError
 
@@ -42,13 +44,19 @@ def devices(card: str, hosts: int = 1, per_host: int = 1) -> list[Any]:
     return list(topology._make_compile_only_devices())
 
 
+@functools.cache
+def cpu_devices(count: int) -> list[Any]:
+    """Return CPU devices to compile for, as many as are asked for; they are not those that arrays are on."""
+    return list(xc.make_cpu_client(asynchronous=False, num_devices=count).devices())
+
+
 class Program(NamedTuple):
     """What was compiled.
 
     Attributes:
         text: optimised HLO.
         memory: bytes on each device: argument, output, temp, alias.
-        size: bytes of the serialised program.
+        size: bytes of the serialised program for a GPU.
     """
 
     text: str
@@ -77,8 +85,8 @@ def compile(
     """Compile a module for devices of `devices`.
 
     Args:
-        module: what `build` made, for the platform "gpu".
-        targets: as many devices as the module has partitions.
+        module: what `build` made, for the platform of the devices.
+        targets: as many devices as the module has partitions, of `devices` or `cpu_devices`.
         name: for messages.
         options: XLA's, by name, on top of those of settings.
         fitting: options that fit the program, under those of settings.
@@ -94,18 +102,29 @@ def compile(
     if count > 1:
         build.use_spmd_partitioning = build.use_shardy_partitioner = True
     made.device_assignment = xc.DeviceAssignment.create(np.array([[d.id for d in targets]], np.int32))
-    chosen = compile_options.chosen("gpu", dict(options or {}), fitting)
-    made.env_option_overrides = list(chosen.items())
-    try:
-        compiled = targets[0].client.compile(module, xc.DeviceList(tuple(targets)), made)
-    except (JaxRuntimeError, ValueError) as error:
-        raise CompileError(
-            f"XLA cannot compile {name!r} for {targets[0].device_kind}: {error}", fix=_fix(error)
-        ) from error
+    where, client = xc.DeviceList(tuple(targets)), targets[0].client
+    while True:
+        chosen = compile_options.chosen(targets[0].platform, dict(options or {}), fitting)
+        made.env_option_overrides = list(chosen.items())
+        try:
+            # Clients of topologies take a module, others bytes, for the reason that `executable` gives.
+            loads = client.runtime_type != "compile_only_runtime"
+            compiled = (
+                client.compile_and_load(mlir.bytecode(module), where, made)
+                if loads
+                else client.compile(module, where, made)
+            )
+            break
+        except (JaxRuntimeError, ValueError) as error:
+            if compile_options.refuse(str(error)):
+                continue
+            raise CompileError(
+                f"XLA cannot compile {name!r} for {targets[0].device_kind}: {error}", fix=_fix(error)
+            ) from error
     stats = compiled.get_compiled_memory_stats()
     memory = {part: int(getattr(stats, f"{part}_size_in_bytes")) for part in ("argument", "output", "temp", "alias")}
     text = "\n\n".join(m.to_string() for m in compiled.hlo_modules())
-    return Program(text, memory, len(compiled.serialize()))
+    return Program(text, memory, 0 if loads else len(compiled.serialize()))
 
 
 def _fix(error: Exception) -> str:

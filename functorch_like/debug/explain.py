@@ -61,14 +61,25 @@ def _milliseconds(seconds: float) -> str:
 
 
 @boundary.public
-def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
+def explain(fun: Callable[..., Any], *, mesh: Any = None, target: str = "cpu", rates: Any = None) -> Callable[..., Any]:
     """A function that calls `fun` and returns what happened: what was traced, compiled, loaded, and why.
+
+    With a mesh nothing runs: `fun` is compiled for the mesh, whose devices need not be there, and a plan is returned.
+    It tells the memory on each device, the collectives with their bytes, and an estimate of time (docs/distributed.md).
 
     Args:
         fun: any function, jitted ones most of all.
+        mesh: for a plan, an `AbstractMesh` or `Mesh` of up to some hundred devices. Arguments of the function are then
+            arrays or `ShapeDtypeStruct`, with a sharding where they are split.
+        target: for a plan, "cpu" or the name of a GPU such as "h200", which needs the CUDA plugin.
+        rates: for a plan, what each device does in a second: {"flops": 4e14, "memory": 4e12, "links": 5e10}. "links"
+            are bytes sent to other devices, one number or one for each axis; "latency" may be given, too, in seconds.
 
     Returns:
-        A function of `fun`'s arguments that gives an `Explanation`, with the call's result in it.
+        A function of `fun`'s arguments that gives an `Explanation`, with the call's result in it; or a plan.
+
+    Raises:
+        ArgumentError: for what is no function, no mesh, no target, or no rates.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> f = ft.jit(fnp.tanh)
@@ -80,11 +91,19 @@ def explain(fun: Callable[..., Any]) -> Callable[..., Explanation]:
       ran what was compiled before: nothing was traced, lowered, compiled or loaded
     >>> [event.about["why"] for event in ft.explain(f)(fnp.ones(4)).events if event.kind == "trace"]
     ['args[0]: shape (3,) before, (4,) now']
+    >>> mesh = ft.sharding.AbstractMesh((4,), ("data",))
+    >>> x = ft.ShapeDtypeStruct((8,), "float32", sharding=ft.sharding.NamedSharding(mesh, ft.sharding.P("data")))
+    >>> ft.explain(fnp.sum, mesh=mesh)(x).exchanges[0].kind
+    'all-reduce'
     """
     if not callable(fun):
         raise ArgumentError(
             f"explain takes a function, got {type(fun).__name__}", fix="explain(f)(x), not explain(f(x))"
         )
+    if mesh is not None:
+        from functorch_like.debug import plan
+
+        return plan.plan(fun, mesh, target=target, rates=plan.rates_from(rates))
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @boundary.public

@@ -13,6 +13,7 @@ import numpy as np
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import nn, random, tree
+from functorch_like.sharding import NamedSharding, P
 
 Params = Any
 
@@ -107,3 +108,21 @@ def abstract_arguments(sizes: Sizes, batch: int, dtype: Any = "float32") -> tupl
     """Return shapes and dtypes of a step's arguments."""
     params = ft.eval_shape(lambda: init(random.key(0), sizes, dtype))
     return params, ft.ShapeDtypeStruct((batch, sizes.length + 1), np.int32)
+
+
+def shardings(mesh: Any) -> tuple[Any, Any]:
+    """Return shardings of a step's arguments on a mesh with axes "data" and "model": the batch and the features."""
+    over = lambda *spec: NamedSharding(mesh, P(*spec))
+    blocks = {
+        "qkv": over(None, None, "model"),
+        "out": over(None, "model"),
+        "up": over(None, None, "model"),
+        "down": over(None, "model"),
+    }
+    return {"words": over("model"), "places": over(), "blocks": blocks}, over("data")
+
+
+def split_arguments(sizes: Sizes, batch: int, mesh: Any, dtype: Any = "float32") -> tuple[Any, Any]:
+    """Return shapes, dtypes and shardings of a step's arguments."""
+    place = lambda x, where: ft.ShapeDtypeStruct(x.shape, x.dtype, sharding=where)
+    return tree.map(place, abstract_arguments(sizes, batch, dtype), shardings(mesh))

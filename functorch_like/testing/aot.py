@@ -33,6 +33,7 @@ from functorch_like.examples import training, transformer
 from functorch_like.examples.models import MODELS
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.__main__ import rows
+from functorch_like.sharding import AbstractMesh
 
 _HIGHEST = r"operand_precision=\{highest,highest\}"  # what float32 without TF32 is in HLO
 OK, REFUSED, FAILED = "ok", "refused", "failed"
@@ -69,6 +70,7 @@ class Case:
         shown: patterns that the optimised HLO must contain.
         absent: patterns that it must not contain.
         options: of XLA.
+        mesh: that the program is split over; None for one device.
     """
 
     group: str
@@ -78,6 +80,7 @@ class Case:
     shown: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    mesh: Any = None
 
 
 # ---------------------------------------------------------------------------------------------------------- primitives
@@ -169,7 +172,38 @@ def _transformer(dtype: str) -> Any:
     return ft.jit(transformer.train_step(SIZES)).trace(*transformer.abstract_arguments(SIZES, 8, dtype)).jaxpr
 
 
-GROUPS: dict[str, Callable[[], Iterable[Case]]] = {"primitives": primitives, "settings": settings, "steps": steps}
+# --------------------------------------------------------------------------------------------------------------- meshes
+def meshes() -> Iterable[Case]:
+    """The transformer's step over meshes of GPUs, of eight on each machine."""
+    for shape in ((2, 8), (16, 8)):
+        mesh = AbstractMesh(shape, ("data", "model"))
+        name = f"transformer, bfloat16, {shape[0]}x{shape[1]} mesh"
+        yield Case("meshes", name, lambda: None, mesh=mesh)
+
+
+def planned(case: Case, target: str) -> Result:
+    """Compile the transformer's step for a mesh."""
+    begun = time.perf_counter()
+    arguments = transformer.split_arguments(SIZES, 8 * case.mesh.shape["data"], case.mesh, "bfloat16")
+    try:
+        step = ft.jit(transformer.train_step(SIZES), donate_argnums=0)
+        plan = ft.explain(step, mesh=case.mesh, target=target)(*arguments)
+    except FtError as error:
+        return Result(case.group, case.name, FAILED, time.perf_counter() - begun, None, str(error))
+    program = compile_only.Program(plan.text, plan.memory, 0)
+    exchanges = "; ".join(
+        f"{each.kind} over {' and '.join(each.axes)}, {each.count} times, {bytes_text(each.bytes)}"
+        for each in plan.exchanges
+    )
+    return Result(case.group, case.name, OK, time.perf_counter() - begun, program, exchanges)
+
+
+GROUPS: dict[str, Callable[[], Iterable[Case]]] = {
+    "primitives": primitives,
+    "settings": settings,
+    "steps": steps,
+    "meshes": meshes,
+}
 
 
 # ----------------------------------------------------------------------------------------------------------- compiling
@@ -212,6 +246,11 @@ def markdown(target: str, results: Sequence[Result]) -> str:
         chosen = [r for r in results if r.group == group]
         if chosen:
             lines += ["", f"## {group.capitalize()}", "", *_table(chosen)]
+    of_meshes = [r for r in results if r.group == "meshes"]
+    if of_meshes:
+        lines += ["", "## Meshes", "", "Bytes are those of one device, in one run.", ""]
+        lines += ["| program | arguments | temporaries | in all | collectives |", "|---|--:|--:|--:|---|"]
+        lines += [_mesh_row(r) for r in of_meshes]
     of_primitives = [r for r in results if r.group == "primitives"]
     if of_primitives:
         lines += ["", "## Primitives", "", *_primitives_table(of_primitives)]
@@ -235,6 +274,13 @@ def _row(result: Result) -> str:
     status = "" if result.status == OK else f" ({result.status}: {result.message})"
     kinds = ", ".join(result.program.fusions) or "none"
     return f"| {result.name}{status} | {sizes} | {calls} | {kinds} | {result.seconds:.1f} |"
+
+
+def _mesh_row(result: Result) -> str:
+    if result.program is None:
+        return f"| {result.name} | failed: {result.message.splitlines()[0]} | | | |"
+    sizes = " | ".join(bytes_text(result.program.memory[part]) for part in ("argument", "temp", "total"))
+    return f"| {result.name} | {sizes} | {result.message} |"
 
 
 def _primitives_table(results: Sequence[Result]) -> list[str]:
@@ -279,7 +325,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for group in options.group or GROUPS:
         cases = [case for case in GROUPS[group]() if re.search(options.only, case.name)]
         for case in cases[:: options.every] if group == "primitives" else cases:
-            result = compiled(case, devices)
+            result = compiled(case, devices) if case.mesh is None else planned(case, options.target)
             results.append(result)
             if options.verbose or result.status == FAILED or group != "primitives":
                 shown = result.message or (result.program and f"{result.program.calls} {result.program.memory}")

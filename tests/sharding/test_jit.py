@@ -318,3 +318,11 @@ def test_threads(mesh, split):
         t.join()
     for k in range(4):
         close(found[k], [(X * k).sum()] * 20, 1e-3)
+
+
+def test_sums_that_have_a_loop_of_their_own_on_one_device(split):
+    """XLA's collectives on CPUs take additions alone."""
+    x = np.linspace(0, 1, 4096 * 8, dtype=np.float32).reshape(4096, 8)
+    put = ft.device_put(x, split("x"))
+    close(ft.jit(lambda x: fnp.sum(x, axis=0))(put), x.sum(0, dtype=np.float64))
+    close(fnp.sum(put, axis=0), x.sum(0, dtype=np.float64))
