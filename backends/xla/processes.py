@@ -143,7 +143,7 @@ def collective_failure(what: str, error: BaseException) -> DistributedError | No
 class Peers(Protocol):
     """How this process talks to the others about programs."""
 
-    def agree(self, digest: bytes, name: str, processes: frozenset[int], about: bytes) -> dict[int, bytes] | None:
+    def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
         """Compare digests of a program; return what each process says about it, None if they agreed on it before.
 
         Raises:
@@ -151,7 +151,7 @@ class Peers(Protocol):
         """
         ...
 
-    def wait(self, key: str, processes: frozenset[int]) -> None:
+    def wait(self, key: str, ranks: frozenset[int]) -> None:
         """Wait until all of these processes call this."""
         ...
 

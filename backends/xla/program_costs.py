@@ -234,19 +234,24 @@ def _group(line: str) -> tuple[int, ...]:
         return _dims(listed[1])
     iota = re.search(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?", line)
     if iota:
-        shape, over = _dims(iota[1]), _dims(iota[2])
-        order = np.arange(math.prod(over)).reshape(over)
-        if iota[3]:
-            order = order.transpose(_dims(iota[3]))
-        return tuple(order.reshape(shape)[0].tolist()) if len(shape) == 2 else tuple(order.ravel().tolist())
-    mesh = re.search(r"replica_groups=@?mesh\[([^\]]*)\] ?\{([^}]*)\}", line)
+        shape, order = _dims(iota[1]), _order(iota[2], iota[3])
+        return tuple(order.reshape(shape)[0].tolist()) if len(shape) == 2 else tuple(order.tolist())
+    mesh = re.search(
+        r"replica_groups=@?mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))? ?\{([^}]*)\}", line
+    )
     if mesh:
         sizes = [(name, int(size)) for name, size in re.findall(r"'([^']+)'=(\d+)", mesh[1])]
-        used = re.findall(r"'([^']+)'(?!:)", mesh[2])
-        order = np.arange(math.prod(size for _, size in sizes)).reshape([size for _, size in sizes])
+        used = re.findall(r"'([^']+)'(?!:)", mesh[4])
+        order = _order(mesh[2] or ",".join(str(size) for _, size in sizes), mesh[3])
         keep = tuple(slice(None) if name in used else 0 for name, _ in sizes)
-        return tuple(order[keep].ravel().tolist())
+        return tuple(order.reshape([size for _, size in sizes])[keep].ravel().tolist())
     return ()
+
+
+def _order(shape: str, permutation: str | None) -> np.ndarray[Any, Any]:
+    """Devices in the order of a transposed grid."""
+    order = np.arange(math.prod(_dims(shape))).reshape(_dims(shape))
+    return order.transpose(_dims(permutation) if permutation else range(order.ndim)).ravel()
 
 
 def axes_of(group: Sequence[int], names: Sequence[str], sizes: Sequence[int]) -> tuple[str, ...]:
