@@ -9,7 +9,6 @@ watches for deaths.
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -202,6 +201,8 @@ def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, pres
     if _membership is None or _peers is None:
         yield
         return
+    import json  # for programs of several processes alone
+
     own = _About(home, present)
     answers = _peers.agree(digest, name, processes, json.dumps(own).encode())
     group = frozenset[int]()
