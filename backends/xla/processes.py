@@ -10,21 +10,38 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError, _jax, xc
 from functorch_like.errors import DistributedError
 
 #: Version of jaxlib, which all processes must share.
 JAXLIB = FULL_VERSION
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Peers(Protocol):
+        """How this process talks to the others about programs."""
+
+        def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
+            """Compare digests of a program; return what each process says about it, None if they agreed on it before.
+
+            Raises:
+                DistributedError: where digests differ.
+            """
+            ...
+
+        def wait(self, key: str, ranks: frozenset[int]) -> None:
+            """Wait until all of these processes call this."""
+            ...
+
+
 _WARNINGS, _ERRORS = 1, 2
-_GLOO = re.compile(r"gloo", re.IGNORECASE)
 
 
-class Membership(NamedTuple):
+class Membership:
     """The place of this process among others.
 
     Attributes:
@@ -35,11 +52,13 @@ class Membership(NamedTuple):
         local_device_ids: which GPUs of this machine it uses; None for all.
     """
 
-    index: int
-    count: int
-    runtime: Any
-    hostname: str
-    local_device_ids: tuple[int, ...] | None
+    __slots__ = ("count", "hostname", "index", "local_device_ids", "runtime")
+
+    def __init__(
+        self, index: int, count: int, runtime: Any, hostname: str, local_device_ids: tuple[int, ...] | None
+    ) -> None:
+        self.index, self.count, self.runtime = index, count, runtime
+        self.hostname, self.local_device_ids = hostname, local_device_ids
 
 
 _membership: Membership | None = None
@@ -132,27 +151,11 @@ def on_failure(lost_peers: Callable[[], str]) -> None:
 def collective_failure(what: str, error: BaseException) -> DistributedError | None:
     """Return the error to raise for one of Gloo's; None for another."""
     text = str(error)
-    if _membership is None or not _GLOO.search(text):
+    if _membership is None or "gloo" not in text.lower():
         return None
     lost = _lost_peers()
     reason = f"{what} cannot be finished: {lost}" if lost else f"{what} failed between processes: {text}"
     return DistributedError(reason, fix="start all processes again, from the last checkpoint")
-
-
-class Peers(Protocol):
-    """How this process talks to the others about programs."""
-
-    def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
-        """Compare digests of a program; return what each process says about it, None if they agreed on it before.
-
-        Raises:
-            DistributedError: where digests differ.
-        """
-        ...
-
-    def wait(self, key: str, ranks: frozenset[int]) -> None:
-        """Wait until all of these processes call this."""
-        ...
 
 
 def on_program(peers: Peers) -> None:
@@ -167,18 +170,6 @@ def spanned(place: Any) -> frozenset[int]:
         return frozenset()
     found = frozenset(device.process_index for device in place.devices.flat)
     return found if len(found) > 1 else frozenset()
-
-
-class _About(NamedTuple):
-    """What a process says about a program.
-
-    Attributes:
-        home: where compiled programs are kept, and the program's name there; "" if this one is not kept.
-        present: whether it is there.
-    """
-
-    home: str
-    present: bool
 
 
 @contextmanager
@@ -203,14 +194,13 @@ def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, pres
         return
     import json  # for programs of several processes alone
 
-    own = _About(home, present)
-    answers = _peers.agree(digest, name, processes, json.dumps(own).encode())
+    answers = _peers.agree(digest, name, processes, json.dumps([home, present]).encode())
     group = frozenset[int]()
     if answers is not None and home:
-        said = {rank: _About(*json.loads(answer)) for rank, answer in answers.items()}
-        sharing = {rank for rank, about in said.items() if about.home == home}
-        if not said[min(sharing)].present:  # all of these know it, and wait or compile
-            group = frozenset(rank for rank in sharing if not said[rank].present)
+        said = {rank: json.loads(answer) for rank, answer in answers.items()}
+        has_it = {rank: there for rank, (place, there) in said.items() if place == home}
+        if not has_it[min(has_it)]:  # all of these know it, and wait or compile
+            group = frozenset(rank for rank, there in has_it.items() if not there)
     key = f"compiled/{digest.hex()}"
     leads = _membership.index == min(group, default=-1)
     if len(group) > 1 and not leads:
