@@ -26,7 +26,7 @@ class ShardedExecutable(Executable):
         out_shardings: likewise of the results.
     """
 
-    __slots__ = ("_windowed", "in_shardings", "mesh", "out_shardings")
+    __slots__ = ("_ins", "_outs", "_windowed", "mesh")
 
     def __init__(
         self,
@@ -41,10 +41,18 @@ class ShardedExecutable(Executable):
         self.mesh = partitioning.mesh
         self.in_avals, self.out_avals = list(in_avals), list(out_avals)
         outs = partitioning.outs or (None,) * len(self.out_avals)
-        self.in_shardings = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
-        self.out_shardings = self._chosen(outs, inner.get_output_shardings, self.out_avals)
+        self._ins = self._chosen(partitioning.ins, inner.get_parameter_shardings, self.in_avals)
+        self._outs = self._chosen(outs, inner.get_output_shardings, self.out_avals)
         self._windowed = window.is_needed(inner, self.mesh)
         self._handlers = {}
+
+    @property
+    def in_shardings(self) -> list[Any]:
+        return self._ins
+
+    @property
+    def out_shardings(self) -> list[Any]:
+        return self._outs
 
     def _chosen(self, asked: Sequence[Any], ask: Any, avals: Sequence[ShapedArray]) -> list[Any]:
         """The shardings that were asked for, and in place of None those that XLA chose."""
@@ -95,7 +103,7 @@ class ShardedExecutable(Executable):
         """Run from Python; arguments as for a program on one device."""
         ready = [
             a if type(a) is ArrayImpl and a._sharding == where else sharded_arrays.bring(a, where)
-            for a, where in zip(args, self.in_shardings, strict=True)
+            for a, where in zip(args, self._ins, strict=True)
         ]
         avals = [a.aval for a in ready]
         if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:

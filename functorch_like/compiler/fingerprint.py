@@ -118,8 +118,8 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
         texts.append(f"{found.dtype.name}{found.shape}{found.tobytes().hex()}")
     elif isinstance(value, enum.Enum):
         texts.append(f"{kind.__qualname__}.{value.name}")
-    elif hasattr(kind, "axis_sizes"):  # a mesh; which devices it has is in the options of the program
-        texts.append(f"mesh {value.shape_tuple}")
+    elif hasattr(kind, "shape_tuple"):  # a mesh; which devices it has is in the options of the program
+        texts.append(f"mesh {kind.shape_tuple.fget(value)}")
     elif dataclasses.is_dataclass(kind):
         texts.append(kind.__qualname__)
         for field in dataclasses.fields(kind):

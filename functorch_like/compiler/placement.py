@@ -46,11 +46,13 @@ def split_of(args: Sequence[Any], mesh: Any, ins: Sequence[Any] = (), outs: Any 
 
 
 def _sharding_of(a: Any, mesh: Any) -> Any:
+    where = _bound_to(a)
+    if where is not None and type(where) is not OneDevice and where.mesh is mesh:
+        return where  # nearly always, and calls that do not leave Python come here each time
     from functorch_like.backends.xla import named_sharding
     from functorch_like.backends.xla.partition_spec import PartitionSpec
 
     aval = a if isinstance(a, ShapedArray) else a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a)
-    where = _bound_to(a)
     if where is None:
         return None if aval.ndim else named_sharding.named(mesh, PartitionSpec())
     found = None if type(where) is OneDevice else named_sharding.on_mesh(where, mesh, aval.ndim)

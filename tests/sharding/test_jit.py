@@ -326,3 +326,12 @@ def test_sums_that_have_a_loop_of_their_own_on_one_device(split):
     put = ft.device_put(x, split("x"))
     close(ft.jit(lambda x: fnp.sum(x, axis=0))(put), x.sum(0, dtype=np.float64))
     close(fnp.sum(put, axis=0), x.sum(0, dtype=np.float64))
+
+
+def test_functions_that_close_over_a_mesh_have_a_fingerprint(mesh, split):
+    """Programs that hold meshes are found on disk before they are lowered, and equal ones share a kernel."""
+    from functorch_like.compiler.fingerprint import fingerprint
+
+    make = lambda spec: ft.make_jaxpr(lambda x: lax.with_sharding_constraint(x, NamedSharding(mesh, spec)))(X)
+    first, second, other = (fingerprint(make(spec)) for spec in (P("x"), P("x"), P("y")))
+    assert first is not None and first == second and first != other
