@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import importlib as _importlib
 import sys as _sys
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+import typing as _typing
 from typing import Any as _Any
 
 from functorch_like import public_names as _public_names
@@ -44,7 +44,7 @@ from functorch_like.backends.flag_blocks import adopt as _adopt
 from functorch_like.backends.flag_blocks import flags as flags
 from functorch_like.backends.precision import Precision as _Precision
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from functorch_like.backends import cusparselt as cusparselt
     from functorch_like.backends import mkl as mkl
     from functorch_like.backends import mps as mps
@@ -67,12 +67,14 @@ class _Root(_Precision, _Determinism):
 _adopt(__name__, _Root)
 
 
-def __getattr__(name: str) -> _Any:
-    if name not in _LATE:
-        raise _public_names.missing(_sys.modules[__name__], name)
-    module = _importlib.import_module(f"{__name__}.{name}")
-    _public_names.attach(module)
-    return module
+if not _typing.TYPE_CHECKING:  # which would take every name for one of the module
+
+    def __getattr__(name: str) -> _Any:
+        if name not in _LATE:
+            raise _public_names.missing(_sys.modules[__name__], name)
+        module = _importlib.import_module(f"{__name__}.{name}")
+        _public_names.attach(module)
+        return module
 
 
 def __dir__() -> list[str]:

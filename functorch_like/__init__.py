@@ -34,6 +34,7 @@ from functorch_like.arrays.devices import process_count as process_count
 from functorch_like.arrays.devices import process_index as process_index
 from functorch_like.arrays.devices import set_default_device as set_default_device
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
+from functorch_like.backends import precision as _precision
 from functorch_like.caches import clear_caches as clear_caches
 from functorch_like.calling import api_boundary as _boundary
 from functorch_like.calling import lazy_imports as _lazy_imports
@@ -140,11 +141,11 @@ def _public(fun: _F) -> _F:
     return _boundary.sealed(fun, __name__, fun.__name__)
 
 
-default_matmul_precision = _public(_backends.precision.default_matmul_precision)
-get_float32_matmul_precision = _public(_backends.precision.get_float32_matmul_precision)
+default_matmul_precision = _public(_precision.default_matmul_precision)
+get_float32_matmul_precision = _public(_precision.get_float32_matmul_precision)
 numpy_dtype_promotion = _public(_backends.promotion.numpy_dtype_promotion)
 numpy_rank_promotion = _public(_backends.promotion.numpy_rank_promotion)
-set_float32_matmul_precision = _public(_backends.precision.set_float32_matmul_precision)
+set_float32_matmul_precision = _public(_precision.set_float32_matmul_precision)
 
 __version__ = "0.1.0"
 

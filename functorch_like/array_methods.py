@@ -134,7 +134,12 @@ _COMPARE = {
     "ge": logic.greater_equal,
 }  # fmt: skip
 _SLOW = {"pow": arithmetic.power, "divmod": arithmetic.divmod}
-_UNARY = {"neg": elementary.negative, "pos": elementary.positive, "abs": elementary.absolute, "invert": logic.invert}
+_UNARY: dict[str, Any] = {
+    "neg": elementary.negative,
+    "pos": elementary.positive,
+    "abs": elementary.absolute,
+    "invert": logic.invert,
+}
 
 
 def _operators() -> tuple[dict[str, Any], dict[str, Any]]:

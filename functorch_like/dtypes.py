@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -19,6 +19,9 @@ from functorch_like.backends import promotion, xla
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.settings import Values, in_force
 from functorch_like.errors import ArgumentError, DtypeError
+
+if TYPE_CHECKING:
+    from functorch_like.typing import DTypeLike
 
 DType = np.dtype[Any]
 
@@ -100,7 +103,7 @@ def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(np.dtype(dtype))
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(dtype: DTypeLike | None) -> Any:
     """Limits of an integer dtype, as `numpy.iinfo`, for int4 too."""
     return ml_dtypes.iinfo(np.dtype(dtype))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, PrecisionLike, Shape
 
 
 class ResizeMethod(enum.Enum):
@@ -96,9 +100,9 @@ def _method(method: Any) -> ResizeMethod:
 
 
 def scale_and_translate(
-    image: Any, shape: Any, spatial_dims: Sequence[int], scale: Any, translation: Any, method: Any,
-    antialias: bool = True, precision: Any = "highest",
-) -> Any:  # fmt: skip
+    image: ArrayLike, shape: Shape, spatial_dims: Sequence[int], scale: ArrayLike, translation: Any, method: Any,
+    antialias: bool = True, precision: PrecisionLike = "highest",
+) -> Array:  # fmt: skip
     """An image whose pixel at x comes to scale * x + translation, in pixels; outside of it, zeros.
 
     Args:
@@ -156,7 +160,9 @@ def _scaled(
     return image
 
 
-def resize(image: Any, shape: Any, method: Any, antialias: bool = True, precision: Any = "highest") -> Any:
+def resize(
+    image: ArrayLike, shape: Shape, method: Any, antialias: bool = True, precision: PrecisionLike = "highest"
+) -> Array:
     """An image in another size.
 
     Args:

@@ -56,7 +56,7 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         ids = fnp.clip(ids, 0, max(count - 1, 0)) if mode == "clip" else fnp.where(ids < 0, count, ids)
         rows = 1 if not bucket else max(math.ceil(n / bucket), 1)
         if rows > 1:  # a segment in a bucket is a segment of a number of its own
-            ids = fnp.where(ids < count, ids + fnp.arange(n, dtype=ids.dtype) // bucket * count, rows * count)
+            ids = fnp.where(ids < count, ids + fnp.arange(n, dtype=ids.dtype) // bucket * count, rows * count)  # pyright: ignore[reportOperatorIssue]
         dtype = aval_of(data).dtype
         out = fnp.full((rows * count, *rest), start(dtype), dtype)
         update = getattr(out.at[ids], method)

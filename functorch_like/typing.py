@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from functorch_like.lax.contract import DotAlgorithm
     from functorch_like.transforms.jit_stages import Lowered, Traced
 
-__all__ = ("ArrayLike", "Axis", "DTypeLike", "DeviceLike", "Index", "Jitted", "PrecisionLike", "Shape", "SupportsDType")
+__all__ = (
+    "ArrayLike",
+    "Axis",
+    "Binary",
+    "DTypeLike",
+    "DeviceLike",
+    "Index",
+    "Jitted",
+    "PrecisionLike",
+    "Shape",
+    "SupportsDType",
+    "Unary",
+)
 
 
 @runtime_checkable
@@ -60,6 +72,26 @@ _P = ParamSpec("_P")
 _Rest = ParamSpec("_Rest")
 _R_co = TypeVar("_R_co", covariant=True)
 _Self = TypeVar("_Self")
+
+
+class Unary(Protocol):
+    """A function of one array, element by element."""
+
+    __name__: str
+
+    def __call__(self, x: ArrayLike, /) -> Array:
+        """Compute each element; the docstring of the function itself says what."""
+        ...
+
+
+class Binary(Protocol):
+    """A function of two arrays, element by element."""
+
+    __name__: str
+
+    def __call__(self, x1: ArrayLike, x2: ArrayLike, /) -> Array:
+        """Compute each element; the docstring of the function itself says what."""
+        ...
 
 
 class Jitted(Protocol[_P, _R_co]):

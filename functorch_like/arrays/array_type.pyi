@@ -300,6 +300,7 @@ class Array:
         order: None = None,
         stable: bool = True,
         descending: bool = False,
+        dtype: DTypeLike | None = None,
     ) -> Array:
         """Positions that sort the array."""
     def sort(

@@ -218,9 +218,7 @@ def default_backend() -> str:
 
 
 @boundary.public
-def device_put(
-    x: T, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None
-) -> T:
+def device_put(x: T, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None) -> T:
     """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from functorch_like.transforms.closure_convert import closure_convert
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
 from functorch_like.transforms.jvp_vjp import vjp
 from functorch_like.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
 __all__ = ("odeint",)
 
@@ -55,9 +58,15 @@ class _Limits(NamedTuple):
 
 
 def odeint(
-    func: Field, y0: Any, t: Any, *args: Any, rtol: float = 1.4e-8, atol: float = 1.4e-8, mxstep: float = math.inf,
+    func: Field,
+    y0: Any,
+    t: ArrayLike,
+    *args: Any,
+    rtol: float = 1.4e-8,
+    atol: float = 1.4e-8,
+    mxstep: float = math.inf,
     hmax: float = math.inf,
-) -> Any:  # fmt: skip
+) -> Any:
     """The solution of dy/dt = func(y, t, *args) at some times, by steps whose length follows from their error.
 
     In reverse mode the adjoint equation is solved backwards in time, in little memory: R. T. Q. Chen et al., "Neural

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
@@ -16,11 +16,21 @@ from functorch_like.primitives.higher_order.user_reductions import scatter_apply
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
+
 
 def scatter_apply(
-    operand: Any, scatter_indices: Any, func: Callable[[Any], Any], dimension_numbers: ScatterDimensionNumbers, *,
-    update_shape: Any = (), indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-) -> Any:  # fmt: skip
+    operand: ArrayLike,
+    scatter_indices: ArrayLike,
+    func: Callable[[Any], Any],
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    update_shape: Any = (),
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Any = None,
+) -> Any:
     """The operand with a function applied to windows of it, as often as their indices occur.
 
     Args:

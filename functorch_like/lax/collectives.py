@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from functorch_like.lax.operands import error, value
 from functorch_like.primitives.collectives import reduce_over_axis as collectives
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
@@ -53,7 +56,7 @@ def axis_size(axis_name: Any) -> int:
     return size
 
 
-def axis_index(axis_name: Any) -> Any:
+def axis_index(axis_name: Any) -> Array:
     """One's own position along a named axis, int32; of several axes, the position in row-major order.
 
     Raises:
@@ -67,7 +70,7 @@ def axis_index(axis_name: Any) -> Any:
     for name in names_of(axis_name):
         index = collectives.axis_index(axis_name=name)
         out = index if out is None else E.add(E.mul(out, S.full_like(out, axis_size(name))), index)
-    return np.zeros((), np.int32) if out is None else out
+    return np.zeros((), np.int32) if out is None else out  # pyright: ignore[reportReturnType]
 
 
 def psum(x: Any, axis_name: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like import dtypes
 from functorch_like.backends.precision_names import ALGORITHMS, canonical
@@ -11,6 +11,10 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives.contractions import dot_general as contract
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 
 class Precision(enum.StrEnum):
@@ -75,8 +79,12 @@ def dtype_of(dtype: Any) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- products
 def dot_general(
-    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    dimension_numbers: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Sums of products over chosen dimensions.
 
     Args:
@@ -106,7 +114,9 @@ def dot_general(
     )  # fmt: skip
 
 
-def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def dot(
+    lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Vector and matrix products.
 
     Args:
@@ -127,7 +137,7 @@ def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any =
     return dot_general(lhs, rhs, (((left.ndim - 1,), (0,)), ((), ())), precision, preferred_element_type)
 
 
-def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products, one for each position of the leading dimensions.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
@@ -12,6 +12,10 @@ from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives.contractions import convolution
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, dilated
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 
 # --------------------------------------------------------------------------------------------------------- convolutions
@@ -106,10 +110,18 @@ def pads_of(
 
 
 def conv_general_dilated(
-    lhs: Any, rhs: Any, window_strides: Any, padding: Any, lhs_dilation: Any = None, rhs_dilation: Any = None,
-    dimension_numbers: Any = None, feature_group_count: int = 1, batch_group_count: int = 1, precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any = None,
+    rhs_dilation: Any = None,
+    dimension_numbers: Any = None,
+    feature_group_count: int = 1,
+    batch_group_count: int = 1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """A convolution (in signal processing: a correlation, for the kernel is not reversed).
 
     Args:
@@ -167,8 +179,13 @@ def conv_general_dilated(
 
 
 def conv(
-    lhs: Any, rhs: Any, window_strides: Any, padding: Any, precision: Any = None, preferred_element_type: Any = None
-) -> Any:
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Any,
+    padding: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """A convolution in the layout (batch, features, *spatial), with kernels (output, input, *spatial).
 
     >>> lax.conv(fnp.ones((1, 3, 8, 8)), fnp.ones((4, 3, 3, 3)), (1, 1), "VALID").shape
@@ -180,9 +197,15 @@ def conv(
 
 
 def conv_with_general_padding(
-    lhs: Any, rhs: Any, window_strides: Any, padding: Any, lhs_dilation: Any, rhs_dilation: Any, precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any,
+    rhs_dilation: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """As `conv`, with dilations.
 
     >>> lax.conv_with_general_padding(fnp.ones((1, 1, 4)), fnp.ones((1, 1, 2)), (1,), [(1, 1)], (2,), None).shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,9 +13,13 @@ from functorch_like.lax.operands import axis_of, error, ints
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
+
 
 # ------------------------------------------------------------------------------------------------------- new arrays
-def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
+def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) -> Array:
     """An array of one value.
 
     Args:
@@ -47,7 +51,7 @@ def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return S.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
 
 
-def empty(shape: Any, dtype: Any = None) -> Any:
+def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """An array whose elements nobody should read; they are zeros.
 
     Args:
@@ -66,7 +70,7 @@ def convert(x: Any, dtype: Any) -> Any:
     return x if aval.dtype == dtype and not aval.weak_type else S.convert_element_type(x, new_dtype=dtype)
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
+def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
     """An array of one value, in the shape and dtype of another if not said otherwise.
 
     >>> lax.full_like(fnp.zeros(2), 7).tolist()
@@ -76,7 +80,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
 
 
-def zeros_like_array(x: Any) -> Any:
+def zeros_like_array(x: ArrayLike) -> Array:
     """Zeros in the shape and dtype of an array.
 
     >>> lax.zeros_like_array(fnp.ones(2)).tolist()
@@ -85,7 +89,7 @@ def zeros_like_array(x: Any) -> Any:
     return full_like(x, 0)
 
 
-def iota(dtype: Any, size: int) -> Any:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, 2, ... up to size - 1.
 
     >>> lax.iota("int32", 3).tolist()
@@ -94,7 +98,7 @@ def iota(dtype: Any, size: int) -> Any:
     return S.iota(dtype=dtypes.as_dtype(dtype), shape=ints(size, "size"), dimension=0)
 
 
-def broadcasted_iota(dtype: Any, shape: Any, dimension: int) -> Any:
+def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
     """An array whose elements count along one dimension.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -13,14 +13,18 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.zeta import zeta
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary, Unary
 
-def _one(name: str, row: Any, summary: str, at: str = "0.5", gives: str = "") -> Any:
+
+def _one(name: str, row: Any, summary: str, at: str = "0.5", gives: str = "") -> Unary:
     made = unary(name, row, summary, f"lax.{name}({at}).shape = ()", gives)
     made.__module__ = __name__
     return made
 
 
-def _two(name: str, row: Any, summary: str, example: str, gives: str = "") -> Any:
+def _two(name: str, row: Any, summary: str, example: str, gives: str = "") -> Binary:
     made = binary(name, row, summary, f"lax.{name}{example}", gives)
     made.__module__ = __name__
     return made
@@ -57,7 +61,7 @@ cbrt = _one("cbrt", E.cbrt, "Cube root.")
 _pow = _two("pow", E.pow, "x to the power of y, of one dtype.", "(2.0, 0.5).shape = ()")
 
 
-def pow(x: Any, y: Any) -> Any:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """x to the power of y.
 
     Args:
@@ -81,7 +85,7 @@ def pow(x: Any, y: Any) -> Any:
     return _pow(x, y)
 
 
-def integer_pow(x: Any, y: int) -> Any:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """x to a power that is an int, by multiplications.
 
     Args:
@@ -134,7 +138,7 @@ def _any_order(m: Any, x: Any) -> Any:
 _polygamma = _two("polygamma", _any_order, "The m-th derivative of digamma.", "(2.0, 0.5).shape = ()")
 
 
-def polygamma(m: Any, x: Any) -> Any:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The m-th derivative of digamma.
 
     Args:
@@ -166,7 +170,7 @@ class RoundingMethod(enum.IntEnum):
     TO_NEAREST_EVEN = 1
 
 
-def round(x: Any, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The nearest whole number.
 
     Args:
@@ -187,7 +191,7 @@ imag = _one("imag", E.imag, "The imaginary part.", at="1 + 2j", gives=_REAL)
 complex = _two("complex", E.complex, "x + iy of two real arrays.", "(1.0, 2.0).item() = (1+2j)", ", complex")
 
 
-def conj(x: Any) -> Any:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of real numbers the complex number.
 
     >>> lax.conj(1 + 2j).item()
@@ -197,7 +201,7 @@ def conj(x: Any) -> Any:
     return E.conj(x) if dtypes.is_complex(aval_of(x).dtype) else complex(x, S.full_like(x, 0))
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to fewer bits, in the same dtype.
 
     >>> lax.reduce_precision(1.001, exponent_bits=8, mantissa_bits=7).item()

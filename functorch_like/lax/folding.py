@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from functorch_like.primitives.higher_order.user_reductions import reduce as hig
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.typing import Axis
+
 #: What computations are known by, the row that reduces, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     ((L.add, E.add, operator.add, np.add), S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype)),
@@ -38,7 +41,7 @@ _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any
 _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Any) -> Any:
+def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Axis) -> Any:
     """Dimensions folded by a computation.
 
     Args:

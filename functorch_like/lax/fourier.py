@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives.contractions import fft as F
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 class FftType(enum.IntEnum):
@@ -20,7 +24,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def fft(x: Any, fft_type: FftType | str, fft_lengths: Any) -> Any:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Any) -> Array:
     """A discrete Fourier transform over the last one to three dimensions.
 
     Args:

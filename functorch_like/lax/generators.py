@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -12,6 +12,9 @@ from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.random import philox as generators
 from functorch_like.primitives.structural import data_movement as S
+
+if TYPE_CHECKING:
+    from functorch_like.typing import DTypeLike, Shape
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -23,7 +26,7 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def rng_bit_generator(
-    key: Any, shape: Any, dtype: Any = "uint32", algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT
+    key: Any, shape: Shape, dtype: DTypeLike = "uint32", algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT
 ) -> tuple[Any, Any]:
     """Random bits, the same on every platform.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
@@ -14,6 +14,10 @@ from functorch_like.primitives.updates.scatter import scatter as _set
 from functorch_like.primitives.updates.scatter import scatter_max as _largest
 from functorch_like.primitives.updates.scatter import scatter_min as _least
 from functorch_like.primitives.updates.scatter import scatter_mul as _times
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 # ---------------------------------------------------------------------------------------------------- gather, scatter
@@ -38,9 +42,16 @@ def numbers_of(dimension_numbers: Any) -> Any:
 
 
 def gather(
-    operand: Any, start_indices: Any, dimension_numbers: GatherDimensionNumbers, slice_sizes: Any, *,
-    unique_indices: bool = False, indices_are_sorted: bool = False, mode: Any = None, fill_value: Any = None,
-) -> Any:  # fmt: skip
+    operand: ArrayLike,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Any,
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Any = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Slices of one array, one for each index vector.
 
     Args:

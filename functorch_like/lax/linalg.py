@@ -6,7 +6,7 @@ They take float32, float64, complex64 and complex128. Where LAPACK reports a fai
 from __future__ import annotations
 
 import enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
@@ -23,6 +23,10 @@ from functorch_like.primitives.linalg import triangular_solve as triangular
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 __all__ = [
     "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product",
     "lu", "lu_pivots_to_permutation", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
@@ -35,7 +39,7 @@ def _hermitian(x: Any) -> Any:
 
 
 @kernel(static=("symmetrize_input",))
-def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """L with x = L L^H, of Hermitian positive definite matrices; NaN for others.
 
     Args:
@@ -51,9 +55,9 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
 
 @kernel(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
 def triangular_solve(
-    a: Any, b: Any, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
+    a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
     conjugate_a: bool = False, unit_diagonal: bool = False,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """The x of x op(a) = b with a triangular matrix, or of op(a) x = b.
 
     Args:
@@ -80,7 +84,7 @@ def triangular_solve(
 
 
 @kernel
-def lu(x: Any) -> Any:
+def lu(x: ArrayLike) -> Any:
     """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
 
     >>> factors, pivots, permutation = lax.linalg.lu(fnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
@@ -91,7 +95,7 @@ def lu(x: Any) -> Any:
 
 
 @kernel(static=("permutation_size",))
-def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The order of rows that the swaps of `lu` make.
 
     >>> lax.linalg.lu_pivots_to_permutation(fnp.asarray([2, 2, 2]), 3).tolist()
@@ -101,7 +105,7 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
 
 
 @kernel(static=("pivoting", "full_matrices"))
-def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
     """Orthonormal columns Q and an upper triangle R with x = Q R; and, if pivoting, x[..., P] = Q R and P too.
 
     Args:
@@ -118,7 +122,7 @@ def qr(x: Any, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
 
 
 @kernel
-def geqrf(a: Any) -> Any:
+def geqrf(a: ArrayLike) -> Any:
     """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
 
     >>> [f.shape for f in lax.linalg.geqrf(fnp.ones((3, 2)))]
@@ -128,7 +132,7 @@ def geqrf(a: Any) -> Any:
 
 
 @kernel
-def geqp3(a: Any) -> Any:
+def geqp3(a: ArrayLike) -> Any:
     """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
 
     >>> [f.shape for f in lax.linalg.geqp3(fnp.ones((3, 2)))]
@@ -138,7 +142,7 @@ def geqp3(a: Any) -> Any:
 
 
 @kernel
-def householder_product(a: Any, taus: Any) -> Any:
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
 
     >>> a, taus = lax.linalg.geqrf(fnp.ones((3, 2)))
@@ -158,9 +162,13 @@ class SvdAlgorithm(enum.StrEnum):
 
 
 def svd(
-    x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None,
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | str | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Singular value decomposition: (U, S, Vh), or S alone.
 
     Args:
@@ -218,7 +226,7 @@ def _part(x: Any, subset: tuple[int, int], dim: int) -> Any:
 
 
 def eigh(
-    x: Any, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
+    x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
 ) -> Any:  # fmt: skip
     """Eigenvectors, in columns, and eigenvalues, ascending, of Hermitian matrices: vectors first, as in JAX.
@@ -248,7 +256,7 @@ def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None)
 
 
 @kernel(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))
-def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
+def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
     """Eigenvalues, and left and right eigenvectors where asked for; always complex.
 
     >>> [f.shape for f in lax.linalg.eig(fnp.eye(2), compute_left_eigenvectors=False)]
@@ -264,7 +272,7 @@ def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenve
 
 
 def schur(
-    x: Any, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
+    x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
 ) -> Any:
     """T and Z with x = Z T Z^H; T triangular, with blocks of two where a real matrix has complex eigenvalues.
 
@@ -285,7 +293,7 @@ def _schur(x: Any, vectors: bool) -> Any:
 
 
 @kernel
-def hessenberg(a: Any) -> Any:
+def hessenberg(a: ArrayLike) -> Any:
     """The Hessenberg form, with Householder vectors below it, and their factors.
 
     >>> [f.shape for f in lax.linalg.hessenberg(fnp.ones((3, 3)))]
@@ -295,7 +303,7 @@ def hessenberg(a: Any) -> Any:
 
 
 @kernel(static=("lower",))
-def tridiagonal(a: Any, *, lower: bool = True) -> Any:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
     """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
 
     >>> [f.shape for f in lax.linalg.tridiagonal(fnp.ones((3, 3)))]
@@ -305,7 +313,7 @@ def tridiagonal(a: Any, *, lower: bool = True) -> Any:
 
 
 @kernel
-def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
+def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
     """The x with T x = b, T given by its three diagonals; dl[0] and du[-1] are not read.
 
     >>> one = fnp.ones(2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
@@ -13,11 +13,15 @@ from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 @kernel(static=("alpha", "beta", "symmetrize_output"))
 def symmetric_product(
-    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
-) -> Any:
+    a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Array:
     """alpha A A^T + beta C, of a symmetric C.
 
     Args:
@@ -43,7 +47,7 @@ def symmetric_product(
 
 
 @kernel
-def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangle of A + w w^T, from that of A: R with R^T R = A.
 
     It is that of the QR factorization of R with w as one more row, so nothing is squared.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from functorch_like.errors import (
 )
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary, Unary
 
 PYTHON = frozenset({bool, int, float, complex})
 _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
@@ -219,7 +223,7 @@ def _named(function: Any, name: str, summary: str, names: Sequence[str], example
     return function
 
 
-def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Any:
+def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Unary:
     """A function of one array or number."""
 
     def body(x: Any) -> Any:
@@ -228,7 +232,7 @@ def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, give
     body.__name__ = name
     fast = kernel(ints=True)(body)
 
-    def function(x: Any, /) -> Any:
+    def function(x: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl:
             return fast(x)
         return row(x) if isinstance(x, Tracer) else fast(*checked(x))
@@ -236,7 +240,7 @@ def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, give
     return _named(function, name, summary, ("x",), example, gives)
 
 
-def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Any:
+def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Binary:
     """A function of two arrays of one shape and dtype, in which numbers take those of the other."""
 
     def body(x: Any, y: Any) -> Any:
@@ -247,7 +251,7 @@ def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str
     body.__name__ = name
     fast = kernel(ints=True)(body)
 
-    def function(x: Any, y: Any, /) -> Any:
+    def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl and type(y) is ArrayImpl:
             return fast(x, y)
         if isinstance(x, Tracer) or isinstance(y, Tracer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
@@ -11,15 +11,19 @@ from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives.contractions import ragged_dot as ragged
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+
 
 def ragged_dot(
-    lhs: Any,
-    rhs: Any,
-    group_sizes: Any,
-    precision: Any = None,
-    preferred_element_type: Any = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    group_sizes: ArrayLike,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     group_offset: Any = None,
-) -> Any:
+) -> Array:
     """Rows in groups, each group times a matrix of its own (as the experts of a mixture).
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
@@ -13,8 +13,12 @@ from functorch_like.primitives.ordering import top_k as ranking
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.structural import tile_split_barrier as rearranging
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def tile(operand: Any, reps: Any) -> Any:
+
+def tile(operand: ArrayLike, reps: Any) -> Array:
     """An array repeated along its dimensions.
 
     Args:
@@ -31,7 +35,7 @@ def tile(operand: Any, reps: Any) -> Any:
     return rearranging.tile(operand, reps=same_rank(ints(reps, "reps"), aval_of(operand).ndim, "reps"))
 
 
-def split(operand: Any, sizes: Any, axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Any, axis: int = 0) -> list[Any]:
     """Parts of an array along a dimension.
 
     Args:
@@ -62,7 +66,7 @@ def optimization_barrier(operand: Any) -> Any:
     return structure.unflatten(rearranging.optimization_barrier(*map(value, leaves)) if leaves else [])
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     """The k greatest elements along a dimension, in order, and where they are.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.primitives.reductions import cumlogsumexp as log_cumulative
 from functorch_like.primitives.reductions import cumulative
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 _DOC = """{summary}
 
@@ -60,7 +64,7 @@ reduce_xor = _reduction(
 )
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any = "int32") -> Any:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The position of the greatest element along a dimension: of the first, if there are several; NaN is greatest.
 
     Raises:
@@ -73,7 +77,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any = "int32") -> Any:
     return R.argmax(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any = "int32") -> Any:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The position of the least element along a dimension: of the first, if there are several; NaN is least.
 
     >>> lax.argmin(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
@@ -172,7 +176,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(out) if several else out[0]
 
 
-def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(keys: Any, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
     """Keys in increasing order along a dimension, and values reordered with them.
 
     >>> lax.sort_key_val(fnp.asarray([3, 1]), fnp.asarray([0.0, 1.0]))[1].tolist()

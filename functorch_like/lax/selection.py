@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
@@ -11,9 +11,13 @@ from functorch_like.lax.operands import PYTHON, error, match, value
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 # ----------------------------------------------------------------------------------------------------------- choosing
-def clamp(min: Any, x: Any, max: Any) -> Any:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Elements no less than `min` and no greater than `max`.
 
     Args:
@@ -40,7 +44,7 @@ def clamp(min: Any, x: Any, max: Any) -> Any:
     return E.clamp(min, x, max)
 
 
-def select_n(which: Any, *cases: Any) -> Any:
+def select_n(which: ArrayLike, *cases: Any) -> Array:
     """The case that `which` names, element by element.
 
     Args:
@@ -58,7 +62,7 @@ def select_n(which: Any, *cases: Any) -> Any:
     return E.select_n(value(which), *match(*cases))
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Any:
+def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where the predicate holds, `on_false` elsewhere.
 
     Args:

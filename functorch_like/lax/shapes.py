@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
 from functorch_like.calling.type_variables import T
@@ -15,9 +15,13 @@ from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, mat
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DTypeLike, Shape
+
 
 # ----------------------------------------------------------------------------------------------------- broadcasting
-def broadcast(operand: Any, sizes: Any) -> Any:
+def broadcast(operand: ArrayLike, sizes: Any) -> Array:
     """An array repeated along new leading dimensions.
 
     >>> lax.broadcast(fnp.ones(3), (2,)).shape
@@ -29,7 +33,7 @@ def broadcast(operand: Any, sizes: Any) -> Any:
     return S.broadcast_in_dim(operand, shape=lead + shape, broadcast_dimensions=dims)
 
 
-def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any) -> Any:
+def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Any) -> Array:
     """An array repeated to a shape.
 
     Args:
@@ -48,7 +52,7 @@ def broadcast_in_dim(operand: Any, shape: Any, broadcast_dimensions: Any) -> Any
     return S.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
 
 
-def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Any:
+def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -68,7 +72,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Any:
     return operand if aval_of(operand).shape == shape else S.reshape(operand, shape=shape)
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Several neighbouring dimensions made one.
 
     Args:
@@ -95,7 +99,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
-def transpose(operand: Any, permutation: Any) -> Any:
+def transpose(operand: Any, permutation: Any) -> Array:
     """Dimensions in another order: dimension i of the result is permutation[i] of the operand.
 
     Raises:
@@ -110,7 +114,7 @@ def transpose(operand: Any, permutation: Any) -> Any:
     return S.transpose(operand, permutation=order)
 
 
-def squeeze(array: Any, dimensions: Any) -> Any:
+def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
     """An array without some dimensions of size 1.
 
     Raises:
@@ -128,7 +132,7 @@ def squeeze(array: Any, dimensions: Any) -> Any:
     return reshape(array, tuple(n for d, n in enumerate(shape) if d not in gone))
 
 
-def expand_dims(array: Any, dimensions: Any) -> Any:
+def expand_dims(array: ArrayLike, dimensions: Axis) -> Array:
     """An array with new dimensions of size 1, at these places of the result.
 
     >>> lax.expand_dims(fnp.ones(3), (0, -1)).shape
@@ -141,7 +145,7 @@ def expand_dims(array: Any, dimensions: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------- joining, padding
-def concatenate(operands: Sequence[Any], dimension: int) -> Any:
+def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     """Arrays joined along a dimension.
 
     Args:
@@ -161,7 +165,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return S.concatenate(*map(value, operands), dimension=at)
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
     """An array with elements put around and between its own.
 
     Args:
@@ -189,7 +193,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Any) -> Any:
     return S.pad(operand, padding_value, padding_config=same_rank(config, aval.ndim, "padding_config"))
 
 
-def rev(operand: Any, dimensions: Any) -> Any:
+def rev(operand: ArrayLike, dimensions: Axis) -> Array:
     """An array with dimensions in reverse.
 
     >>> lax.rev(fnp.arange(3), (0,)).tolist()
@@ -200,7 +204,7 @@ def rev(operand: Any, dimensions: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------- converting, gradients
-def convert_element_type(operand: Any, new_dtype: Any) -> Any:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array in another dtype; from complex to real the real part.
 
     >>> lax.convert_element_type(fnp.asarray([1.7]), "int32").tolist()
@@ -209,7 +213,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return convert(value(operand), dtypes.as_dtype(new_dtype))
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array read as another dtype; a narrower one adds a dimension at the end, a wider one takes it.
 
     Raises:
@@ -232,9 +236,10 @@ def stop_gradient(x: T) -> T:
     3.0
     """
     if type(x) is ArrayImpl or isinstance(x, Tracer):
-        stopped: Any = _stopped(x)
-        return stopped
-    return x if is_value(x) else tree.map(_stopped, x)
+        return _stopped(x)
+    if is_value(x):
+        return x  # pyright: ignore[reportReturnType]
+    return tree.map(_stopped, x)
 
 
 def _stopped(x: Any) -> Any:

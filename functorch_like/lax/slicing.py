@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.updates import dynamic_slice as slicing
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 # ------------------------------------------------------------------------------------------------------ static slices
-def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = None) -> Any:
+def slice(operand: ArrayLike, start_indices: Any, limit_indices: Any, strides: Any = None) -> Array:
     """operand[start:limit:stride], with one of each for every dimension.
 
     Raises:
@@ -33,7 +37,9 @@ def slice(operand: Any, start_indices: Any, limit_indices: Any, strides: Any = N
     return S.slice(value(operand), start_indices=starts, limit_indices=limits, strides=steps)
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: ArrayLike, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
     """operand[..., start:limit:stride, ...] along one dimension, as Python slices.
 
     Args:
@@ -55,7 +61,7 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     return slice(operand, tuple(starts), tuple(limits), tuple(steps))
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of a dimension.
 
     Raises:
@@ -113,7 +119,7 @@ def _wrap(start: Any, size: int, dtype: Any) -> Any:
     return E.select_n(E.lt(start, S.full_like(start, 0)), start, E.add(start, S.full_like(start, size)))
 
 
-def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Any) -> Any:
+def dynamic_slice(operand: ArrayLike, start_indices: Any, slice_sizes: Any) -> Array:
     """A window of fixed sizes, at starts that are data.
 
     Args:
@@ -142,7 +148,7 @@ def _along(operand: Any, start: Any, axis: int) -> tuple[list[Any], int]:
     return starts, at
 
 
-def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: int = 0) -> Any:
+def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0) -> Array:
     """`slice_size` positions of one dimension, from a start that is data.
 
     >>> lax.dynamic_slice_in_dim(fnp.arange(6), 2, 3).tolist()
@@ -154,7 +160,7 @@ def dynamic_slice_in_dim(operand: Any, start_index: Any, slice_size: int, axis: 
     return dynamic_slice(operand, starts, sizes)
 
 
-def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool = True) -> Any:
+def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of a dimension, which is data; moved inside where it is out of bounds.
 
     >>> lax.dynamic_index_in_dim(fnp.arange(6), 2, keepdims=False).item()
@@ -164,7 +170,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Any) -> Array:
     """The operand with a window overwritten, at starts that are data.
 
     Args:
@@ -185,7 +191,7 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     return slicing.dynamic_update_slice(operand, update, *_starts(start_indices, shape, sizes))
 
 
-def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
+def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int) -> Array:
     """The operand with some positions of one dimension overwritten.
 
     >>> lax.dynamic_update_slice_in_dim(fnp.zeros(4), fnp.ones(2), 1, axis=0).tolist()
@@ -194,7 +200,7 @@ def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axi
     return dynamic_update_slice(operand, update, _along(operand, start_index, axis)[0])
 
 
-def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Any, axis: int) -> Array:
     """The operand with one position of a dimension overwritten; the update may lack that dimension.
 
     >>> lax.dynamic_update_index_in_dim(fnp.zeros(3), 1.0, 1, axis=0).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import Tracer
 from functorch_like.lax.operands import binary, checked, match, unary
@@ -16,14 +16,18 @@ from functorch_like.primitives.elementwise.incomplete_gamma import random_gamma_
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary, Unary
 
-def _two(name: str, row: Any, summary: str) -> Any:
+
+def _two(name: str, row: Any, summary: str) -> Binary:
     made = binary(name, row, summary, f"lax.{name}(2.0, 1.5).shape = ()")
     made.__module__ = __name__
     return made
 
 
-def _one(name: str, row: Any, summary: str) -> Any:
+def _one(name: str, row: Any, summary: str) -> Unary:
     made = unary(name, row, summary, f"lax.{name}(0.5).shape = ()")
     made.__module__ = __name__
     return made
@@ -47,7 +51,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     return regularized_incomplete_beta(*match(a, b, x))
 
 
-def betainc(a: Any, b: Any, x: Any) -> Any:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function I_x(a, b).
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,8 +17,12 @@ from functorch_like.lax.slicing import index_in_dim
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, Shape
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Any:
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays joined along a new dimension.
 
     Args:
@@ -38,7 +42,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Any:
     return concatenate([expand_dims(x, (at,)) for x in operands], at)
 
 
-def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     """The parts of an array along a dimension, without that dimension.
 
     Args:
@@ -74,7 +78,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
         ) from None
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Any:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """An array with so many dimensions of size 1 in front that it has a rank.
 
     Raises:
@@ -89,7 +93,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Any:
     return expand_dims(x, tuple(range(rank - ndim))) if rank > ndim else value(x)
 
 
-def broadcast_like(arr: Any, like_arr: Any) -> Any:
+def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     """An array repeated to the shape of another, to which it broadcasts as NumPy does it.
 
     Raises:
@@ -109,7 +113,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Any:
     return broadcast_in_dim(narrow, shape, tuple(dims[k] for k in kept))
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Any) -> Any:
+def index_take(src: Any, idxs: Sequence[Any], axes: Axis) -> Array:
     """What stands at positions along some dimensions: `src[idxs[0], idxs[1], ...]` for the dimensions `axes`.
 
     Args:
@@ -142,7 +146,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Any) -> Any:
     return gather(src, vectors, numbers, tuple(1 if d in at else n for d, n in enumerate(shape)))
 
 
-def shape_as_value(shape: Any) -> Any:
+def shape_as_value(shape: Shape) -> Any:
     """A shape as an array of integers.
 
     >>> lax.shape_as_value((2, 3)).tolist()
@@ -151,7 +155,7 @@ def shape_as_value(shape: Any) -> Any:
     return S.copy(np.asarray(ints(shape, "shape"), dtypes.default_int()))
 
 
-def dtype(x: Any) -> np.dtype[Any]:
+def dtype(x: ArrayLike) -> np.dtype[Any]:
     """The dtype of an array or number, or that a dtype, name or Python type means.
 
     >>> lax.dtype(1).name, lax.dtype(float).name, lax.dtype(fnp.ones(2, "bfloat16")).name

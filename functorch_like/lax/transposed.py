@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
@@ -11,6 +11,10 @@ from functorch_like.lax.convolution import conv_dimension_numbers, conv_general_
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, dilated
 from functorch_like.primitives.structural import data_movement as S
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 _LETTERS = {
     2: ("NC", "IO", "NC"),
@@ -21,10 +25,10 @@ _LETTERS = {
 
 
 def conv_transpose(
-    lhs: Any, rhs: Any, strides: Any, padding: Any, rhs_dilation: Any = None, dimension_numbers: Any = None,
-    transpose_kernel: bool = False, precision: Any = None, preferred_element_type: Any = None,
+    lhs: ArrayLike, rhs: ArrayLike, strides: Any, padding: Any, rhs_dilation: Any = None, dimension_numbers: Any = None,
+    transpose_kernel: bool = False, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Any:  # fmt: skip
+) -> Array:  # fmt: skip
     """A transposed convolution: the kernel is laid down once for each element of the operand, `strides` apart.
 
     With `transpose_kernel` it is the transpose of the convolution with that kernel, strides and named padding.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from functorch_like.primitives.higher_order.user_reductions import reduce_window
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.windows import reduce_window as windows
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 #: What computations are known by, the row that folds windows, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
@@ -99,9 +103,16 @@ def _params(aval: Any, window: Any, strides: Any, padding: Any, base: Any, holes
 
 # -------------------------------------------------------------------------------------------------------------- patches
 def conv_general_dilated_patches(
-    lhs: Any, filter_shape: Any, window_strides: Any, padding: Any, lhs_dilation: Any = None, rhs_dilation: Any = None,
-    dimension_numbers: Any = None, precision: Any = None, preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike,
+    filter_shape: Any,
+    window_strides: Any,
+    padding: Any,
+    lhs_dilation: Any = None,
+    rhs_dilation: Any = None,
+    dimension_numbers: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """What the window of a convolution sees, at each of its places: elements are copied, not multiplied.
 
     Args:
@@ -160,9 +171,9 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: Any, rhs: Any, window_strides: Any, padding: Any, filter_shape: Any, lhs_dilation: Any = None,
-    rhs_dilation: Any = None, dimension_numbers: Any = None, precision: Any = None,
-) -> Any:  # fmt: skip
+    lhs: ArrayLike, rhs: ArrayLike, window_strides: Any, padding: Any, filter_shape: Any, lhs_dilation: Any = None,
+    rhs_dilation: Any = None, dimension_numbers: Any = None, precision: PrecisionLike = None,
+) -> Array:  # fmt: skip
     """A convolution with another kernel at each place.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
@@ -12,6 +12,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Unary
 
 _DOC = """{summary}
 
@@ -41,7 +45,7 @@ def real(x: Any, name: str, ints: bool = False) -> Any:
 
 def plain(
     name: str, body: Callable[[Any], Any], summary: str, at: str, shows: str, source: str = "", ints: bool = False
-) -> Any:
+) -> Unary:
     """An activation without parameters."""
     doc = _DOC.format(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
@@ -122,7 +126,7 @@ hard_swish = hard_silu
 _leaky_relu = with_parameter("leaky_relu", lambda x, a: E.select_n(E.ge(x, zero(x)), E.mul(a, x), x))
 
 
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x, but where it is negative a fraction of it.
 
     Args:

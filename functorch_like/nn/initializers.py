@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, random
 from functorch_like.errors import ArgumentError, ShapeError
@@ -19,6 +19,10 @@ from functorch_like.numpy import binary as arithmetic
 from functorch_like.numpy import creation, shapes
 from functorch_like.numpy import promotion as P
 from functorch_like.random.arguments import shape_of
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 Initializer = Callable[..., Any]
 
@@ -32,7 +36,7 @@ def _times(x: Any, factor: float) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------- the same for all
-def constant(value: Any, dtype: Any = None) -> Initializer:
+def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives one value.
 
     Args:
@@ -49,7 +53,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     return init
 
 
-def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
+def zeros(key: Any, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used.
 
     >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
@@ -58,7 +62,7 @@ def zeros(key: Any, shape: Any, dtype: Any = None) -> Any:
     return creation.zeros(shape, dtype)
 
 
-def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
+def ones(key: Any, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used.
 
     >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
@@ -67,7 +71,7 @@ def ones(key: Any, shape: Any, dtype: Any = None) -> Any:
     return creation.ones(shape, dtype)
 
 
-def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
+def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives normal numbers of mean 0.
 
     >>> nn.initializers.normal(0.1)(ft.random.key(0), (2, 3)).shape
@@ -80,7 +84,7 @@ def normal(stddev: float = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
+def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives uniform numbers in [0, scale).
 
     >>> bool((nn.initializers.uniform(0.1)(ft.random.key(0), (9,)) < 0.1).all())
@@ -93,7 +97,9 @@ def uniform(scale: float = 1e-2, dtype: Any = None) -> Initializer:
     return init
 
 
-def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.0, upper: float = 2.0) -> Initializer:
+def truncated_normal(
+    stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
+) -> Initializer:
     """An initializer that gives normal numbers within bounds, then times `stddev`.
 
     >>> bool((abs(nn.initializers.truncated_normal(1.0)(ft.random.key(0), (99,))) <= 2).all())
@@ -107,7 +113,7 @@ def truncated_normal(stddev: float = 1e-2, dtype: Any = None, lower: float = -2.
 
 
 # ---------------------------------------------------------------------------------------------------------- orthogonal
-def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of orthogonal matrices, uniformly distributed: all inputs keep their length.
 
     A. M. Saxe, J. L. McClelland, S. Ganguli, "Exact solutions to the nonlinear dynamics of learning in deep linear
@@ -137,7 +143,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> 
     return init
 
 
-def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer of kernels of convolutions that are orthogonal matrices in their centre and zero elsewhere.
 
     L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs", arXiv:1806.05393.
@@ -192,7 +198,7 @@ def _axes(axis: Any) -> tuple[int, ...]:
 
 def variance_scaling(
     scale: float, mode: str, distribution: str, in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
-    batch_axis: int | Sequence[int] = (), dtype: Any = None,
+    batch_axis: int | Sequence[int] = (), dtype: DTypeLike | None = None,
 ) -> Initializer:  # fmt: skip
     """An initializer of variance scale / fan.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
@@ -13,6 +13,10 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 # --------------------------------------------------------------------------------------------- exponentials, logarithms
@@ -85,7 +89,7 @@ _elu_of, _celu_of = with_parameter("elu", _elu), with_parameter("celu", _celu)
 _squareplus_of = with_parameter("squareplus", _squareplus)
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x, but where it is negative alpha (exp(x) - 1).
 
     D.-A. Clevert et al., "Exponential linear units", arXiv:1511.07289.
@@ -100,7 +104,7 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
     return _elu_of(x, alpha)
 
 
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x, but where it is negative alpha (exp(x / alpha) - 1), whose slope is continuous.
 
     J. T. Barron, "Continuously differentiable exponential linear units", arXiv:1704.07483.
@@ -115,7 +119,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return _celu_of(x, alpha)
 
 
-def squareplus(x: Any, b: Any = 4.0) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
     """(x + sqrt(x**2 + b)) / 2.
 
     Args:
@@ -128,7 +132,7 @@ def squareplus(x: Any, b: Any = 4.0) -> Any:
     return _squareplus_of(x, b)
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x times the probability that a normal number is below x.
 
     D. Hendrycks, K. Gimpel, "Gaussian error linear units", arXiv:1606.08415.
@@ -161,7 +165,7 @@ def _gelu(x: Any, approximate: bool) -> Any:
     return E.mul(half, E.add(full(1), E.tanh(inner)))
 
 
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of a dimension times the sigmoid of the second.
 
     Y. N. Dauphin et al., "Language modeling with gated convolutional networks", arXiv:1612.08083.

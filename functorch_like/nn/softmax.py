@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis
 
 
 # --------------------------------------------------------------------------------------------------------- what all use
@@ -72,7 +76,7 @@ def _without(x: Any, where: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------- softmax
-def softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """exp(x) / sum(exp(x)), without overflow.
 
     Args:
@@ -114,7 +118,7 @@ def masked_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     return E.div(e, E.select_n(E.eq(total, zero), total, S.full_like(x, 1)))
 
 
-def log_softmax(x: Any, axis: Any = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
     """x - log(sum(exp(x))), without overflow.
 
     Args:
@@ -166,7 +170,12 @@ def _logsumexp_of(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 def logsumexp(
-    a: Any, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
+    a: ArrayLike,
+    axis: Axis = None,
+    b: ArrayLike | None = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: ArrayLike | None = None,
 ) -> Any:
     """log(sum(b exp(a))), without overflow.
 
@@ -216,7 +225,7 @@ def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool
     return (out, sign) if signed else out
 
 
-def logmeanexp(x: Any, axis: Any = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
     """log(mean(exp(x))), without overflow.
 
     Args:

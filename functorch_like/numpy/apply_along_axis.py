@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -14,8 +14,12 @@ from functorch_like.numpy.joining import concatenate
 from functorch_like.numpy.shapes import expand_dims, ndim, reshape
 from functorch_like.transforms.vmap import vmap
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
+
+def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """A function of vectors applied to all of an array that lie along an axis, by `vmap`.
 
     Args:
@@ -45,7 +49,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     return mapped(arr)
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
+def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
     """A reduction applied to one axis after the other; the axes stay, with size 1.
 
     Args:
@@ -72,7 +76,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Any:
     return a
 
 
-def block(arrays: Any) -> Any:
+def block(arrays: Any) -> Array:
     """An array put together from blocks in nested lists: the innermost along the last axis, and so on.
 
     Args:

@@ -7,7 +7,7 @@ Positions that are out of bounds are dropped (see `mode`). Where an index occurs
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from functorch_like.primitives.updates import dynamic_slice as D
 from functorch_like.primitives.updates.scatter import scatter, scatter_max, scatter_min, scatter_mul
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Index
+
 _ROWS = {"set": scatter, "add": G.scatter_add, "mul": scatter_mul, "min": scatter_min, "max": scatter_max}
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda old, new: new, "add": E.add, "mul": E.mul, "min": E.min, "max": E.max,
@@ -56,7 +60,7 @@ class IndexUpdate:
     def __init__(self, array: Any) -> None:
         self.array = array
 
-    def __getitem__(self, index: Any) -> IndexRef:
+    def __getitem__(self, index: Index) -> IndexRef:
         return IndexRef(self.array, index)
 
     def __repr__(self) -> str:
@@ -73,64 +77,89 @@ class IndexRef:
 
     __slots__ = ("array", "index")
 
-    def __init__(self, array: Any, index: Any) -> None:
+    def __init__(self, array: Any, index: Index) -> None:
         self.array, self.index = array, index
 
     def __repr__(self) -> str:
         return f"IndexRef({self.array!r}, {self.index!r})"
 
     def set(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Any:
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] = values."""
         return _update("set", self, values, indices_are_sorted, unique_indices, mode)
 
     def add(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Any:
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] += values, once for each time an index occurs."""
         return _update("add", self, values, indices_are_sorted, unique_indices, mode)
 
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """x, with x[idx] -= values."""
         return _update("add", self, negative(values), **_named(options))
 
     def multiply(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Any:
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] *= values."""
         return _update("mul", self, values, indices_are_sorted, unique_indices, mode)
 
     mul = multiply
 
     def min(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Any:
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] = minimum(x[idx], values)."""
         return _update("min", self, values, indices_are_sorted, unique_indices, mode)
 
     def max(
-        self, values: Any, *, indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None
-    ) -> Any:
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] = maximum(x[idx], values)."""
         return _update("max", self, values, indices_are_sorted, unique_indices, mode)
 
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: ArrayLike, **options: Any) -> Array:
         """x, with x[idx] /= values."""
         return divide(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
 
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: ArrayLike, **options: Any) -> Array:
         """x, with x[idx] **= values."""
         return power(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
 
     def apply(
         self,
-        func: Callable[[Any], Any],
+        func: Callable[[Array], Array],
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
-    ) -> Any:
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] = func(x[idx]), as often as an index occurs.
 
         Derivatives by reverse mode need `unique_indices` where an index occurs twice, or may do so under `jit`; so do
@@ -151,9 +180,9 @@ class IndexRef:
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
-        mode: Any = None,
-        fill_value: Any = None,
-    ) -> Any:
+        mode: str | None = None,
+        fill_value: ArrayLike | None = None,
+    ) -> Array:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
         try:

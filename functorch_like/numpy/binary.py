@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.powers import HALVES
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary
 
 _DOC = """{summary}
 
@@ -36,7 +40,7 @@ _DOC = """{summary}
     """
 
 
-def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = "3.5, -2.0") -> Any:
+def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = "3.5, -2.0") -> Binary:
     made = P.binary(name, body, _DOC.format(summary=summary, name=name, at=at))
     made.__module__ = __name__
     return made
@@ -160,7 +164,7 @@ nextafter = _binary(
 )
 
 
-def divmod(x1: Any, x2: Any, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """Floor division and remainder.
 
     >>> [int(a) for a in fnp.divmod(7, -2)]
@@ -286,7 +290,7 @@ _pow_kernel = kernel(ints=True)(_pow)
 _SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0, *HALVES)
 
 
-def power(x1: Any, x2: Any, /) -> Any:
+def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power of x2.
 
     A Python int as exponent is compiled in, as repeated multiplication; so are the floats 0.5, 1, 2, 3, -1 and -2, and
@@ -318,7 +322,7 @@ def power(x1: Any, x2: Any, /) -> Any:
 pow = power
 
 
-def float_power(x1: Any, x2: Any, /) -> Any:
+def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power of x2 in floating point, for integers too.
 
     >>> float(fnp.float_power(2, -1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _order(bitorder: Any, name: str) -> Any:
@@ -28,7 +32,7 @@ def _shifts(big: bool) -> Any:
     return fnp.asarray(np.arange(7, -1, -1) if big else np.arange(8), np.uint8)
 
 
-def packbits(a: Any, axis: int | None = None, bitorder: str = "big") -> Any:
+def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
     """Eight elements, as bits, in each byte.
 
     Args:
@@ -63,7 +67,7 @@ def _packbits(a: Any, d: int | None, big: bool) -> Any:
     return packed if d is None else fnp.moveaxis(packed, -1, d)
 
 
-def unpackbits(a: Any, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
+def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Array:
     """The bits of bytes, one to an element.
 
     Args:

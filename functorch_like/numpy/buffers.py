@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,12 @@ from functorch_like.numpy.creation import asarray, shape_of
 from functorch_like.numpy.ranges import arange
 from functorch_like.transforms.vmap import vmap
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, Shape
 
-def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Any:
+
+def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0) -> Array:
     """A one-dimensional array from memory: bytes, a bytearray, a memoryview; a copy.
 
     Args:
@@ -34,7 +38,9 @@ def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0
     return asarray(np.frombuffer(buffer, dtypes.as_dtype(dtype), count, offset))
 
 
-def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(
+    function: Callable[..., Any], shape: Shape, *, dtype: DTypeLike | None = float, **kwargs: Any
+) -> Array:
     """An array whose elements are a function of their indices.
 
     Args:
@@ -54,7 +60,7 @@ def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float
     return mapped(*(arange(n, dtype=dtypes.as_dtype(dtype)) for n in sizes))
 
 
-def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
+def fromiter(iter: Any, dtype: DTypeLike | None, count: int = -1) -> Array:
     """A one-dimensional array from numbers of an iterator.
 
     Args:
@@ -71,7 +77,7 @@ def fromiter(iter: Any, dtype: Any, count: int = -1) -> Any:
     return asarray(np.fromiter(iter, dtypes.as_dtype(dtype), count))
 
 
-def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) -> Any:
+def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *, sep: str) -> Array:
     """A one-dimensional array from numbers in text.
 
     Args:
@@ -86,7 +92,7 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
 
 
-def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offset: int = 0) -> Any:
+def fromfile(file: Any, dtype: DTypeLike | None = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
     """A one-dimensional array from a file of numbers, as bytes or (with `sep`) text; arguments as for `numpy.fromfile`.
 
     >>> import tempfile
@@ -98,7 +104,7 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
     return asarray(np.fromfile(file, dtypes.as_dtype(dtype), count, sep, offset))
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
+def from_dlpack(x: ArrayLike, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """An array from one of another library, by DLPack.
 
     What another library holds is copied, since that library may write to it later, and arrays here never change.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,12 +23,16 @@ from functorch_like.numpy.sorting_searching import nonzero
 from functorch_like.numpy.unique import known
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 def _array(x: Any) -> Any:
     return x if P.is_array(x) else asarray(x)
 
 
-def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
+def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
     """For each element of an integer array, the element at its place in the choice of that number.
 
     Args:
@@ -80,8 +84,14 @@ def choose(a: Any, choices: Any, out: None = None, mode: str = "raise") -> Any:
 
 
 def compress(
-    condition: Any, a: Any, axis: int | None = None, *, size: int | None = None, fill_value: Any = 0, out: None = None
-) -> Any:
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
+    out: None = None,
+) -> Array:
     """Slices along an axis where a condition is true.
 
     Args:
@@ -116,7 +126,7 @@ def compress(
     return take(a, places, axis, mode="fill", fill_value=fill_value)
 
 
-def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: Any = 0) -> Any:
+def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """Elements of the flattened array where a condition is true; `size` and `fill_value` as for `compress`.
 
     >>> fnp.extract(fnp.asarray([[True, False], [False, True]]), fnp.asarray([[1, 2], [3, 4]])).tolist()
@@ -125,7 +135,7 @@ def extract(condition: Any, arr: Any, *, size: int | None = None, fill_value: An
     return compress(ravel(_array(condition)), ravel(_array(arr)), size=size, fill_value=fill_value)
 
 
-def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Any:
+def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
     """A function given by cases: where several conditions are true, the last of them counts.
 
     Args:
@@ -177,7 +187,7 @@ def _refuse(inplace: bool, name: str) -> None:
         )
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
+def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     """A copy with values, one after the other and repeated as need be, where a mask is true.
 
     Args:
@@ -206,7 +216,7 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Any:
     return where(reshape(mask, aval_of(arr).shape), values, arr)
 
 
-def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:
+def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     """A copy with values where a mask is true: the values of the same places, repeated as need be.
 
     >>> fnp.putmask(fnp.asarray([1, 2, 3]), fnp.asarray([True, False, True]), [7, 8], inplace=False).tolist()
@@ -223,7 +233,7 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Any:
     return where(reshape(mask, aval_of(a).shape), values, a)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
     """A copy with values at positions of the flattened array.
 
     Args:
@@ -252,8 +262,14 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def put_along_axis(
-    arr: Any, indices: Any, values: Any, axis: int | None, inplace: bool = True, *, mode: str | None = None
-) -> Any:
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = True,
+    *,
+    mode: str | None = None,
+) -> Array:
     """A copy with values at positions along an axis, other positions for each of the other indices.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -12,6 +12,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 MODES = ("full", "same", "valid")
 
@@ -50,7 +54,14 @@ def _operands(a: Any, v: Any, name: str, mode: Any) -> tuple[Any, Any]:
     return a, v
 
 
-def convolve(a: Any, v: Any, mode: str = "full", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Discrete convolution of two sequences: the sum over m of a[m] v[n - m].
 
     Args:
@@ -82,7 +93,14 @@ def _convolve(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
     return slide(a, fnp.flip(v), [pad], precision, preferred)
 
 
-def correlate(a: Any, v: Any, mode: str = "valid", *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Correlation of two sequences: the sum over m of a[n + m] conj(v[m]); arguments as for `convolve`.
 
     >>> fnp.correlate([1, 2, 3], [0, 1], mode="same").tolist()

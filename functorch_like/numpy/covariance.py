@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
@@ -13,18 +13,22 @@ from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
+
 
 def cov(
-    m: Any,
-    y: Any = None,
+    m: ArrayLike,
+    y: ArrayLike | None = None,
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
     fweights: Any = None,
     aweights: Any = None,
     *,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Covariances of variables.
 
     Args:
@@ -93,7 +97,7 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     return P.convert(fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom), dtype)
 
 
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:
     """Correlation coefficients of variables; arguments as for `cov`.
 
     >>> fnp.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).round(3).tolist()

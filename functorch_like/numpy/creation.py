@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,20 @@ from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives.structural import data_movement as S
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, Shape
+
 
 # ----------------------------------------------------------------------------------------------------------- from data
 def asarray(
-    a: Any, dtype: Any = None, order: str | None = None, *, copy: bool | None = None, device: Any = None
-) -> Any:
+    a: Any,
+    dtype: DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: DeviceLike = None,
+) -> Array:
     """Anything array-like as an array; an array as it is.
 
     Args:
@@ -43,7 +52,7 @@ def asarray(
     if order not in (None, "K", "C"):
         raise P.error(ArgumentError, f"order={order!r} is not supported: arrays are row-major", "leave order out")
     made = _asarray(a, None if dtype is None else dtypes.as_dtype(dtype), copy)
-    return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
+    return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))  # pyright: ignore[reportReturnType]
 
 
 def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
@@ -149,8 +158,14 @@ def _stack_nested(a: Any, dtype: Any) -> Any:
 
 
 def array(
-    object: Any, dtype: Any = None, copy: bool = True, order: str | None = "K", ndmin: int = 0, *, device: Any = None
-) -> Any:
+    object: Any,
+    dtype: DTypeLike | None = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: DeviceLike = None,
+) -> Array:
     """A new array from anything array-like.
 
     Args:
@@ -169,7 +184,7 @@ def array(
     return made if lead <= 0 else S.reshape(made, shape=(1,) * lead + aval_of(made).shape)
 
 
-def copy(a: Any, order: str | None = None) -> Any:
+def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of an array, in memory of its own.
 
     >>> fnp.copy(fnp.ones(2)).tolist()
@@ -178,7 +193,7 @@ def copy(a: Any, order: str | None = None) -> Any:
     return array(a, copy=True, order=order)
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
+def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, device: DeviceLike = None) -> Array:
     """An array in another dtype; from complex to real the real part.
 
     An array that has the dtype already is returned as it is. (The array API standard would copy it by default, which
@@ -217,7 +232,7 @@ def _items(shape: Any) -> Any:
     return shape if isinstance(shape, (list, tuple)) else ()
 
 
-def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of one value.
 
     Args:
@@ -240,7 +255,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
         raise P.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
         made = P.broadcast(P.convert(asarray(fill_value), wanted), sizes)
-        return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
+        return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))  # pyright: ignore[reportReturnType]
     ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     value = P.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
@@ -252,7 +267,7 @@ def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
     return xla.device_put(np.asarray(host, order="C"), None if device is None else xla.find_device(device))
 
 
-def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of zeros, float32 by default.
 
     >>> fnp.zeros((2, 2)).tolist()
@@ -261,7 +276,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return full(shape, 0, dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of ones, float32 by default.
 
     >>> fnp.ones(3, int).tolist()
@@ -270,7 +285,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
     return full(shape, 1, dtypes.default_float() if dtype is None else dtype, device=device)
 
 
-def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Any:
+def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of unspecified content: zeros.
 
     >>> fnp.empty((2, 0)).shape
@@ -283,7 +298,14 @@ def _like(a: Any) -> Any:
     return a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a if not isinstance(a, (list, tuple)) else asarray(a))
 
 
-def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def full_like(
+    a: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: Shape | None = None,
+    *,
+    device: DeviceLike = None,
+) -> Array:
     """An array of one value, with the shape and dtype of another array.
 
     >>> fnp.full_like(fnp.zeros(2), 3).tolist()
@@ -293,7 +315,9 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None, shape: Any = None, *, 
     return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype, device=device)
 
 
-def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def zeros_like(
+    a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None, *, device: DeviceLike = None
+) -> Array:
     """Zeros with the shape and dtype of another array.
 
     >>> fnp.zeros_like(fnp.arange(2)).tolist()
@@ -302,7 +326,9 @@ def zeros_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = No
     return full_like(a, 0, dtype, shape, device=device)
 
 
-def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def ones_like(
+    a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None, *, device: DeviceLike = None
+) -> Array:
     """Ones with the shape and dtype of another array.
 
     >>> fnp.ones_like(fnp.arange(2)).tolist()
@@ -311,7 +337,9 @@ def ones_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = Non
     return full_like(a, 1, dtype, shape, device=device)
 
 
-def empty_like(a: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
+def empty_like(
+    a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None, *, device: DeviceLike = None
+) -> Array:
     """An array of unspecified content (zeros), with the shape and dtype of another array.
 
     >>> fnp.empty_like(fnp.ones(2)).shape

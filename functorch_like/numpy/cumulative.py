@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -19,6 +19,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions import cumulative as C
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 
 def _running(row: Any, name: str) -> Any:
@@ -36,7 +40,7 @@ def _running(row: Any, name: str) -> Any:
 _cumsum, _cumprod = _running(C.cumsum, "cumsum"), _running(C.cumprod, "cumprod")
 
 
-def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running sum along an axis.
 
     Args:
@@ -52,7 +56,7 @@ def cumsum(a: Any, axis: int | None = None, dtype: Any = None, out: None = None)
     return _cumsum(*P.numbers(a), axis, _dtype(dtype))
 
 
-def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running product along an axis; arguments as for `cumsum`.
 
     >>> fnp.cumprod(fnp.asarray([1, 2, 3])).tolist()
@@ -62,7 +66,9 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return _cumprod(*P.numbers(a), axis, _dtype(dtype))
 
 
-def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Running sum along an axis: the array API's name of `cumsum`.
 
     Args:
@@ -80,7 +86,9 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     return _from_initial(cumsum, x, axis, dtype, include_initial, 0)
 
 
-def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
+) -> Array:
     """Running product along an axis, with 1 in front if so wished; arguments as for `cumulative_sum`.
 
     >>> fnp.cumulative_prod(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
@@ -103,7 +111,7 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     return concatenate([S.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
-def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
     """Differences of neighbours along an axis.
 
     Args:
@@ -153,7 +161,7 @@ def _diff(a: Any, n: int, d: int) -> Any:
     return a
 
 
-def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     """Differences of neighbours in the flattened array.
 
     Args:
@@ -171,7 +179,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate([*front, out, *back]) if front or back else out
 
 
-def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
+def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1) -> Array:
     """Integral along an axis by the trapezoidal rule.
 
     Args:

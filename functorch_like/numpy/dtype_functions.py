@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.logic import equal, not_equal
 from functorch_like.numpy.unary import imag
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 dtype = np.dtype
 issubdtype = dtypes.issubdtype
@@ -57,7 +61,7 @@ class finfo:
         return f"finfo({self.dtype.name}: {limits})"
 
 
-def promote_types(a: Any, b: Any) -> Any:
+def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """The dtype of combining two dtypes.
 
     >>> fnp.promote_types("int32", "float32").name
@@ -77,7 +81,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
     """Whether a dtype is of a kind: a dtype, or "bool", "integral", "real floating", ...; or one of a tuple of these.
 
     Raises:
@@ -142,7 +146,7 @@ def isscalar(element: Any) -> bool:
     return is_value(element) and aval_of(element).ndim == 0
 
 
-def iscomplex(x: Any) -> Any:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether elements have an imaginary part that is not zero.
 
     >>> fnp.iscomplex(fnp.asarray([1 + 1j, 1])).tolist()
@@ -151,7 +155,7 @@ def iscomplex(x: Any) -> Any:
     return not_equal(imag(x if is_value(x) else asarray(x)), 0)
 
 
-def isreal(x: Any) -> Any:
+def isreal(x: ArrayLike) -> Array:
     """Whether elements have no imaginary part.
 
     >>> fnp.isreal(fnp.asarray([1 + 1j, 1])).tolist()

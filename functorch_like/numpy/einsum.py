@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from functorch_like.primitives.reductions.reductions import reduce_or
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import DTypeLike, PrecisionLike
+
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = None, precision: Any = None,
-    preferred_element_type: Any = None,
-) -> Any:  # fmt: skip
+    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = None, precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:  # fmt: skip
     """Sums of products, told by naming dimensions with letters.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -24,6 +24,10 @@ from functorch_like.primitives.contractions import fft as F
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
@@ -203,7 +207,7 @@ rfftn = _any("rfftn", "RFFT", f"The Fourier transform of real numbers over sever
 irfftn = _any("irfftn", "IRFFT", "The inverse of `rfftn`.")
 
 
-def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The Fourier transform, real, of a signal that is its own mirrored conjugate and is given by its first half.
 
     Args:
@@ -218,7 +222,7 @@ def hfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
     return _single("IRFFT", _conj(N.arr(a, "fnp.fft.hfft")), n, axis, _OPPOSITE[_norm(norm, "hfft")], "hfft")
 
 
-def ihfft(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of `hfft`.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from functorch_like.numpy.unary import signbit
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
 _DOC = """{summary}
 
@@ -113,7 +116,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 _frexp_kernel = kernel(ints=True)(_frexp)
 
 
-def frexp(x: Any, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     """Mantissa m and exponent k with x = m * 2**k and 0.5 <= |m| < 1; zeros, infinities and NaN with exponent 0.
 
     Args:
@@ -167,13 +170,14 @@ def _modf(x: Any) -> tuple[Any, Any]:
     whole = E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))
     size = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(x, whole), P.like(x, 0))
     turned = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(E.neg(x), E.neg(whole)), P.like(x, 0))
-    return E.select_n(signbit.body(x), size, E.neg(turned)), whole  # zeros have the sign of x, and derivative 1
+    below: Any = signbit
+    return E.select_n(below.body(x), size, E.neg(turned)), whole  # zeros have the sign of x, and derivative 1
 
 
 _modf_kernel = kernel(ints=True)(_modf)
 
 
-def modf(x: Any, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """The fraction and the whole part of numbers, both with the sign of x.
 
     Args:

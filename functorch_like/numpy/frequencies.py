@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from functorch_like.numpy import shapes as N
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.repeating import roll
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DeviceLike, DTypeLike
 
 
 def _count(n: Any, name: str) -> int:
@@ -30,7 +34,7 @@ def _frequencies(whole: Any, n: int, d: Any, dtype: Any, device: Any) -> Any:
     return asarray(whole.astype(dtype), device=device) / (n * d)
 
 
-def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None) -> Array:
     """The frequencies, in cycles per unit of d, that the elements of `fft` belong to.
 
     Args:
@@ -49,7 +53,7 @@ def fftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> A
     return _frequencies((np.arange(n) + n // 2) % n - n // 2, n, d, dtype, device)
 
 
-def rfftfreq(n: int, d: Any = 1.0, *, dtype: Any = None, device: Any = None) -> Any:
+def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, device: DeviceLike = None) -> Array:
     """The frequencies, in cycles per unit of d, that the elements of `rfft` belong to.
 
     Args:
@@ -76,7 +80,7 @@ def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
     return roll(x, tuple(-(shape[d] // 2) if back else shape[d] // 2 for d in over), over)
 
 
-def fftshift(x: Any, axes: Any = None) -> Any:
+def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """Elements moved cyclically so that frequency 0 stands in the middle.
 
     Args:
@@ -89,7 +93,7 @@ def fftshift(x: Any, axes: Any = None) -> Any:
     return _shift(x, axes, "fftshift", back=False)
 
 
-def ifftshift(x: Any, axes: Any = None) -> Any:
+def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     """The inverse of `fftshift`.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,8 +22,19 @@ from functorch_like.primitives.reductions import cumulative as C
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
-def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
+
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Numbers each of which is the one before times a constant.
 
     Args:
@@ -85,7 +96,7 @@ def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype
     return P.convert(out, dtype)
 
 
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The Vandermonde matrix: powers of the elements of a vector, in columns.
 
     Args:
@@ -120,7 +131,7 @@ def _vander(x: Any, n: int, increasing: bool) -> Any:
     return out if increasing else S.rev(out, dimensions=(1,))
 
 
-def unwrap(p: Any, discont: Any = None, axis: int = -1, period: Any = 2 * math.pi) -> Any:
+def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
     """Phases without jumps: multiples of the period are added such that no step is longer than half of it.
 
     Args:
@@ -154,7 +165,8 @@ def _unwrap(p: Any, discont: Any, period: Any, d: int) -> Any:
     if dtypes.is_integer(aval_of(step).dtype):
         half = E.div(period, P.like(step, 2))
         rest = E.sub(E.sub(period, P.like(step, 1)), half)
-        turns = floor_divide.body(E.add(step, E.select_n(up, half, rest)), period)
+        divide: Any = floor_divide
+        turns = divide.body(E.add(step, E.select_n(up, half, rest)), period)
     else:
         half = E.mul(period, P.like(step, 0.5))
         part = E.div(step, period)

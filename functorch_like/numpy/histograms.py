@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,8 +16,12 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+
+def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Array:
     """The edges of the bins of a histogram.
 
     Args:
@@ -84,7 +88,7 @@ def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
 ) -> tuple[Any, Any]:
     """How many elements fall into each bin; the last bin includes its right edge.
 
@@ -141,7 +145,12 @@ def _counted(place: Any, n: int, weights: Any) -> Any:
 
 
 def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    x: ArrayLike,
+    y: ArrayLike,
+    bins: Any = 10,
+    range: Any = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
     """How many points fall into each rectangle.
 
@@ -166,7 +175,7 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: Any = None, density: bool | None = None
+    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
 ) -> tuple[Any, list[Any]]:
     """How many points fall into each box.
 
@@ -218,7 +227,7 @@ def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
     return counts / whole
 
 
-def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None) -> Array:
     """How often each whole number occurs.
 
     Args:

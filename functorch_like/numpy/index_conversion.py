@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from functorch_like.numpy.selection import clip
 from functorch_like.numpy.shapes import ndim, ravel, reshape, shape
 from functorch_like.numpy.sorting_searching import nonzero
 from functorch_like.numpy.unique import known
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 
 def _integers(x: Any, what: str) -> Any:
@@ -39,8 +43,13 @@ def _strides(sizes: tuple[int, ...], order: str, what: str) -> list[int]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any], dims: Sequence[int], mode: Any = "raise", order: str = "C", *, dtype: Any = None
-) -> Any:
+    multi_index: Sequence[Any],
+    dims: Sequence[int],
+    mode: Any = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Positions in the flattened array of positions given by an index for each dimension.
 
     Args:
@@ -93,7 +102,7 @@ def _bounded(i: Any, n: int, mode: str) -> Any:
     return i
 
 
-def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Any, ...]:
     """An index for each dimension, of positions in the flattened array.
 
     Args:
@@ -115,7 +124,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
     return tuple(flat // max(s, 1) % max(n, 1) for n, s in zip(sizes, strides, strict=True))
 
 
-def diag_indices_from(arr: Any) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """Indices of the main diagonal of an array whose dimensions have one size.
 
     >>> [i.tolist() for i in fnp.diag_indices_from(fnp.ones((2, 2)))]
@@ -135,7 +144,7 @@ def _matrix(arr: Any, what: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Indices of the lower triangle of a matrix.
 
     >>> [i.tolist() for i in fnp.tril_indices_from(fnp.ones((2, 2)))]
@@ -145,7 +154,7 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: Any, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Indices of the upper triangle of a matrix.
 
     >>> [i.tolist() for i in fnp.triu_indices_from(fnp.ones((2, 2)))]
@@ -193,7 +202,7 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     return tuple(out)
 
 
-def diagflat(v: Any, k: int = 0) -> Any:
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array on a diagonal, zeros elsewhere.
 
     >>> fnp.diagflat(fnp.asarray([[1, 2]])).tolist()

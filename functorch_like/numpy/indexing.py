@@ -5,7 +5,7 @@ Positions that are data and out of bounds are clamped to the nearest element (`x
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from functorch_like.primitives.indexing import gather_and_scatter_add as G
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.updates import dynamic_slice as D
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 #: What users call the ways of treating positions out of bounds, and what the rows do.
 MODES = {
@@ -266,9 +270,9 @@ repeating._indexing.append(getitem)
 
 # ------------------------------------------------------------------------------------------------------------- take
 def take(
-    a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str | None = None,
-    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: Any = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
+    unique_indices: bool = False, indices_are_sorted: bool = False, fill_value: ArrayLike | None = None,
+) -> Array:  # fmt: skip
     """Elements at positions along an axis.
 
     Args:
@@ -306,8 +310,12 @@ def take(
 
 
 def take_along_axis(
-    arr: Any, indices: Any, axis: int | None = -1, mode: str | None = None, fill_value: Any = None
-) -> Any:
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
     """Elements at positions along an axis, other positions for each of the other indices: what `argsort` gives.
 
     Args:

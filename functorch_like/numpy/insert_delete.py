@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given, known
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis
+
 
 def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
     (arr,) = given(arr)
@@ -23,7 +27,7 @@ def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
     return arr, axis_of(axis, aval_of(arr).ndim, what)
 
 
-def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values put in.
 
     Args:
@@ -76,7 +80,7 @@ def _merged(places: Any, n: int, many: int) -> Any:
     return old.at[at].set(n + order)
 
 
-def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Any:
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
     """An array without some of its elements.
 
     Args:
@@ -114,7 +118,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None, *, assume_unique_indices
     return fnp.take(arr, fnp.flatnonzero(~gone, size=n - many), d)
 
 
-def resize(a: Any, new_shape: Any) -> Any:
+def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of an array, in order and from the beginning again, in another shape.
 
     Args:
@@ -135,7 +139,7 @@ def resize(a: Any, new_shape: Any) -> Any:
     return fnp.reshape(fnp.tile(flat, -(-total // n))[:total], shape)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
     """An array without the zeros at its ends. Its values must be known, for they decide on the shape.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.structural.tile_split_barrier import split as split_row
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
+
 
 # ------------------------------------------------------------------------------------------------------------- joining
-def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: Any = None) -> Any:
+def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays one after the other along an axis they have.
 
     Args:
@@ -71,7 +75,7 @@ def _concatenate(parts: Any, dimension: int) -> Any:
     return S.concatenate(*P.promote(*parts), dimension=dimension)
 
 
-def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: Any = None) -> Any:
+def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape one after the other along a new axis.
 
     Raises:
@@ -96,7 +100,7 @@ def _stack(parts: Any, at: int) -> Any:
     return S.concatenate(*[S.reshape(p, shape=wide) for p in P.promote(*parts)], dimension=at)
 
 
-def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays as rows, one below the other.
 
     >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
@@ -105,7 +109,7 @@ def vstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     return concatenate([atleast_2d(a) for a in _parts(tup, "fnp.vstack")], 0, dtype)
 
 
-def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: along the second axis, or the only one.
 
     >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
@@ -115,7 +119,7 @@ def hstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     return concatenate(parts, 0 if ndim(parts[0]) == 1 else 1, dtype)
 
 
-def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
+def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind the other, along the third axis.
 
     >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
@@ -124,7 +128,7 @@ def dstack(tup: Sequence[Any], dtype: Any = None) -> Any:
     return concatenate([atleast_3d(a) for a in _parts(tup, "fnp.dstack")], 2, dtype)
 
 
-def column_stack(tup: Sequence[Any]) -> Any:
+def column_stack(tup: Sequence[Any]) -> Array:
     """One-dimensional arrays as columns of a matrix.
 
     >>> fnp.column_stack([fnp.zeros(2), fnp.ones(2)]).tolist()
@@ -134,7 +138,7 @@ def column_stack(tup: Sequence[Any]) -> Any:
     return concatenate([a if ndim(a) > 1 else S.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
 
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values at the end of an array; both flattened where no axis is given.
 
     >>> fnp.append(fnp.arange(2), 7).tolist()
@@ -151,7 +155,7 @@ def _cut(x: Any, d: int, start: int, stop: int) -> Any:
     return S.slice(x, start_indices=low, limit_indices=high, strides=None)
 
 
-def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Parts of an array along an axis.
 
     Args:
@@ -174,7 +178,7 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return array_split(ary, indices_or_sections, axis)
 
 
-def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Parts of an array along an axis, the first ones greater where it does not divide evenly.
 
     >>> [a.tolist() for a in fnp.array_split(fnp.arange(3), 2)]
@@ -204,7 +208,7 @@ def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
     return tuple(split_row(x, sizes=sizes, axis=axis))
 
 
-def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the second axis, or the only one.
 
     >>> len(fnp.hsplit(fnp.ones((2, 4)), 2))
@@ -213,7 +217,7 @@ def hsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
 
 
-def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the first axis.
 
     >>> len(fnp.vsplit(fnp.ones((2, 4)), 2))
@@ -222,7 +226,7 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the third axis.
 
     Raises:
@@ -236,7 +240,7 @@ def dsplit(ary: Any, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 2)
 
 
-def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices of an array along an axis, which they lose.
 
     >>> [a.tolist() for a in fnp.unstack(fnp.asarray([[1, 2], [3, 4]]))]

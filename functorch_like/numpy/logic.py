@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from functorch_like.numpy.creation import asarray
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary, Unary
 
 _DOC = """{summary}
 
@@ -36,14 +40,14 @@ _DOC = """{summary}
 
 def _binary(
     name: str, body: Any, summary: str, at: str, takes: str = "", gives: str = "A boolean", extra: str = ""
-) -> Any:
+) -> Binary:
     made = P.binary(name, body, _DOC.format(summary=summary, name=name, at=at, takes=takes, gives=gives, extra=extra))
     made.__module__ = __name__
     return made
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
-def _compare(name: str, row: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Any:
+def _compare(name: str, row: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Binary:
     doc = _DOC.format(summary=summary, name=name, at="1, 2", takes="", gives="A boolean", extra="")
     made = P.binary(name, _comparison(row, ordered), doc, _comparable)
     made.__module__ = __name__
@@ -109,7 +113,7 @@ logical_or = _binary("logical_or", _logical(E.or_), "Whether one is true (not ze
 logical_xor = _binary("logical_xor", _logical(E.xor), "Whether just one is true (not zero).", "1, 0")
 
 
-def _unary(name: str, body: Any, doc: str) -> Any:
+def _unary(name: str, body: Any, doc: str) -> Unary:
     made = P.unary(name, body, doc)
     made.__module__ = __name__
     return made
@@ -193,7 +197,9 @@ bitwise_not = bitwise_invert = invert
 
 
 # ---------------------------------------------------------------------------------------------------------- closeness
-def isclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def isclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Array:
     """Whether |a - b| <= atol + rtol * |b|, element by element.
 
     Args:
@@ -227,7 +233,9 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
     return E.or_(out, E.and_(E.ne(a, a), E.ne(b, b))) if equal_nan else out
 
 
-def allclose(a: Any, b: Any, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: bool = False) -> Any:
+def allclose(
+    a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
+) -> Any:
     """Whether all elements are close, as `isclose` says.
 
     >>> bool(fnp.allclose(fnp.ones(3), fnp.ones(3) + 1e-7))
@@ -242,7 +250,7 @@ def every(x: Any) -> Any:
     return R.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))
 
 
-def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     """Whether two arrays have the same shape and elements.
 
     >>> bool(fnp.array_equal(fnp.arange(3), fnp.arange(3))), bool(fnp.array_equal(fnp.arange(3), fnp.arange(4)))
@@ -256,7 +264,7 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     return every(same)
 
 
-def array_equiv(a1: Any, a2: Any) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     """Whether two arrays are equal after broadcasting.
 
     >>> bool(fnp.array_equiv(fnp.ones(3), fnp.ones((2, 3))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.backends.precision_names import canonical
@@ -20,6 +20,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+
 
 def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
     """The row, with promotion."""
@@ -32,7 +36,9 @@ def _static(precision: Any, preferred: Any) -> tuple[Any, Any]:
     return canonical(precision), None if preferred is None else dtypes.as_dtype(preferred)
 
 
-def matmul(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def matmul(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """Matrix product; dimensions before the last two are batches, and broadcast.
 
     Args:
@@ -118,7 +124,9 @@ _matmul.__name__ = "matmul"
 _matmul_kernel = kernel(static=("precision", "preferred"))(_matmul)
 
 
-def dot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def dot(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """NumPy's dot: products over the last dimension of the first and the last but one of the second.
 
     Args:
@@ -152,7 +160,9 @@ def _dot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     return dot_general(a, b, ((x.ndim - 1,), (at,)), ((), ()), precision, preferred)
 
 
-def vdot(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vdot(
+    a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None
+) -> Array:
     """The sum of conj(a) * b over all elements.
 
     >>> float(fnp.vdot(fnp.ones((2, 2)), fnp.ones((2, 2))))
@@ -168,7 +178,15 @@ def _vdot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     return _dot.inline(a, b, precision, preferred)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Products of vectors along an axis, conj(x1) * x2 summed; the other dimensions broadcast.
 
     Args:
@@ -207,7 +225,7 @@ def _last(x: Any, axis: int) -> Any:
     return S.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
 
 
-def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def inner(a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """Products over the last dimension of both.
 
     >>> fnp.inner(fnp.eye(2), fnp.asarray([1.0, 2.0])).tolist()
@@ -219,7 +237,7 @@ def inner(a: Any, b: Any, *, precision: Any = None, preferred_element_type: Any 
     return tensordot(a, b, ((-1,), (-1,)), precision=precision, preferred_element_type=preferred_element_type)
 
 
-def outer(a: Any, b: Any, out: None = None) -> Any:
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Products of each element of one with each of the other, both flattened.
 
     >>> fnp.outer(fnp.asarray([1, 2]), fnp.asarray([3, 4])).tolist()
@@ -237,7 +255,14 @@ def _outer(a: Any, b: Any) -> Any:
     return (E.and_ if aval_of(a).dtype.kind == "b" else E.mul)(a, b)
 
 
-def tensordot(a: Any, b: Any, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[int | Sequence[int]] = 2,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Products over chosen dimensions.
 
     Args:
@@ -271,7 +296,7 @@ def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) ->
     return dot_general(a, b, contract, ((), ()), precision, preferred)
 
 
-def kron(a: Any, b: Any) -> Any:
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: each element of `a` times all of `b`.
 
     >>> fnp.kron(fnp.asarray([1, 10]), fnp.asarray([1, 2])).tolist()
@@ -293,7 +318,9 @@ def _kron(a: Any, b: Any) -> Any:
 
 
 # ----------------------------------------------------------------------------------------------------------- diagonals
-def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Any:
+def trace(
+    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
     """The sum of a diagonal.
 
     >>> float(fnp.trace(fnp.eye(3)))

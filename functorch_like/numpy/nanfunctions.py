@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from functorch_like.numpy.logic import truth
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DTypeLike
 
 _DOC = """{summary} of the elements that are not NaN{empty}.
 
@@ -101,8 +105,13 @@ nanmin = _extreme("nanmin", N._min, "Least", "1.0")
 
 # ------------------------------------------------------------------------------------------------------------- moments
 def nanmean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
     """Mean over axes of the elements that are not NaN; NaN where there are none. Arguments as for `mean`.
 
     >>> float(fnp.nanmean(fnp.asarray([1.0, fnp.nan, 3.0])))
@@ -119,9 +128,16 @@ def _nanmean(x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
 
 
 def nanvar(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Variance over axes of the elements that are not NaN; NaN where there are none. Arguments as for `var`.
 
     >>> float(fnp.nanvar(fnp.asarray([1.0, fnp.nan, 3.0])))
@@ -133,9 +149,16 @@ def nanvar(
 
 
 def nanstd(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False,
-    where: Any = None, mean: Any = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Standard deviation over axes of the elements that are not NaN: the square root of `nanvar`.
 
     >>> float(fnp.nanstd(fnp.asarray([1.0, fnp.nan, 3.0])))

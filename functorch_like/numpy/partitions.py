@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -16,6 +16,10 @@ from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argso
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
@@ -32,7 +36,9 @@ def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
     return a, d
 
 
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Any:
+def partition(
+    a: ArrayLike, kth: ArrayLike, axis: int | None = -1, kind: str = "introselect", order: None = None
+) -> Array:
     """Elements reordered such that the k-th is where sorting puts it, with none greater before it, none less behind.
 
     XLA sorts quickly and does not select, so all elements are sorted.
@@ -54,7 +60,9 @@ def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect"
     return sort(a, d)
 
 
-def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Any:
+def argpartition(
+    a: ArrayLike, kth: ArrayLike, axis: int | None = -1, kind: str = "introselect", order: None = None
+) -> Array:
     """Positions that partition an array; arguments as for `partition`.
 
     >>> fnp.argpartition(fnp.asarray([3, 1, 2]), 1).tolist()[1]
@@ -64,7 +72,7 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     return argsort(a, d)
 
 
-def sort_complex(a: Any) -> Any:
+def sort_complex(a: ArrayLike) -> Array:
     """Sorted along the last axis as complex numbers: by real parts, then by imaginary ones.
 
     >>> fnp.sort_complex(fnp.asarray([3.0, 1.0])).tolist()
@@ -74,7 +82,7 @@ def sort_complex(a: Any) -> Any:
     return P.convert(a, dtypes.complex_of(aval_of(a).dtype))
 
 
-def digitize(x: Any, bins: Any, right: bool = False, *, method: str | None = None) -> Any:
+def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin that each element belongs to.
 
     Bin i holds bins[i-1] <= x < bins[i] where the edges ascend, and bins[i-1] > x >= bins[i] where they descend.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.convolving import convolve
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
@@ -41,7 +45,7 @@ def _aligned(a: Any, b: Any) -> tuple[Any, Any]:
     return fnp.pad(a, (n - aval_of(a).size, 0)), fnp.pad(b, (n - aval_of(b).size, 0))
 
 
-def polyadd(a1: Any, a2: Any) -> Any:
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Sum of two polynomials.
 
     Args:
@@ -62,7 +66,7 @@ def _polyadd(a: Any, b: Any) -> Any:
     return fnp.add(*_aligned(a, b))
 
 
-def polysub(a1: Any, a2: Any) -> Any:
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Difference of two polynomials; arguments as for `polyadd`.
 
     >>> fnp.polysub([1, 2], [5, 0, 0]).tolist()
@@ -76,7 +80,7 @@ def _polysub(a: Any, b: Any) -> Any:
     return fnp.subtract(*_aligned(a, b))
 
 
-def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Product of two polynomials.
 
     Args:
@@ -97,7 +101,7 @@ def polymul(a1: Any, a2: Any, *, trim_leading_zeros: bool = False) -> Any:
     return convolve(a, b)
 
 
-def polydiv(u: Any, v: Any, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
     """Quotient and remainder of two polynomials.
 
     Args:
@@ -136,7 +140,7 @@ def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     return quotient, fnp.pad(rest[: m - 1], (n - m + 1, 0))
 
 
-def polyder(p: Any, m: int = 1) -> Any:
+def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The m-th derivative of a polynomial.
 
     Args:
@@ -163,7 +167,7 @@ def _polyder(p: Any, m: int) -> Any:
     return p[: n - m] * fnp.asarray(factors, aval_of(p).dtype)
 
 
-def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
+def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
     """The m-th antiderivative of a polynomial.
 
     Args:
@@ -204,7 +208,7 @@ def _polyint(p: Any, constants: Any, m: int) -> Any:
     return p
 
 
-def polyval(p: Any, x: Any, *, unroll: int = 16) -> Any:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     """The value of a polynomial, by Horner's rule.
 
     Args:
@@ -233,7 +237,7 @@ def _polyval(p: Any, x: Any, unroll: int) -> Any:
     return lax.scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
 
 
-def poly(seq_of_zeros: Any) -> Any:
+def poly(seq_of_zeros: Any) -> Array:
     """The polynomial with these zeros and leading coefficient 1, or the characteristic polynomial of a matrix.
 
     Args:
@@ -269,7 +273,7 @@ def _poly(zeros: Any) -> Any:
     return fnp.real(made) if real else made
 
 
-def roots(p: Any, *, strip_zeros: bool = True) -> Any:
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """The zeros of a polynomial: the eigenvalues of its companion matrix.
 
     Args:

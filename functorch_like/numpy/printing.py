@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from functorch_like import numpy as fnp
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
+
 
 def array_repr(
-    arr: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The text that stands for an array in programs; arguments as for `numpy.array_repr`.
 
@@ -23,7 +26,7 @@ def array_repr(
 
 
 def array_str(
-    a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
+    a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The elements of an array as text; arguments as for `numpy.array_str`.
 

@@ -13,7 +13,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,10 @@ from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Binary, Unary
 
 NUMBERS = frozenset({int, float, complex, bool})
 
@@ -367,12 +371,12 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
     return getattr(ufuncs.of(function), method)(*args, **kwargs)
 
 
-def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
+def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
     """A user-level function of one array; `body` takes any value that `aval_of` knows."""
     body.__name__ = name
     fast = kernel(ints=True)(body)
 
-    def function(x: Any, /) -> Any:
+    def function(x: ArrayLike, /) -> Array:
         try:
             if type(x) is ArrayImpl:
                 return fast(x)
@@ -388,12 +392,12 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Any:
 
 def binary(
     name: str, body: Callable[[Any, Any], Any], doc: str, adapt: Callable[..., tuple[Any, ...]] | None = None
-) -> Any:
+) -> Binary:
     """A user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
     body.__name__ = name
     fast = kernel(ints=True)(body)
 
-    def function(x1: Any, x2: Any, /) -> Any:
+    def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         try:
             if type(x1) is ArrayImpl and type(x2) is ArrayImpl:
                 return fast(x1, x2)

@@ -6,7 +6,7 @@ The methods are those of R. J. Hyndman and Y. Fan, "Sample quantiles in statisti
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis
 
 #: alpha and beta: of n elements, the quantile q stands at n q + alpha + q (1 - alpha - beta) - 1, counted from 0.
 _PLACES = {
@@ -82,16 +86,16 @@ def _check_range(q: Any, end: int, what: str) -> None:
 
 
 def quantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """Quantiles over axes; NaN if there is one.
 
     Args:
@@ -117,16 +121,16 @@ def quantile(
 
 
 def percentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """As `quantile`, with q from 0 to 100.
 
     >>> float(fnp.percentile(fnp.arange(5.0), 25))
@@ -135,7 +139,9 @@ def percentile(
     return _public(a, q, axis, out, method, keepdims, False, weights, "fnp.percentile", 100)
 
 
-def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def median(
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """Median over axes; NaN if there is one. Complex numbers are ordered by their real parts, then the imaginary ones.
 
     >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
@@ -155,16 +161,16 @@ def _complex_median(a: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def nanquantile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """As `quantile`, of the elements that are not NaN; NaN where there are none.
 
     >>> float(fnp.nanquantile(fnp.asarray([1.0, fnp.nan, 3.0]), 0.5))
@@ -174,16 +180,16 @@ def nanquantile(
 
 
 def nanpercentile(
-    a: Any,
-    q: Any,
-    axis: Any = None,
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
     *,
-    weights: Any = None,
-) -> Any:
+    weights: ArrayLike | None = None,
+) -> Array:
     """As `percentile`, of the elements that are not NaN; NaN where there are none.
 
     >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
@@ -192,7 +198,9 @@ def nanpercentile(
     return _public(a, q, axis, out, method, keepdims, True, weights, "fnp.nanpercentile", 100)
 
 
-def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Any:
+def nanmedian(
+    a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
+) -> Array:
     """Median over axes of the elements that are not NaN; NaN where there are none.
 
     >>> float(fnp.nanmedian(fnp.asarray([3.0, fnp.nan, 2.0, 1.0])))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike
+
 
 def _known(value: Any, what: str) -> Any:
     """A number that decides on a shape."""
@@ -32,7 +36,14 @@ def _known(value: Any, what: str) -> Any:
     return np.asarray(value).item() if isinstance(value, (ArrayImpl, np.ndarray, np.generic)) else value
 
 
-def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *, device: Any = None) -> Any:
+def arange(
+    start: Any,
+    stop: Any = None,
+    step: Any = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike = None,
+) -> Array:
     """Numbers from `start` (included) to `stop` (excluded) by `step`.
 
     Args:
@@ -75,9 +86,33 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: Any = None, *,
     return xla.device_put(values.astype(wanted), None if device is None else xla.find_device(device))
 
 
+@overload
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
-    axis: int = 0, *, device: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: Literal[False] = False,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: DeviceLike = None,
+) -> Array: ...
+@overload
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    retstep: Literal[True],
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+    device: DeviceLike = None,
+) -> tuple[Array, Array]: ...
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: DTypeLike | None = None,
+    axis: int = 0, *, device: DeviceLike = None,
 ) -> Any:  # fmt: skip
     """Numbers at equal distances.
 
@@ -146,8 +181,14 @@ def _whole(x: Any, size: Any) -> Any:
 
 
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
-) -> Any:
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
     """Powers of `base` at equal distances of the exponents.
 
     >>> fnp.logspace(0, 2, 3).tolist()
@@ -165,7 +206,9 @@ def _power(base: Any, exponents: Any) -> Any:
     return E.pow(*P.align_inexact(base, exponents))
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: Any = None) -> Any:
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> Array:
     """Ones on a diagonal, zeros elsewhere.
 
     Args:
@@ -189,7 +232,7 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = None, *, device: 
     )
 
 
-def identity(n: int, dtype: Any = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Any:
     """The identity matrix.
 
     >>> fnp.identity(2, int).tolist()
@@ -217,7 +260,7 @@ def diagonal_band(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
     return compare(E.add(rows, offset), columns)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones on and below a diagonal, zeros above.
 
     >>> fnp.tri(2).tolist()
@@ -228,7 +271,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Any:
     return S.convert_element_type(diagonal_band(shape, _offset(k, "fnp.tri"), E.ge), new_dtype=wanted)
 
 
-def tril(m: Any, k: int = 0) -> Any:
+def tril(m: ArrayLike, k: int = 0) -> Array:
     """The lower triangle of matrices: zeros above a diagonal.
 
     Args:
@@ -244,7 +287,7 @@ def tril(m: Any, k: int = 0) -> Any:
     return _part(m, k, lower=True)
 
 
-def triu(m: Any, k: int = 0) -> Any:
+def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of matrices: zeros below a diagonal.
 
     >>> fnp.triu(fnp.ones((2, 2))).tolist()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DTypeLike
 
 _STATIC = ("axis", "dtype", "keepdims")
 
@@ -117,15 +121,15 @@ def _dtype(dtype: Any) -> Any:
 
 
 def sum(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """Sum over axes.
 
     Args:
@@ -151,15 +155,15 @@ def sum(
 
 
 def prod(
-    a: Any,
-    axis: Any = None,
-    dtype: Any = None,
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
-    initial: Any = None,
-    where: Any = None,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
     promote_integers: bool = True,
-) -> Any:
+) -> Array:
     """Product over axes; arguments as for `sum`.
 
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
@@ -171,8 +175,13 @@ def prod(
 
 
 def max(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Greatest element over axes; NaN if there is one. Elements that tie share the derivative evenly.
 
     Complex numbers are ordered by their real parts, then by the imaginary ones; of those that tie the first counts.
@@ -196,8 +205,13 @@ def max(
 
 
 def min(
-    a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
     """Least element over axes; arguments as for `max`.
 
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
@@ -226,7 +240,9 @@ def _truth(row: Any, neutral: bool, name: str) -> Any:
 _all, _any = _truth(R.reduce_and, True, "all"), _truth(R.reduce_or, False, "any")
 
 
-def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def all(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether all elements over axes are true (not zero); of nothing, True.
 
     >>> bool(fnp.all(fnp.asarray([1, 0])))
@@ -236,7 +252,9 @@ def all(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _all(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
-def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Any:
+def any(
+    a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
+) -> Array:
     """Whether an element over axes is true (not zero); of nothing, False.
 
     >>> bool(fnp.any(fnp.asarray([1, 0])))
@@ -246,7 +264,7 @@ def any(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, *, w
     return _any(*P.numbers(a), hashable(axis), bool(keepdims), where)
 
 
-def count_nonzero(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """How many elements over axes are not zero.
 
     >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
@@ -285,7 +303,7 @@ def _arg(row: Any, name: str) -> Any:
 _argmax, _argmin = _arg(R.argmax, "argmax"), _arg(R.argmin, "argmin")
 
 
-def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first greatest element; NaN counts as greatest.
 
     Args:
@@ -304,7 +322,7 @@ def argmax(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _argmax(*P.numbers(a), axis, bool(keepdims))
 
 
-def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Any:
+def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first least element; arguments as for `argmax`.
 
     >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
@@ -314,7 +332,7 @@ def argmin(a: Any, axis: int | None = None, out: None = None, keepdims: bool | N
     return _argmin(*P.numbers(a), axis, bool(keepdims))
 
 
-def ptp(a: Any, axis: Any = None, out: None = None, keepdims: bool = False) -> Any:
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Greatest minus least element over axes.
 
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))

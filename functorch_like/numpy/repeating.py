@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,12 @@ from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def tile(A: Any, reps: Any) -> Any:
+
+def tile(A: ArrayLike, reps: Any) -> Array:
     """An array repeated as a whole along each dimension.
 
     Args:
@@ -40,7 +44,7 @@ def tile(A: Any, reps: Any) -> Any:
     return S.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
 
 
-def repeat(a: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
     """Each element repeated.
 
     Args:
@@ -113,7 +117,7 @@ def _take(a: Any, places: Any, d: int) -> Any:
 _indexing: list[Any] = []
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """Elements moved along axes; what leaves at one end comes back at the other.
 
     Args:
@@ -161,14 +165,14 @@ _MODES = (
 
 
 def pad(
-    array: Any,
+    array: ArrayLike,
     pad_width: Any,
     mode: str = "constant",
     *,
     stat_length: Any = None,
     constant_values: Any = 0,
     end_values: Any = 0,
-) -> Any:
+) -> Array:
     """An array with a margin.
 
     Args:

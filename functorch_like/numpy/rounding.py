@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -12,8 +12,12 @@ from functorch_like.numpy import promotion as P
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def round(a: Any, decimals: int = 0, out: None = None) -> Any:
+
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounded to the nearest number with so many decimals, halves to even.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion as P
+
+if TYPE_CHECKING:
+    from functorch_like.typing import DTypeLike
 
 #: Dtypes that NumPy's formats do not name, by their names.
 _UNNAMED = {dtype.name: dtype for dtype in dtypes.ALL if dtype.isbuiltin != 1}
@@ -59,7 +62,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *map(_named, args), allow_pickle=allow_pickle, **named)
 
 
-def load(file: Any, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
+def load(file: Any, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
     """Read what `save`, `savez` and NumPy wrote.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -16,8 +16,26 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+
+@overload
+def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
+@overload
+def where(
+    condition: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> tuple[Array, ...]: ...
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Any:
     """x where the condition is true, y elsewhere; with the condition alone, the indices where it is true.
 
     Args:
@@ -63,7 +81,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 _where_kernel = kernel(ints=True)(_where)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
     """The choice of the first condition that is true, element by element.
 
     Args:
@@ -91,7 +109,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out if aval_of(out).dtype == dtype else S.convert_element_type(out, new_dtype=dtype)
 
 
-def clip(arr: Any, /, min: Any = None, max: Any = None) -> Any:
+def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Elements no less than `min` and no greater than `max`.
 
     Args:
@@ -127,7 +145,13 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
 _clip_kernel = kernel(ints=True)(_clip)
 
 
-def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
     """Replace NaN and infinities by numbers.
 
     Args:

@@ -6,7 +6,7 @@ As in `unique.py`, results have just the right size where the values are known, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 _DOC = """{summary}, sorted and without repetition.
 
@@ -55,7 +59,7 @@ def _known(x: Any, what: str) -> np.ndarray[Any, Any]:
     return host
 
 
-def union1d(ar1: Any, ar2: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """What is in one of two arrays, sorted and without repetition.
 
     Args:
@@ -122,13 +126,13 @@ _common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "
 
 
 def intersect1d(
-    ar1: Any,
-    ar2: Any,
+    ar1: ArrayLike,
+    ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
     *,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
     """What is in both of two arrays, sorted and without repetition.
 
@@ -182,8 +186,13 @@ _METHODS = ("auto", "compare_all", "binary_search", "sort")
 
 
 def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, method: str = "auto"
-) -> Any:
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
+) -> Array:
     """Whether each element is among the test elements. NaN never is.
 
     Args:

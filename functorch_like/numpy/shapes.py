@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis
 
 
 def arr(x: Any, what: str) -> Any:
@@ -99,7 +103,7 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Any:
+def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -134,7 +138,7 @@ def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
     return a if shape == aval_of(a).shape else S.reshape(a, shape=shape)
 
 
-def ravel(a: Any, order: str = "C") -> Any:
+def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements in one dimension.
 
     >>> fnp.ravel(fnp.ones((2, 2))).shape
@@ -143,7 +147,7 @@ def ravel(a: Any, order: str = "C") -> Any:
     return reshape(a, (-1,) if aval_of(arr(a, "fnp.ravel")).size else (0,), order)
 
 
-def expand_dims(a: Any, axis: Any) -> Any:
+def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     """Put in dimensions of size 1.
 
     Args:
@@ -164,7 +168,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
     return S.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
 
 
-def squeeze(a: Any, axis: Any = None) -> Any:
+def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     """Take out dimensions of size 1.
 
     Args:
@@ -189,7 +193,7 @@ def squeeze(a: Any, axis: Any = None) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- order
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
+def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     """The dimensions in another order, by default reversed.
 
     Args:
@@ -220,7 +224,7 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Any:
 permute_dims = transpose
 
 
-def matrix_transpose(x: Any, /) -> Any:
+def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two dimensions exchanged.
 
     >>> fnp.matrix_transpose(fnp.ones((5, 2, 3))).shape
@@ -231,7 +235,7 @@ def matrix_transpose(x: Any, /) -> Any:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
+def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.
 
     >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, 2).shape
@@ -245,7 +249,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Any:
     return a if i == j else S.transpose(a, permutation=tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     """Dimensions moved to other places, the others staying in order.
 
     Args:
@@ -275,7 +279,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Any:
     return a if order == list(range(n)) else S.transpose(a, permutation=tuple(order))
 
 
-def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move one axis back until it lies before another; `moveaxis` is clearer.
 
     >>> fnp.rollaxis(fnp.ones((2, 3, 4)), 2).shape
@@ -287,7 +291,7 @@ def rollaxis(a: Any, axis: int, start: int = 0) -> Any:
     return moveaxis(a, axis, start - 1 if axis < start else start)
 
 
-def flip(m: Any, axis: Any = None) -> Any:
+def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Elements in reverse order along axes, all of them by default.
 
     >>> fnp.flip(fnp.arange(3)).tolist()
@@ -297,7 +301,7 @@ def flip(m: Any, axis: Any = None) -> Any:
     return S.rev(m, dimensions=axes_of(axis, aval_of(m).ndim, "fnp.flip"))
 
 
-def fliplr(m: Any) -> Any:
+def fliplr(m: ArrayLike) -> Array:
     """Columns in reverse order.
 
     >>> fnp.fliplr(fnp.asarray([[1, 2]])).tolist()
@@ -306,7 +310,7 @@ def fliplr(m: Any) -> Any:
     return flip(m, 1)
 
 
-def flipud(m: Any) -> Any:
+def flipud(m: ArrayLike) -> Array:
     """Rows in reverse order.
 
     >>> fnp.flipud(fnp.asarray([[1], [2]])).tolist()
@@ -315,7 +319,7 @@ def flipud(m: Any) -> Any:
     return flip(m, 0)
 
 
-def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Turned by k quarter turns, from the first of the axes towards the second.
 
     >>> fnp.rot90(fnp.asarray([[1, 2], [3, 4]])).tolist()
@@ -333,7 +337,7 @@ def rot90(m: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------- broadcasting
-def broadcast_to(array: Any, shape: Any) -> Any:
+def broadcast_to(array: Any, shape: Any) -> Array:
     """Repeat an array to a shape it broadcasts to.
 
     Args:
@@ -374,7 +378,7 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     return [P.broadcast(a, wanted) for a in given]
 
 
-def atleast_1d(*arys: Any) -> Any:
+def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one dimension.
 
     >>> fnp.atleast_1d(1.0).shape
@@ -383,7 +387,7 @@ def atleast_1d(*arys: Any) -> Any:
     return _at_least(arys, {0: (0,)})
 
 
-def atleast_2d(*arys: Any) -> Any:
+def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two dimensions, new ones in front.
 
     >>> fnp.atleast_2d(fnp.ones(3)).shape
@@ -392,7 +396,7 @@ def atleast_2d(*arys: Any) -> Any:
     return _at_least(arys, {0: (0, 1), 1: (0,)})
 
 
-def atleast_3d(*arys: Any) -> Any:
+def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three dimensions: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
 
     >>> fnp.atleast_3d(fnp.ones(3)).shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,9 +21,13 @@ from functorch_like.primitives.reductions.cumulative import cumsum
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
+
 
 def sort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
@@ -62,15 +66,15 @@ def _sort(a: Any, d: int, descending: bool) -> Any:
 
 
 def argsort(
-    a: Any,
+    a: ArrayLike,
     axis: int | None = -1,
     *,
     kind: None = None,
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: Any = None,
-) -> Any:
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Positions that sort an array along an axis; NaN last, equal elements in order.
 
     Args:
@@ -108,7 +112,7 @@ def _argsort(a: Any, d: int, descending: bool) -> Any:
     return S.rev(order, dimensions=(d,)) if descending else order
 
 
-def lexsort(keys: Any, axis: int = -1) -> Any:
+def lexsort(keys: Any, axis: int = -1) -> Array:
     """Positions that sort by several keys, the last one first.
 
     >>> fnp.lexsort((fnp.asarray([1, 0]), fnp.asarray([5, 5]))).tolist()
@@ -128,7 +132,9 @@ def _lexsort(keys: Any, axis: int) -> Any:
 METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
 
 
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None, *, method: str | None = None) -> Any:
+def searchsorted(
+    a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str | None = None
+) -> Array:
     """Where to put values into a sorted array so that it stays sorted.
 
     Args:
@@ -196,7 +202,7 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- what is true
-def nonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> tuple[Any, ...]:
     """Indices of the elements that are not zero, one array for each dimension.
 
     Args:
@@ -244,7 +250,7 @@ def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     return [E.select_n(valid, S.full_like(o, f), o) for o, f in zip(reversed(out), fills, strict=True)]
 
 
-def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Indices of the elements of the flattened array that are not zero.
 
     >>> fnp.flatnonzero(fnp.asarray([[0, 5], [7, 0]])).tolist()
@@ -254,7 +260,7 @@ def flatnonzero(a: Any, *, size: int | None = None, fill_value: Any = None) -> A
     return nonzero(S.reshape(a, shape=(aval_of(a).size,)), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(a: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Indices of the elements that are not zero, as rows.
 
     >>> fnp.argwhere(fnp.asarray([[0, 5], [7, 0]])).tolist()

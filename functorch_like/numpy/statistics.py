@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
@@ -15,12 +15,22 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DTypeLike
+
 _STATIC = ("axis", "dtype", "keepdims")
 
 
 def mean(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None
-) -> Any:
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
     """Mean over axes.
 
     Args:
@@ -61,9 +71,17 @@ def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
 
 
 def var(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Variance over axes: the mean of |a - mean(a)|**2.
 
     Args:
@@ -105,9 +123,17 @@ def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
 
 
 def std(
-    a: Any, axis: Any = None, dtype: Any = None, out: None = None, ddof: int = 0, keepdims: bool = False, *,
-    where: Any = None, mean: Any = None, correction: int | float | None = None,
-) -> Any:  # fmt: skip
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
     """Standard deviation over axes: the square root of `var`, with the same arguments.
 
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
@@ -131,7 +157,9 @@ def deviation(variance: Any, x: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
     return P.convert(E.sqrt(variance.inline(x, axis, wide, *rest)), own)
 
 
-def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: bool = False) -> Any:
+def average(
+    a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None, returned: bool = False, keepdims: bool = False
+) -> Any:
     """Weighted mean over axes.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion as P
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Unary
 
 _FLOAT_DOC = """{summary}
 
@@ -38,7 +42,7 @@ def _inexact(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return body
 
 
-def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Any:
+def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Unary:
     made = P.unary(name, _inexact(row), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
     made.__module__ = __name__
     return made
@@ -113,7 +117,7 @@ _SAME_DOC = """{summary}
 
 def _same(
     name: str, body: Callable[[Any], Any], summary: str, at: str = "-1.5", gives: str = "", extra: str = ""
-) -> Any:
+) -> Unary:
     def checked(x: Any) -> Any:
         return body(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x)
 
@@ -240,7 +244,7 @@ reciprocal = _same("reciprocal", _reciprocal, "1 / x, in floating point for inte
 _radians = _same("angle", _angle, "", at="1 - 2j")
 
 
-def angle(z: Any, deg: bool = False) -> Any:
+def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The argument of a complex number.
 
     Args:

@@ -6,7 +6,7 @@ How many there are depends on the values. Where they are known, the result has j
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 class UniqueAll(NamedTuple):
@@ -53,7 +57,7 @@ class UniqueInverse(NamedTuple):
 
 
 def unique(
-    ar: Any,
+    ar: ArrayLike,
     return_index: bool = False,
     return_inverse: bool = False,
     return_counts: bool = False,
@@ -61,7 +65,7 @@ def unique(
     *,
     equal_nan: bool = True,
     size: int | None = None,
-    fill_value: Any = None,
+    fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Any:
     """The distinct elements, sorted; or the distinct slices along an axis.
@@ -92,7 +96,7 @@ def unique(
     return out if len(out) > 1 else out[0]
 
 
-def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
+def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueAll:
     """The distinct elements, where each occurs first, the positions that make up the array, and the counts.
 
     Each NaN is an element of its own. `size` and `fill_value` are as for `unique`.
@@ -104,7 +108,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     return UniqueAll(*distinct(x, None, False, size, fill_value, "fnp.unique_all"))
 
 
-def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
+def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The distinct elements, and how often each occurs; arguments as for `unique_all`.
 
     >>> [a.tolist() for a in fnp.unique_counts(fnp.asarray([3, 1, 3]))]
@@ -114,7 +118,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     return UniqueCounts(found[0], found[3])
 
 
-def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
+def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The distinct elements, and the positions that make up the array; arguments as for `unique_all`.
 
     >>> [a.tolist() for a in fnp.unique_inverse(fnp.asarray([3, 1, 3]))]
@@ -124,7 +128,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     return UniqueInverse(found[0], found[2])
 
 
-def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
+def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements; arguments as for `unique_all`.
 
     >>> fnp.unique_values(fnp.asarray([3, 1, 3])).tolist()

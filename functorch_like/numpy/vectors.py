@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -17,8 +17,14 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+
+def cross(
+    a: ArrayLike, b: ArrayLike, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
+) -> Array:
     """The vector product.
 
     Args:
@@ -66,7 +72,7 @@ def _difference(a: list[Any], b: list[Any], i: int, j: int) -> Any:
     return E.sub(plus, minus)
 
 
-def matvec(x1: Any, x2: Any, /) -> Any:
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices times vectors.
 
     Args:
@@ -83,7 +89,7 @@ def matvec(x1: Any, x2: Any, /) -> Any:
     return squeeze(matmul(x1, expand_dims(x2, -1)), -1)
 
 
-def vecmat(x1: Any, x2: Any, /) -> Any:
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Vectors, complex ones conjugated, times matrices.
 
     Args:

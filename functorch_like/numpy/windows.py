@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 _DOC = """{summary}
 
@@ -41,7 +45,7 @@ hamming = _window("hamming", "Hamming's window: 0.54 - 0.46 cos(2 pi t), t from 
 hanning = _window("hanning", "Von Hann's window: 0.5 - 0.5 cos(2 pi t), t from 0 to 1.")
 
 
-def kaiser(M: int, beta: Any) -> Any:
+def kaiser(M: int, beta: ArrayLike) -> Array:
     """Kaiser's window: I0(beta sqrt(1 - t**2)) / I0(beta), t from -1 to 1.
 
     Args:

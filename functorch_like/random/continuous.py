@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.keys import raw_bits
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 F32, F64 = dtypes.float32, dtypes.float64
 #: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.
@@ -104,7 +108,9 @@ def spread(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- uniform
-def uniform(key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+def uniform(
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, minval: ArrayLike = 0.0, maxval: ArrayLike = 1.0
+) -> Array:
     """Uniform numbers in [minval, maxval).
 
     Args:
@@ -193,7 +199,7 @@ _real_normal = _formula(
 normals = _real_normal.raw
 
 
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).
 
     Args:
@@ -249,7 +255,9 @@ cauchy = _formula(
 )
 
 
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+def truncated_normal(
+    key: ArrayLike, lower: Any, upper: Any, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Normal numbers, of mean 0 and variance 1, given that they lie between two bounds.
 
     Args:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,10 @@ from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 #: The mean from which on proposals are rejected.
 _MANY = 10.0
@@ -65,7 +69,7 @@ def _searched(u: Any, wanted: Any, first: Any, ratio: Callable[[Any], Any]) -> A
 
 
 # ------------------------------------------------------------------------------------------------------------- Poisson
-def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Any:
+def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Poisson counts.
 
     W. Hörmann, "The transformed rejection method for generating Poisson random variables", Insurance: Mathematics and
@@ -130,7 +134,7 @@ def _passes(room: Any, v: Any, squeeze: Any, exact: Any, possible: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ binomial
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(key: ArrayLike, n: Any, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Binomial counts: how many of n trials succeed, each with probability p.
 
     W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and Simulation 46,
@@ -193,8 +197,14 @@ def _binomial_proposal(u: Any, v: Any, n: Any, p: Any) -> tuple[Any, Any]:
 
 
 def multinomial(
-    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
-) -> Any:  # fmt: skip
+    key: ArrayLike,
+    n: Any,
+    p: ArrayLike,
+    *,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
     """Multinomial counts: how often each of several outcomes comes in n trials.
 
     One binomial count after the other, of what the outcomes before have left.
@@ -247,7 +257,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
 
 
 # ----------------------------------------------------------------------------------------------------------- geometric
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Geometric counts: how many trials it takes until one succeeds, itself included.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,11 +20,15 @@ from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread
 from functorch_like.random.keys import U64, raw_bits
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
+
 I64 = dtypes.int64
 
 
 # --------------------------------------------------------------------------------------------------------------- coins
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) -> Array:
     """Booleans that are True with probability p.
 
     Args:
@@ -53,7 +57,7 @@ def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return E.lt(unit(key, shape, dtype), spread(p, dtype, shape))
 
 
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """-1 or 1, equally likely.
 
     Args:
@@ -81,7 +85,7 @@ def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Array:
     """Integers from minval up to maxval - 1, equally likely (within 2**-32 of it, of 64-bit ones 2**-64).
 
     Args:
@@ -183,7 +187,9 @@ def _high_word(x: Any, y: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------- categories
-def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True) -> Any:
+def categorical(
+    key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True
+) -> Array:
     """Indices, each with a probability proportional to the exponential of its logit.
 
     The index of the greatest of logits + Gumbel numbers (E. J. Gumbel, "Statistical theory of extreme values", 1954).

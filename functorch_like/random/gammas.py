@@ -7,7 +7,7 @@ M. Figurnov, S. Mohamed, A. Mnih, "Implicit reparameterization gradients", arXiv
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
@@ -19,6 +19,10 @@ from functorch_like.random.continuous import F64, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import accepted, drawn, streams
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 
 # --------------------------------------------------------------------------------------------------- standard samples
@@ -81,7 +85,7 @@ def _log_gamma_jvp(primals: Any, tangents: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ distributions
-def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Gamma numbers of scale 1: of the density x**(a - 1) exp(-x) / gamma(a).
 
     Args:
@@ -100,7 +104,7 @@ def gamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
     return drawn("gamma", _gamma_body, key, {"a": a}, shape, dtype)
 
 
-def loggamma(key: Any, a: Any, shape: Any = None, dtype: Any = None) -> Any:
+def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Logarithms of gamma numbers, finite where these are too small for the dtype; as `gamma` otherwise.
 
     >>> bool(random.loggamma(random.key(0), 1e-4) < -100)
@@ -117,7 +121,7 @@ def _log_gamma_body(key: Any, a: Any, shape: tuple[int, ...], dtype: Any) -> Any
     return standard_log_gamma(key, a)
 
 
-def chisquare(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Chi-square numbers: sums of the squares of `df` normal numbers; twice gamma numbers of df / 2.
 
     Args:
@@ -136,7 +140,9 @@ def _chisquare(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return 2 * _gamma(key, df / 2)
 
 
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+def f(
+    key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """F numbers: quotients of two chi-square numbers, each over its degrees of freedom.
 
     Args:
@@ -157,7 +163,7 @@ def _f(key: Any, n: Any, d: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return fnp.exp(standard_log_gamma(first, n / 2) - standard_log_gamma(second, d / 2)) * d / n
 
 
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Student's t numbers: a normal number over the root of a chi-square number over its degrees of freedom.
 
     Args:
@@ -178,7 +184,9 @@ def _t(key: Any, df: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return normals(first, shape, dtype) * fnp.exp((fnp.log(half) - standard_log_gamma(second, half)) / 2)
 
 
-def beta(key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def beta(
+    key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Beta numbers, in (0, 1): of a density proportional to x**(a - 1) (1 - x)**(b - 1).
 
     Args:
@@ -200,7 +208,7 @@ def _beta(key: Any, a: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return lax.logistic(standard_log_gamma(first, a) - standard_log_gamma(second, b))
 
 
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Generalized normal numbers: of a density proportional to exp(-abs(x)**p).
 
     Args:
@@ -220,7 +228,7 @@ def _generalized(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return rademacher(second, shape, dtype) * fnp.exp(standard_log_gamma(first, 1 / p) / p)
 
 
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Points of a simplex, positive and of sum 1: of a density proportional to prod x**(alpha - 1).
 
     Args:
@@ -255,7 +263,7 @@ def _dirichlet(key: Any, alpha: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return parts / parts.sum(-1, keepdims=True)
 
 
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+def ball(key: ArrayLike, d: int, p: ArrayLike = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Points of the unit ball of the p-norm in d dimensions, equally likely everywhere.
 
     F. Barthe, O. Guédon, S. Mendelson, A. Naor, "A probabilistic approach to the geometry of the l_p^n-ball",

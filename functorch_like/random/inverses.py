@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.random.continuous import exponential, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import drawn, streams
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+
+def lognormal(
+    key: ArrayLike, sigma: ArrayLike = 1.0, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Exponentials of normal numbers of mean 0.
 
     Args:
@@ -29,7 +35,7 @@ def _lognormal(key: Any, sigma: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return fnp.exp(sigma * normals(key, shape, dtype))
 
 
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Pareto numbers, at least 1: of the density b / x**(b + 1).
 
     Args:
@@ -48,7 +54,7 @@ def _pareto(key: Any, b: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return fnp.exp(exponential.raw(key, shape, dtype) / b)
 
 
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Rayleigh numbers: lengths of vectors of two normal numbers.
 
     Args:
@@ -67,7 +73,13 @@ def _rayleigh(key: Any, scale: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return scale * fnp.sqrt(2 * exponential.raw(key, shape, dtype))
 
 
-def weibull_min(key: Any, scale: Any, concentration: Any, shape: Any = None, dtype: Any = None) -> Any:
+def weibull_min(
+    key: ArrayLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Weibull numbers: scale times the power 1 / concentration of exponential numbers.
 
     Args:
@@ -88,7 +100,14 @@ def _weibull(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], d
     return scale * exponential.raw(key, shape, dtype) ** (1 / concentration)
 
 
-def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None) -> Any:
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: Any,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers between two bounds, of a density that rises and falls in straight lines.
 
     Args:
@@ -116,7 +135,7 @@ def _triangular(key: Any, left: Any, mode: Any, right: Any, shape: tuple[int, ..
     return fnp.where(low, left + below, right - above)
 
 
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Wald, or inverse Gaussian, numbers of scale 1.
 
     J. R. Michael, W. R. Schucany, R. W. Haas, "Generating random variates using transformations with multiple roots",
@@ -143,7 +162,7 @@ def _wald(key: Any, mean: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return mean * fnp.where(small, quotient, 1 / quotient)
 
 
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
     """Maxwell numbers: lengths of vectors of three normal numbers.
 
     Args:
@@ -161,7 +180,9 @@ def _maxwell(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return fnp.sqrt((normals(key, (3, *shape), dtype) ** 2).sum(0))
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def double_sided_maxwell(
+    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Maxwell numbers of either sign, scaled and shifted.
 
     Args:

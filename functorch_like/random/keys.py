@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from functorch_like.random.arguments import check_key, like, shape_of
 from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
+
 U32, U64 = dtypes.uint32, dtypes.uint64
 
 
@@ -33,7 +37,7 @@ _SPLIT = 0x80000000
 
 
 # --------------------------------------------------------------------------------------------------------------- seeds
-def key(seed: Any) -> Any:
+def key(seed: Any) -> Array:
     """A key from a seed.
 
     Args:
@@ -80,7 +84,7 @@ def _words(x: Any) -> tuple[Any, Any]:
     return tuple(S.convert_element_type(w, new_dtype=U32) for w in (high, bits))  # type: ignore[return-value]
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: Any) -> Array:
     """The words of keys: those themselves, unless they are typed.
 
     >>> random.key_data(random.key(7)).dtype.name
@@ -89,7 +93,7 @@ def key_data(keys: Any) -> Any:
     return keys._words if type(keys) is KeyArray else keys
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Any:
+def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Array:
     """A key from its words: the array itself, checked.
 
     Args:
@@ -118,7 +122,7 @@ def key_impl(keys: Any) -> str:
     return "threefry2x32"
 
 
-def clone(key: Any) -> Any:
+def clone(key: ArrayLike) -> Array:
     """The key itself, for a second use of it that is meant; nothing checks that keys are used once.
 
     >>> random.clone(random.key(7)).tolist()
@@ -146,7 +150,7 @@ def _pairs(words: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return S.concatenate(*(S.reshape(w, shape=(*shape, 1)) for w in words), dimension=len(shape))
 
 
-def split(key: Any, num: Any = 2) -> Any:
+def split(key: ArrayLike, num: Any = 2) -> Array:
     """New keys, independent of each other and of what the key itself gives. Use each key once.
 
     Args:
@@ -173,7 +177,7 @@ def _split(key: Any, shape: tuple[int, ...]) -> Any:
     return _pairs(hash_words(key, S.full((n,), _SPLIT, U32), count(n)), shape)
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key that depends on a key and an integer, such as the number of a step.
 
     Args:
@@ -215,7 +219,7 @@ def _fold(key: Any, data: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------- bits
-def bits(key: Any, shape: Any = (), dtype: Any = "uint32") -> Any:
+def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") -> Array:
     """Random bits: integers of which every value is equally likely.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
 from functorch_like.random.keys import U64, raw_bits
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Shape
 
 
 def take(x: Any, indices: Any, axis: int) -> Any:
@@ -46,7 +50,7 @@ def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
     return S.convert_element_type(E.and_(ordered, S.full(shape, 0xFFFFFFFF, U64)), new_dtype=dtypes.int32)
 
 
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """An array in random order along a dimension; of an int n, the numbers 0 ... n-1.
 
     Args:
@@ -90,7 +94,9 @@ def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     return take(x, shuffled(key, (shape[axis],), 0), axis)
 
 
-def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Any:
+def choice(
+    key: ArrayLike, a: ArrayLike, shape: Shape = (), replace: bool = True, p: ArrayLike | None = None, axis: int = 0
+) -> Array:
     """Random elements of an array; of an int n, of 0 ... n-1.
 
     Args:

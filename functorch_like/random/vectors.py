@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import functorch_like.numpy as fnp
 from functorch_like import dtypes
@@ -14,10 +14,19 @@ from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
+
 
 def multivariate_normal(
-    key: Any, mean: Any, cov: Any, shape: Any = None, dtype: Any = None, method: str = "cholesky"
-) -> Any:
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: Any,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = "cholesky",
+) -> Array:
     """Normal vectors of a mean and a covariance.
 
     Args:
@@ -71,7 +80,9 @@ def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: 
     return P.convert(mean + fnp.einsum("...ij,...j->...i", factor, points), dtype)
 
 
-def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+def orthogonal(
+    key: ArrayLike, n: int, shape: Shape = (), dtype: DTypeLike | None = None, m: int | None = None
+) -> Array:
     """Orthogonal (of a complex dtype: unitary) matrices, uniformly distributed: by Haar's measure.
 
     F. Mezzadri, "How to generate random matrices from the classical compact groups", arXiv:math-ph/0609050.

@@ -6,7 +6,7 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
@@ -16,11 +16,16 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-wrap", "grid-mirror", "grid-constant")
 _SAME = {"grid-mirror": "reflect"}
 
 
-def map_coordinates(input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0) -> Any:
+def map_coordinates(
+    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+) -> Array:
     """The values of an array at places between its elements.
 
     Args:

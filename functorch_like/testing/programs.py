@@ -104,7 +104,7 @@ def _vmap(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
 def _jit(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:
     if p % 2:
         return ft.jit(lambda y: g(y, b) + total(c))(a)
-    return ft.jit(g)(a, b)
+    return ft.jit(g)(a, b)  # pyright: ignore[reportCallIssue]
 
 
 def _grad(g: Any, a: Any, b: Any, c: Any, p: int) -> Any:

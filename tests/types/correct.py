@@ -53,7 +53,7 @@ def smooth(x: ArrayLike, width: int = 3) -> Array:
 class Model:
     """Has a jitted method."""
 
-    @ft.jit
+    @ft.jit(static_argnums=0)
     def apply(self, x: Array) -> Array:
         """Double."""
         return x * 2
@@ -91,9 +91,8 @@ assert_type(lax.cond(total > 0, fnp.sin, fnp.cos, total), Array)
 assert_type(lax.fori_loop(0, 3, lambda i, x: fnp.tanh(x), data), Array)
 assert_type(data.at[0, 1:].set(0.0).reshape(2, -1).T.sum(axis=0, keepdims=True), Array)
 assert_type(1.0 - data[..., None] ** 2 / data.max(), Array)
+assert_type(fnp.where(data > 0, data, 0), Array)
 assert_type(data == labels[:, None], Array)
 assert_type((data.shape, data.ndim), tuple[tuple[int, ...], int])
-print(
-    float(value), np.asarray(data) + 1, [row.mean() for row in data], smooth([1.0][0]), history, smooth(data, width=2)
-)
-print(Model().apply(data), ft.tree.map(lambda a: a + 1, params).w, ft.device_put(data).device, fnp.linalg.norm(data))
+print(float(value), np.asarray(data) + 1, [row.mean() for row in data], smooth(1.0), history, smooth(data[0], width=2))
+print(Model().apply(data), ft.tree.map(fnp.sin, params).w, ft.device_put(data).device, fnp.linalg.norm(data))

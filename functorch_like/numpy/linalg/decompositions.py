@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -16,6 +16,10 @@ from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 class QRResult(NamedTuple):
@@ -67,7 +71,7 @@ def symmetrized(a: Any) -> Any:
     return E.mul(E.add(a, M.adjoint(a)), S.full_like(a, 0.5))
 
 
-def cholesky(a: Any, /, *, upper: bool = False, symmetrize_input: bool = True) -> Any:
+def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
     """The triangular factor of Hermitian positive definite matrices.
 
     Args:
@@ -92,7 +96,7 @@ def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
     return M.adjoint(found) if upper else found
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Orthonormal columns Q and an upper triangle R with Q R = a.
 
     Args:
@@ -127,7 +131,7 @@ def _reflections(a: Any) -> Any:
     return S.transpose(h, permutation=(*range(ndim - 2), ndim - 1, ndim - 2)), tau
 
 
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Singular value decomposition: a = U diag(S) Vh.
 
     Args:
@@ -152,7 +156,7 @@ def _svd(a: Any, full: bool, vectors: bool) -> Any:
     return tuple(singular.svd(P.to_inexact(a), full_matrices=full, compute_uv=vectors))
 
 
-def svdvals(x: Any, /) -> Any:
+def svdvals(x: ArrayLike, /) -> Array:
     """Singular values, from the largest to the smallest.
 
     >>> fnp.linalg.svdvals(fnp.asarray([[0.0, 2.0], [3.0, 0.0]])).tolist()
@@ -161,7 +165,7 @@ def svdvals(x: Any, /) -> Any:
     return _svd(matrices(x, "svdvals"), False, False)[0]
 
 
-def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -180,7 +184,7 @@ def eigh(a: Any, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
     return EighResult(w, v)
 
 
-def eigvalsh(a: Any, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Any:
+def eigvalsh(a: ArrayLike, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Array:
     """Eigenvalues of Hermitian matrices, from the smallest to the largest; arguments as for `eigh`.
 
     >>> fnp.linalg.eigvalsh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
@@ -201,7 +205,7 @@ def _eigh(a: Any, lower: bool, symmetrize: bool, vectors: bool) -> Any:
     return tuple(eigen.eigh(symmetrized(a) if symmetrize else a, lower=lower, compute_v=vectors))
 
 
-def eig(a: Any) -> Any:
+def eig(a: ArrayLike) -> Any:
     """Eigenvalues and eigenvectors of square matrices, always complex.
 
     Args:
@@ -216,7 +220,7 @@ def eig(a: Any) -> Any:
     return EigResult(*_eig(matrices(a, "eig", True), True))
 
 
-def eigvals(a: Any) -> Any:
+def eigvals(a: ArrayLike) -> Array:
     """Eigenvalues of square matrices, always complex.
 
     >>> fnp.linalg.eigvals(fnp.asarray([[0.0, 1.0], [-1.0, 0.0]])).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -18,8 +18,12 @@ from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+
+def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """Norm of vectors or matrices.
 
     Args:
@@ -105,7 +109,7 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     return E.pow(total, S.full_like(total, 1 / ord))
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Any:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norm of vectors: of the whole array taken as one if no axis is given.
 
     >>> float(fnp.linalg.vector_norm(fnp.ones((2, 2))))
@@ -125,7 +129,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return P.convert(N.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norm of the matrices in the last two dimensions; orders as for `norm`.
 
     >>> float(fnp.linalg.matrix_norm(fnp.ones((2, 2))))

@@ -6,7 +6,7 @@ import functools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -22,8 +22,12 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
-def matrix_power(a: Any, n: int) -> Any:
+
+def matrix_power(a: ArrayLike, n: int) -> Array:
     """A product of n times the same matrix; of its inverse for negative n.
 
     >>> fnp.linalg.matrix_power(fnp.asarray([[1, 1], [0, 1]]), 5).tolist()
@@ -48,7 +52,7 @@ def _power(a: Any, n: int) -> Any:
     return M.eye_like(a) if out is None else out
 
 
-def multi_dot(arrays: Sequence[Any]) -> Any:
+def multi_dot(arrays: Sequence[Any]) -> Array:
     """The product of several matrices, in the order that needs the fewest multiplications.
 
     Args:
@@ -88,7 +92,7 @@ def _multi_dot(arrays: Any) -> Any:
     return product(0, len(arrays) - 1)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Any:
+def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse for `tensordot` over the last axes: of `a` as a matrix from its last axes to its first `ind`.
 
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
@@ -103,7 +107,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return inv(a.reshape(n, n)).reshape(*shape[ind:], *shape[:ind])
 
 
-def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The x with tensordot(a, x, x.ndim) = b.
 
     Args:
@@ -125,7 +129,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     return solve(N.reshape(a, (n, n)), N.reshape(b, (n,))).reshape(*shape)
 
 
-def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The vector product of vectors of three components.
 
     >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
@@ -155,7 +159,7 @@ def _cross(a: Any, b: Any, axis: int) -> Any:
     return N.moveaxis(out, -1, axis)
 
 
-def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of the matrices in the last two dimensions.
 
     >>> fnp.linalg.diagonal(fnp.ones((5, 2, 2))).shape
@@ -164,7 +168,7 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     return diagonals.diagonal(matrices(x, "diagonal"), offset, -2, -1)
 
 
-def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of the matrices in the last two dimensions.
 
     >>> fnp.linalg.trace(fnp.ones((5, 2, 2))).tolist()

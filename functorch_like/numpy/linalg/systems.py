@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from functorch_like.primitives.reductions import reductions as R
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 class SlogdetResult(NamedTuple):
     """Sign (of complex matrices, phase) of a determinant, and the logarithm of its size."""
@@ -32,7 +36,7 @@ class SlogdetResult(NamedTuple):
     logabsdet: Any
 
 
-def solve(a: Any, b: Any) -> Any:
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """The solution of a x = b.
 
     Args:
@@ -68,7 +72,7 @@ def _solve(a: Any, b: Any) -> Any:
     return S.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
 
 
-def inv(a: Any) -> Any:
+def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; infinite or NaN where there is none.
 
     >>> fnp.linalg.inv(fnp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
@@ -83,7 +87,7 @@ def _inv(a: Any) -> Any:
     return rows.solve(a, M.eye_like(a), transpose_a=False)
 
 
-def det(a: Any) -> Any:
+def det(a: ArrayLike) -> Array:
     """Determinant. Beyond 3 by 3, its derivative is finite where the matrix is not singular.
 
     >>> fnp.linalg.det(fnp.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
@@ -120,7 +124,7 @@ def _factored(a: Any) -> tuple[Any, Any]:
     return M.diagonal(factors), R.reduce_prod(signs, axes=(len(shape) - 1,))
 
 
-def slogdet(a: Any, *, method: str | None = None) -> Any:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
     """Sign and logarithm of the determinant, where that itself would be too large or too small.
 
     Args:
@@ -155,7 +159,7 @@ def _rtol(a: Any, rtol: Any) -> float:
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
-def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: ArrayLike | None = None) -> Array:
     """The Moore-Penrose inverse.
 
     Args:
@@ -189,7 +193,7 @@ def _pinv_each(a: Any, rtol: Any) -> Any:
     return matmul(columns, M.adjoint(u))
 
 
-def lstsq(a: Any, b: Any, rcond: float | None = None) -> Any:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> Any:
     """The x for which |b - a x| is least, and of those the shortest.
 
     Args:
@@ -242,7 +246,7 @@ def _larger(s: Any, rtol: Any) -> Any:
     return E.gt(*P.align(s, S.reshape(bound, shape=(*aval_of(bound).shape, 1))))
 
 
-def matrix_rank(A: Any, rtol: Any = None, *, tol: Any = None, hermitian: bool = False) -> Any:
+def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None, hermitian: bool = False) -> Array:
     """How many singular values are larger than `rtol` times the largest.
 
     Args:
@@ -285,7 +289,7 @@ def _rank_above(a: Any, tol: Any) -> Any:
     return S.reduce_sum(P.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
-def cond(x: Any, p: Any = None) -> Any:
+def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
     """How much relative errors may grow: the norm of a matrix times that of its inverse.
 
     Args:

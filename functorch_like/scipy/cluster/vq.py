@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -11,8 +11,11 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
-def vq(obs: Any, code_book: Any, check_finite: bool = True) -> tuple[Any, Any]:
+
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
     """The vector of a book that is nearest to each observation.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -15,6 +15,9 @@ from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
+
 
 def matrices(a: Any, name: str, square: bool = True) -> Any:
     """An argument that is a stack of matrices."""
@@ -26,7 +29,7 @@ def matrices(a: Any, name: str, square: bool = True) -> Any:
     return a
 
 
-def qr(a: Any, mode: str = "full", pivoting: bool = False) -> Any:
+def qr(a: ArrayLike, mode: str = "full", pivoting: bool = False) -> Any:
     """Orthonormal Q and triangular R with a = Q R; with pivoting a[..., P] = Q R, and P.
 
     Args:
@@ -51,7 +54,7 @@ def _qr(a: Any, full: bool, pivoting: bool) -> Any:
     return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full, pivoting=pivoting))
 
 
-def schur(a: Any, output: str = "real") -> Any:
+def schur(a: ArrayLike, output: str = "real") -> Any:
     """T and Z with a = Z T Z^H, T triangular.
 
     Args:
@@ -77,7 +80,7 @@ def _schur(a: Any, full: bool) -> Any:
 
 
 @kernel(static=("calc_q",))
-def hessenberg(a: Any, calc_q: bool = False) -> Any:
+def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.
 
     >>> ft.scipy.linalg.hessenberg(fnp.eye(3)).shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
@@ -19,6 +19,10 @@ from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.structural import data_movement as S
 from functorch_like.scipy.linalg.decompositions import matrices
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
@@ -51,7 +55,7 @@ def _trans(trans: Any, name: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- cholesky
-def cho_factor(a: Any, lower: bool = False) -> tuple[Any, bool]:
+def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Any, bool]:
     """The Cholesky factor of Hermitian positive definite matrices, to be passed to `cho_solve`.
 
     Args:
@@ -74,7 +78,7 @@ def _cho_factor(a: Any, lower: bool) -> Any:
     return factorizations.cholesky(a) if lower else M.adjoint(factorizations.cholesky(M.adjoint(a)))
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: Any) -> Any:
+def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike) -> Array:
     """The x of a x = b, with the factor of `a` that `cho_factor` gave.
 
     Args:
@@ -97,7 +101,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------------- lu
-def lu_factor(a: Any) -> tuple[Any, Any]:
+def lu_factor(a: ArrayLike) -> tuple[Any, Any]:
     """Both factors of P a = L U in one matrix, and the rows that were swapped in turn: for `lu_solve`.
 
     >>> factor = ft.scipy.linalg.lu_factor(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))
@@ -112,7 +116,7 @@ def _lu_factor(a: Any) -> Any:
     return tuple(factorizations.lu(P.to_inexact(a))[:2])
 
 
-def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int = 0) -> Any:
+def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0) -> Array:
     """The x of a x = b, with the factors of `a` that `lu_factor` gave.
 
     Args:
@@ -150,7 +154,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
 
 
 @kernel(static=("permute_l",))
-def lu(a: Any, permute_l: bool = False) -> Any:
+def lu(a: ArrayLike, permute_l: bool = False) -> Any:
     """P, L and U with a = P L U; or P L and U.
 
     Args:
@@ -173,7 +177,9 @@ def lu(a: Any, permute_l: bool = False) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ triangles
-def solve_triangular(a: Any, b: Any, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False) -> Any:
+def solve_triangular(
+    a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False, unit_diagonal: bool = False
+) -> Array:
     """The x of a x = b for triangular matrices.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion as P
 from functorch_like.numpy.shapes import arr
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 
 def _vector(x: Any, name: str, least: int = 1) -> Any:
@@ -43,7 +47,7 @@ def _grid(m: int, n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 # ------------------------------------------------------------------------------------------------------ given elements
-def toeplitz(c: Any, r: Any = None) -> Any:
+def toeplitz(c: ArrayLike, r: Any = None) -> Array:
     """The matrix with constant diagonals.
 
     Args:
@@ -78,7 +82,7 @@ def _leading(*xs: Any) -> list[Any]:
     return [P.broadcast(x, (*lead, aval_of(x).shape[-1])) for x in xs]
 
 
-def hankel(c: Any, r: Any = None) -> Any:
+def hankel(c: ArrayLike, r: Any = None) -> Array:
     """The matrix with constant antidiagonals.
 
     Args:
@@ -105,7 +109,7 @@ def _hankel(c: Any, r: Any) -> Any:
     return _picked(fnp.concatenate([c, r[..., 1:]], -1), i + j)
 
 
-def circulant(c: Any) -> Any:
+def circulant(c: ArrayLike) -> Array:
     """The matrix each of whose columns is the one before it, moved down by one and around.
 
     Args:
@@ -119,7 +123,7 @@ def circulant(c: Any) -> Any:
     return _picked(c, (i - j) % j.size)
 
 
-def companion(a: Any) -> Any:
+def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the zeros of a polynomial.
 
     Args:
@@ -143,7 +147,7 @@ def _companion(a: Any) -> Any:
     return fnp.concatenate([first, fnp.broadcast_to(rest, (*aval_of(first).shape[:-2], n - 1, n))], -2)
 
 
-def fiedler(a: Any) -> Any:
+def fiedler(a: Any) -> Array:
     """The symmetric matrix abs(a[i] - a[j]).
 
     Args:
@@ -156,7 +160,7 @@ def fiedler(a: Any) -> Any:
     return fnp.abs(a[..., :, None] - a[..., None, :])
 
 
-def fiedler_companion(a: Any) -> Any:
+def fiedler_companion(a: ArrayLike) -> Array:
     """As `companion`, with all that is not zero within two places of the diagonal.
 
     M. Fiedler, "A note on companion matrices", Linear Algebra and its Applications 372, 2003.
@@ -188,7 +192,7 @@ def _fiedler_companion(a: Any) -> Any:
     return fnp.where(places > 0, values, (places < 0).astype(np.int8))
 
 
-def convolution_matrix(a: Any, n: int, mode: str = "full") -> Any:
+def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrix that convolves vectors with one: its product with v is fnp.convolve(a, v, mode).
 
     Args:
@@ -238,7 +242,7 @@ def _taken(a: Any, places: Places) -> Any:
 
 
 @kernel
-def leslie(f: Any, s: Any) -> Any:
+def leslie(f: Any, s: Any) -> Array:
     """The matrix of a population in age classes: f in the first row, s below the diagonal.
 
     Args:
@@ -259,7 +263,7 @@ def leslie(f: Any, s: Any) -> Any:
     return fnp.concatenate([f[..., None, :], below], -2)
 
 
-def block_diag(*arrs: Any) -> Any:
+def block_diag(*arrs: ArrayLike) -> Array:
     """Matrices along the diagonal of one that is zero elsewhere.
 
     Args:
@@ -300,7 +304,7 @@ def _filled(n: int, element: Callable[[int, int], float]) -> Any:
     return _floats([[float(element(i, j)) for j in range(n)] for i in range(n)], n)
 
 
-def hilbert(n: int) -> Any:
+def hilbert(n: int) -> Array:
     """The Hilbert matrix, 1 / (i + j + 1), in the default float dtype.
 
     >>> ft.scipy.linalg.hilbert(2).tolist()[0]
@@ -309,7 +313,7 @@ def hilbert(n: int) -> Any:
     return _filled(_size(n, "hilbert"), lambda i, j: 1 / (i + j + 1))
 
 
-def invhilbert(n: int) -> Any:
+def invhilbert(n: int) -> Array:
     """The inverse of the Hilbert matrix, of whole numbers, in the default float dtype.
 
     M.-D. Choi, "Tricks or treats with the Hilbert matrix", American Mathematical Monthly 90, 1983.
@@ -333,7 +337,7 @@ def _kind(kind: str | None, name: str) -> str:
     return kind or "symmetric"
 
 
-def pascal(n: int, kind: str | None = None) -> Any:
+def pascal(n: int, kind: str | None = None) -> Array:
     """Pascal's triangle as a matrix, in the default float dtype.
 
     Args:
@@ -352,7 +356,7 @@ def pascal(n: int, kind: str | None = None) -> Any:
     return _filled(_size(n, "pascal"), elements[how])
 
 
-def invpascal(n: int, kind: str | None = None) -> Any:
+def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`, of whole numbers, in the default float dtype.
 
     >>> ft.scipy.linalg.invpascal(2).tolist()
@@ -368,7 +372,7 @@ def invpascal(n: int, kind: str | None = None) -> Any:
     return _filled(size, elements[how])
 
 
-def hadamard(n: int, dtype: Any = None) -> Any:
+def hadamard(n: int, dtype: DTypeLike | None = None) -> Array:
     """Sylvester's Hadamard matrix: of 1 and -1, with orthogonal rows.
 
     Args:
@@ -389,7 +393,7 @@ def hadamard(n: int, dtype: Any = None) -> Any:
     return fnp.asarray(1 - 2 * odd.astype(np.int8), dtypes.default_int() if dtype is None else dtype)
 
 
-def helmert(n: int, full: bool = False) -> Any:
+def helmert(n: int, full: bool = False) -> Array:
     """The Helmert matrix: orthonormal contrasts of each element with those before it; the default float dtype.
 
     Args:
@@ -406,7 +410,7 @@ def helmert(n: int, full: bool = False) -> Any:
     return fnp.asarray(whole if full else whole[1:], dtypes.default_float())
 
 
-def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Any:
+def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> Array:
     """The matrix of the discrete Fourier transform: exp(-2 pi i j k / n).
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -23,6 +23,10 @@ from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.eager_jit import kernel
 from functorch_like.transforms.jvp_vjp import jvp
 from functorch_like.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _over(f: Callable[..., Any], *xs: Any) -> Any:
@@ -46,7 +50,7 @@ def _pade(degree: int) -> list[float]:
 _DEGREES = {4: (7, 3.925724783138660), 8: (13, 5.371920351148152)}
 
 
-def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> Any:
+def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 16) -> Array:
     """The exponential of matrices, by scaling and squaring.
 
     N. J. Higham, "The scaling and squaring method for the matrix exponential revisited", SIAM J. Matrix Analysis 26,
@@ -101,7 +105,7 @@ def _exponential(a: Any, upper: bool, most: int) -> Any:
     return M.triu(result) if upper else result
 
 
-def expm_frechet(A: Any, E: Any, *, compute_expm: bool = True) -> Any:
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> Any:
     """The exponential of matrices, and its derivative in a direction.
 
     Args:
@@ -169,7 +173,7 @@ def _at(x: Any, j: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------- Sylvester
-def solve_sylvester(A: Any, B: Any, C: Any) -> Any:
+def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
     """The X of A X + X B = C, by Schur forms of A and B.
 
     R. H. Bartels, G. W. Stewart, "Solution of the matrix equation AX + XB = C", Communications of the ACM 15, 1972.
@@ -228,7 +232,7 @@ def _by_schur(first: tuple[Any, Any], second: tuple[Any, Any], c: Any) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- roots
-def sqrtm(A: Any) -> Any:
+def sqrtm(A: ArrayLike) -> Array:
     """The principal square root of matrices, complex: S with S S = A, its eigenvalues right of the imaginary axis.
 
     Å. Björck, S. Hammarling, "A Schur method for the square root of a matrix", Linear Algebra and its Applications
@@ -272,7 +276,7 @@ def _root_jvp(primals: Any, tangents: Any) -> Any:
     return s, _solution(s, s, tangents[0])
 
 
-def funm(A: Any, func: Callable[[Any], Any]) -> Any:
+def funm(A: ArrayLike, func: Callable[[Any], Any]) -> Any:
     """A function of matrices that is given for numbers, complex: by Parlett's recurrence on the Schur form.
 
     B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear Algebra and its
@@ -308,7 +312,7 @@ def _parlett(a: Any, func: Callable[[Any], Any]) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- forms
-def rsf2csf(T: Any, Z: Any) -> tuple[Any, Any]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Any, Any]:
     """The complex Schur form from the real one.
 
     Args:
@@ -338,7 +342,7 @@ def _rsf2csf(t: Any, z: Any) -> Any:
     return form, fnp.matmul(M.to(z, aval_of(turned).dtype), turned, precision="highest")
 
 
-def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+def polar(a: ArrayLike, side: str = "right") -> tuple[Any, Any]:
     """Polar forms, by singular values: U with orthonormal columns (or rows) and P, Hermitian without negative values.
 
     Args:

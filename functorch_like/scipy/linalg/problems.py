@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -17,9 +17,13 @@ from functorch_like.scipy.linalg.decompositions import matrices, qr
 from functorch_like.scipy.linalg.factors import cho_factor, cho_solve, solve_triangular
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 @kernel(static=("lower",))
-def cholesky(a: Any, lower: bool = False) -> Any:
+def cholesky(a: ArrayLike, lower: bool = False) -> Array:
     """The Cholesky factor of Hermitian positive definite matrices, zero in the other triangle.
 
     Args:
@@ -37,7 +41,7 @@ def cholesky(a: Any, lower: bool = False) -> Any:
 
 
 @kernel(static=("full_matrices", "compute_uv"))
-def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S and Vh with a = U diag(S) Vh; or S alone.
 
     Args:
@@ -53,7 +57,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     return (uv[0], s, uv[1]) if compute_uv else s
 
 
-def solve(a: Any, b: Any, lower: bool = False, assume_a: str = "gen") -> Any:
+def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen") -> Array:
     """The x of a x = b.
 
     Args:
@@ -88,7 +92,9 @@ def _whole(a: Any, lower: bool, hermitian: bool) -> Any:
     return half + (M.adjoint(strict) if hermitian else M.transposed(strict))
 
 
-def eigh(a: Any, b: Any = None, lower: bool = True, eigvals_only: bool = False, type: int = 1) -> Any:
+def eigh(
+    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False, type: int = 1
+) -> Any:
     """Eigenvalues, ascending, and eigenvectors, in columns, of Hermitian matrices; of pairs of them, generalized ones.
 
     Args:
@@ -147,7 +153,12 @@ def _generalized(a: Any, b: Any, lower: bool, values: bool, kind: int) -> Any:
 
 
 def eigh_tridiagonal(
-    d: Any, e: Any, *, eigvals_only: bool = False, select: str = "a", select_range: tuple[int, int] | None = None
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[int, int] | None = None,
 ) -> Any:
     """Eigenvalues, ascending, and eigenvectors of symmetric tridiagonal matrices, as of dense ones.
 
@@ -197,7 +208,9 @@ def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
     return part(found) if values else tuple(map(part, found))
 
 
-def qr_multiply(a: Any, c: Any, mode: str = "right", pivoting: bool = False, conjugate: bool = False) -> Any:
+def qr_multiply(
+    a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False
+) -> Any:
     """The product of the Q of `qr`, in economic mode, with a matrix or vector, and R; with pivoting the order too.
 
     Args:

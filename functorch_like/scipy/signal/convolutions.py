@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -14,6 +14,10 @@ from functorch_like.numpy.convolving import check_mode, slide
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, PrecisionLike
 
 _BOUNDARIES = {"fill": "constant", "wrap": "wrap", "symm": "symmetric"}
 
@@ -36,7 +40,9 @@ def _operands(in1: Any, in2: Any, name: str, mode: Any, rank: int | None = None)
     return in1, in2
 
 
-def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def convolve(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """Convolution in all dimensions.
 
     Args:
@@ -58,7 +64,9 @@ def convolve(in1: Any, in2: Any, mode: str = "full", method: str = "auto", preci
     return _dispatched(in1, in2, mode, method, precision, False)
 
 
-def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto", precision: Any = None) -> Any:
+def correlate(
+    in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: PrecisionLike = None
+) -> Array:
     """Correlation in all dimensions: convolution with `in2` conjugated and reversed; arguments as for `convolve`.
 
     >>> ft.scipy.signal.correlate(fnp.asarray([1, 2, 3]), fnp.asarray([0, 1])).tolist()
@@ -99,8 +107,13 @@ def _direct(in1: Any, in2: Any, mode: str, precision: Any, reverse: bool) -> Any
 
 
 def convolve2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: Any = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """Convolution of matrices.
 
     Args:
@@ -122,8 +135,13 @@ def convolve2d(
 
 
 def correlate2d(
-    in1: Any, in2: Any, mode: str = "full", boundary: str = "fill", fillvalue: Any = 0, precision: Any = None
-) -> Any:
+    in1: ArrayLike,
+    in2: ArrayLike,
+    mode: str = "full",
+    boundary: str = "fill",
+    fillvalue: Any = 0,
+    precision: PrecisionLike = None,
+) -> Array:
     """Correlation of matrices: convolution with `in2` conjugated and reversed; arguments as for `convolve2d`.
 
     >>> ft.scipy.signal.correlate2d(fnp.eye(2), fnp.asarray([[1.0, 0.0]])).tolist()
@@ -151,7 +169,7 @@ def _two(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, precision
     return _direct(in1, in2, mode="valid", precision=_static(precision, None)[0], reverse=reverse)
 
 
-def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: int | Sequence[int] | None = None) -> Any:
+def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | Sequence[int] | None = None) -> Array:
     """Convolution by Fourier transforms, in floating point.
 
     Args:

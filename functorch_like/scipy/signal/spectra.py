@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.signal.trends import _detrend
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike
 
 _WINDOWS = {
     "hann": np.hanning, "hanning": np.hanning, "hamming": np.hamming, "blackman": np.blackman,
@@ -98,10 +101,19 @@ def _signals(name: str, axis: int, *xs: Any) -> tuple[list[Any], int]:
 
 
 def csd(
-    x: Any, y: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1, average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+    x: ArrayLike,
+    y: ArrayLike | None,
+    fs: Any = 1.0,
+    window: Any = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: Any = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Any, Any]:
     """The cross spectrum of two signals by Welch's method: the mean over windows of conj(X) Y.
 
     Args:
@@ -163,7 +175,7 @@ def csd(
 
 
 def welch(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
+    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
     nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
     axis: int = -1, average: str = "mean",
 ) -> tuple[Any, Any]:  # fmt: skip
@@ -178,7 +190,7 @@ def welch(
 
 
 def stft(
-    x: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256, noverlap: int | None = None,
+    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256, noverlap: int | None = None,
     nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
     padded: bool = True, axis: int = -1,
 ) -> tuple[Any, Any, Any]:  # fmt: skip

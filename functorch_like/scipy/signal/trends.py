@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,10 +16,14 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 def detrend(
-    data: Any, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
-) -> Any:
+    data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0, overwrite_data: None = None
+) -> Array:
     """Data without the line that fits them best, or without their mean.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.core import aval_of as _aval_of
@@ -33,6 +33,10 @@ from functorch_like.scipy.special.makers import with_slopes as _with_slopes
 from functorch_like.transforms.eager_jit import kernel as _kernel
 from functorch_like.transforms.jvp_vjp import jvp as _jvp
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 def _zero(x: Any) -> Any:
     return E.eq(x, _full_like(x, 0))
@@ -49,7 +53,7 @@ psi = digamma
 _zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
 
 
-def zeta(x: Any, q: Any = 1.0) -> Any:
+def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
     """The Hurwitz zeta function: the sum of (q + k)**-x for k = 0, 1, ...; Riemann's for q = 1.
 
     Args:
@@ -70,7 +74,7 @@ betainc = _make(
 betaln = _two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
 
 
-def polygamma(n: Any, x: Any) -> Any:
+def polygamma(n: Any, x: ArrayLike) -> Array:
     """The n-th derivative of digamma.
 
     Args:

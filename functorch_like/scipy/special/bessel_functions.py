@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -14,8 +14,12 @@ from functorch_like.numpy.operands import given
 from functorch_like.scipy.special.makers import in_double
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def bessel_jn(z: Any, *, v: int, n_iter: int = 50) -> Any:
+
+def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Bessel functions of the first kind J0(z) to Jv(z), by Miller's algorithm, DLMF 3.6(iii).
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError, UnsupportedError
@@ -13,6 +13,10 @@ from functorch_like.lax import stop_gradient
 from functorch_like.numpy import promotion as P
 from functorch_like.scipy.gamma_ratios import gamma, log_choose
 from functorch_like.scipy.special.makers import in_double, one, two
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _factorial_body(n: Any) -> Any:
@@ -23,7 +27,7 @@ def _factorial_body(n: Any) -> Any:
 _factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 of negative numbers.", "3")
 
 
-def factorial(n: Any, exact: bool = False) -> Any:
+def factorial(n: Any, exact: bool = False) -> Array:
     """The factorial.
 
     Args:
@@ -63,7 +67,7 @@ def _comb_body(n: Any, k: Any) -> Any:
 _comb = two("comb", "N k", in_double(_comb_body), "The number of ways to choose k of N.", "5, 2")
 
 
-def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> Any:
+def comb(N: ArrayLike, k: Any, *, exact: bool = False, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things.
 
     Args:
@@ -85,7 +89,7 @@ def comb(N: Any, k: Any, *, exact: bool = False, repetition: bool = False) -> An
     return _comb(fnp.add(*P.numbers(N, k)) - 1, k) if repetition else _comb(N, k)
 
 
-def bernoulli(n: int) -> Any:
+def bernoulli(n: int) -> Array:
     """Bernoulli's numbers B0 to Bn, with B1 = -1/2.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
@@ -15,6 +15,10 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.gamma_ratios import betaln, gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 def _sign(x: Any) -> Any:
@@ -88,7 +92,7 @@ def _multi_check(a: Any, d: int) -> Any:
     return fnp.where(a > 0.5 * (d - 1), a, math.nan)
 
 
-def multigammaln(a: Any, d: int) -> Any:
+def multigammaln(a: ArrayLike, d: int) -> Array:
     """log of the multivariate gamma function.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
@@ -15,8 +15,14 @@ from functorch_like.numpy.operands import given, known
 from functorch_like.primitives.elementwise import names as E
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, n_max: int | None = None) -> Any:
+
+def sph_harm_y(
+    n: Any, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
+) -> Array:
     """The spherical harmonic of degree n and order m, orthonormal, with the sign (-1)**m of Condon and Shortley.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
 from functorch_like.calling.api_boundary import polish
@@ -14,6 +14,9 @@ from functorch_like.primitives.base.shapes import full_like
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.eager_jit import kernel
 from functorch_like.transforms.jvp_vjp import jvp
+
+if TYPE_CHECKING:
+    from functorch_like.typing import Binary, Unary
 
 _DOC = """{summary}
 
@@ -81,14 +84,14 @@ def make(
     return P.named(function, name, doc, P.caller())
 
 
-def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Any:
+def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Unary:
     """A function of x."""
     made = make(name, "x", body, summary, at)
     made.__module__ = P.caller()
     return made
 
 
-def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Any:
+def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Binary:
     """A function of two arguments."""
     made = make(name, names, body, summary, at)
     made.__module__ = P.caller()

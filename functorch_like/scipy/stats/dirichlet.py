@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -14,8 +14,12 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special import xlogy
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def logpdf(x: Any, alpha: Any) -> Any:
+
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """log of the density of Dirichlet's distribution.
 
     Args:
@@ -53,7 +57,7 @@ def _logpdf(x: Any, alpha: Any) -> Any:
     return fnp.where(fnp.all(alpha > 0), fnp.where(inside, value, -math.inf), math.nan)
 
 
-def pdf(x: Any, alpha: Any) -> Any:
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """The density of Dirichlet's distribution; arguments as for `logpdf`.
 
     >>> round(float(ft.scipy.stats.dirichlet.pdf([0.2, 0.8], [1.0, 2.0])), 4)

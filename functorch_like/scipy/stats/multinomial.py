@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.numpy import promotion as P
@@ -12,8 +12,12 @@ from functorch_like.primitives.elementwise import names as E
 from functorch_like.scipy.special import xlogy
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def logpmf(x: Any, n: Any, p: Any) -> Any:
+
+def logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     """log of the probability of counts of outcomes.
 
     Args:
@@ -40,7 +44,7 @@ def _logpmf(x: Any, n: Any, p: Any) -> Any:
     return fnp.where(inside, value, -math.inf)
 
 
-def pmf(x: Any, n: Any, p: Any) -> Any:
+def pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     """The probability of counts of outcomes; arguments as for `logpmf`.
 
     >>> round(float(ft.scipy.stats.multinomial.pmf([1, 1], 2, [0.5, 0.5])), 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -13,8 +13,12 @@ from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.transforms.eager_jit import kernel
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
-def logpdf(x: Any, mean: Any = 0, cov: Any = 1, allow_singular: bool | None = None) -> Any:
+
+def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool | None = None) -> Array:
     """log of the density of the normal distribution of vectors.
 
     Args:
@@ -74,7 +78,7 @@ def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
     return -0.5 * fnp.sum(parts * parts, -1) - spread - 0.5 * n * math.log(2 * math.pi)
 
 
-def pdf(x: Any, mean: Any = 0, cov: Any = 1, allow_singular: bool | None = None) -> Any:
+def pdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool | None = None) -> Array:
     """The density of the normal distribution of vectors; arguments as for `logpdf`.
 
     >>> round(float(ft.scipy.stats.multivariate_normal.pdf(fnp.zeros(2), fnp.zeros(2), fnp.eye(2))), 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 _family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discrete=True)
 
@@ -39,7 +43,7 @@ _MOST = 50  # means up to here are summed up
 _TERMS = 160
 
 
-def entropy(mu: Any, loc: Any = 0) -> Any:
+def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The entropy of Poisson's distribution, in nats: mu - mu log mu + E[log k!].
 
     Args:

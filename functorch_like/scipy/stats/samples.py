@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -12,6 +12,10 @@ from functorch_like.numpy import promotion as P
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 
 class ModeResult(NamedTuple):
@@ -39,7 +43,7 @@ def _runs(ordered: Any) -> Any:
     return fnp.concatenate([first, new & ~both], -1)
 
 
-def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
+def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most frequent value along an axis; of equally frequent ones the least.
 
     Args:
@@ -84,7 +88,7 @@ def _mode(a: Any, d: int, omit: bool) -> tuple[Any, Any]:
 _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
-def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Any:
+def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Array:
     """The rank of each element among those along an axis, counted from 1.
 
     Args:
@@ -134,7 +138,9 @@ def _rankdata(a: Any, d: int, method: str, omit: bool) -> Any:
     return fnp.moveaxis(ranks, -1, d)
 
 
-def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False) -> Any:
+def sem(
+    a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagate", *, keepdims: bool = False
+) -> Array:
     """The standard error of the mean: the standard deviation over the root of the number of elements.
 
     Args:
