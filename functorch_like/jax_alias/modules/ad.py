@@ -7,6 +7,8 @@ from typing import Any
 
 from functorch_like import numpy
 from functorch_like.core import aval_of
+from functorch_like.interpreters.forward import Dual as JVPTracer
+from functorch_like.interpreters.forward import JVPTrace as JVPTrace
 from functorch_like.jax_alias.modules.user_primitives import (
     Primitive,
     UndefinedPrimal,
@@ -15,14 +17,7 @@ from functorch_like.jax_alias.modules.user_primitives import (
     primitive_transposes,
 )
 
-__all__ = ["UndefinedPrimal", "Zero", "primitive_jvps", "primitive_transposes"]
-
-
-class JVPTracer:
-    """Class of traced values of forward mode, for annotations."""
-
-
-JVPTrace = JVPTracer
+__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "primitive_jvps", "primitive_transposes"]
 
 
 def is_undefined_primal(x: Any) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import functorch_like as ft
+from functorch_like.interpreters.batching import BatchTrace as BatchTrace
+from functorch_like.interpreters.batching import BatchTracer as BatchTracer
 from functorch_like.jax_alias.modules.user_primitives import (
     AxisData,
     Primitive,
@@ -18,13 +20,6 @@ __all__ = ["AxisData", "axis_primitive_batchers", "fancy_primitive_batchers", "p
 
 #: Where an operand is not mapped.
 not_mapped = None
-
-
-class BatchTracer:
-    """Class of traced values of vmap, for annotations."""
-
-
-BatchTrace = BatchTracer
 
 
 def moveaxis(x: Any, source: int, destination: int) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import functorch_like as ft
@@ -75,6 +76,15 @@ def _log_compiles(enable: bool = True) -> Iterator[None]:
         yield
 
 
+def _cpu_devices() -> int:
+    return int(os.environ.get("FT_CPU_DEVICES") or -1)
+
+
+def _write_cpu_devices(count: int) -> None:
+    if count > 0:  # read when the first array is made
+        os.environ["FT_CPU_DEVICES"] = str(count)
+
+
 #: Options of JAX that set something here.
 ACTING = {
     "jax_enable_x64": Acting(lambda: dtypes.default_float() == dtypes.float64, _write_x64, _x64),
@@ -84,6 +94,7 @@ ACTING = {
     "jax_numpy_rank_promotion": _promotion("ranks", ft.numpy_rank_promotion),
     "jax_numpy_dtype_promotion": _promotion("dtypes", ft.numpy_dtype_promotion),
     "jax_default_matmul_precision": Acting(_precision, _write_precision, ft.default_matmul_precision),
+    "jax_num_cpu_devices": Acting(_cpu_devices, _write_cpu_devices, lambda count: nullcontext()),
     "jax_default_device": Acting(lambda: client.chosen.value, ft.set_default_device, ft.default_device),
     "jax_log_compiles": Acting(
         lambda: events.LOGGED.value, lambda on: events.LOGGED.set_global(bool(on)), _log_compiles
@@ -115,7 +126,6 @@ KEPT: dict[str, Any] = {
     "jax_memory_fitting_effort": 0.0,
     "jax_no_execution": False,
     "jax_no_tracing": False,
-    "jax_num_cpu_devices": -1,
     "jax_persistent_cache_enable_xla_caches": "none",
     "jax_persistent_cache_min_compile_time_secs": 0.0,
     "jax_persistent_cache_min_entry_size_bytes": 0,

@@ -10,6 +10,8 @@ from typing import Any
 import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
+from functorch_like.core import Trace as _Trace
+from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
 
@@ -127,6 +129,10 @@ def attach() -> None:
     mesh.explicit_axes = mesh.manual_axes = ()
     mesh.auto_axes = property(lambda self: self.axis_names)
     mesh.axis_types = property(lambda self: (AxisType.Auto,) * len(self.axis_names))
+    trace: Any = _Trace
+    trace.main = property(lambda self: self)  # what JAX's traces of one transformation had in common
+    literal: Any = _Literal
+    literal.val = property(lambda self: self.value)
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()

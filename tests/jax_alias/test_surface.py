@@ -1,0 +1,142 @@
+"""What libraries touch besides functions: settings, programs, primitives with rules of their own, meshes, listeners."""
+
+
+def test_settings_by_jax_s_names(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    assert jnp.zeros(1).dtype == "float32" and not jax.config.jax_enable_x64
+    with jax.enable_x64(True):
+        assert jnp.zeros(1).dtype == "float64" and jnp.arange(2).dtype == "int64" and jax.config.jax_enable_x64
+    assert jnp.arange(2).dtype == "int32"
+    jax.config.update("jax_enable_x64", True)
+    assert jnp.zeros(1).dtype == "float64" and jax.config.read("jax_enable_x64")
+    jax.config.update("jax_enable_x64", False)
+    jax.config.update("jax_numpy_rank_promotion", "raise")
+    for refused in (lambda: jnp.ones(3) + jnp.ones((2, 3)), lambda: jax.config.update("jax_no_such_option", 1)):
+        try:
+            refused()
+        except ValueError as error:
+            print(type(error).__name__)
+    jax.config.update("jax_numpy_rank_promotion", "allow")
+    jax.config.update("jax_disable_jit", True)
+    seen = []
+    jax.jit(lambda x: seen.append(float(x)) or x)(2.0)
+    jax.config.update("jax_disable_jit", False)
+    with jax.debug_nans(True):
+        try:
+            jnp.log(-1.0)
+        except FloatingPointError:
+            seen.append("nan")
+    jax.config.update("jax_compilation_cache_dir", "/nowhere")
+    print(seen, jax.config.jax_compilation_cache_dir, jax.config.values["jax_debug_nans"])
+    """
+    assert run(text).splitlines() == ["ShapeError", "ArgumentError", "[2.0, 'nan'] /nowhere False"]
+
+
+def test_recorded_programs_have_jax_s_shape(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend import core
+    big = np.arange(50.0, dtype=np.float32)
+    f = lambda x, y: (jnp.sin(x) * y + big, jax.jit(lambda v: v * 2)(y))
+    args = (np.ones(50, np.float32), np.full(50, 3, np.float32))
+    closed, shapes = jax.make_jaxpr(f, return_shape=True)(*args)
+    assert isinstance(closed, core.ClosedJaxpr) and isinstance(closed.jaxpr, core.Jaxpr) and shapes[0].shape == (50,)
+    assert len(closed.consts) == len(closed.jaxpr.constvars) == 1
+    assert len(closed.jaxpr.invars) == len(closed.out_avals) == 2
+    names = [eqn.primitive.name for eqn in closed.eqns]
+    assert names[:3] == ["sin", "mul", "add"] and all(isinstance(v, core.Var) for v in closed.jaxpr.invars)
+    inner = list(core.jaxprs_in_params(closed.eqns[-1].params))
+    assert len(inner) == 1 and inner[0].eqns[0].invars[0].val == 2
+    for found in (jax.core.eval_jaxpr(closed.jaxpr, closed.consts, *args), core.jaxpr_as_fun(closed)(*args)):
+        for ours, wanted in zip(found, f(*args)):
+            np.testing.assert_allclose(ours, wanted)
+    slope = jax.grad(lambda x: core.jaxpr_as_fun(closed)(x, args[1])[0].sum())(args[0])
+    np.testing.assert_allclose(slope, np.cos(1) * 3 * np.ones(50), rtol=1e-6)
+    """
+    run(text)
+
+
+def test_primitives_whose_rules_are_registered(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+    cube = Primitive("cube")
+    cube.def_impl(lambda x, *, scale: scale * x**3)
+    cube.def_abstract_eval(lambda x, *, scale: jax.core.ShapedArray(x.shape, x.dtype))
+    mlir.register_lowering(cube, mlir.lower_fun(lambda x, *, scale: scale * x**3, multiple_results=False))
+    ad.defjvp(cube, lambda g, x, *, scale: g * 3 * scale * x**2)
+    batching.defvectorized(cube)
+    f = lambda x: cube.bind(x, scale=2.0)
+    x = np.array([1.0, -2.0], np.float32)
+    np.testing.assert_allclose(f(x), 2 * x**3)
+    np.testing.assert_allclose(jax.jit(f)(x), 2 * x**3)
+    np.testing.assert_allclose(jax.grad(lambda x: f(x).sum())(x), 6 * x**2)
+    np.testing.assert_allclose(jax.jit(jax.vmap(jax.grad(f)))(x), 6 * x**2)
+
+    pair = Primitive("pair")
+    pair.multiple_results = True
+    pair.def_impl(lambda x: [2 * x, -x])
+    pair.def_abstract_eval(lambda x: [x, x])
+    along = lambda tangents: pair.bind(*map(ad.instantiate_zeros, tangents))
+    ad.primitive_jvps[pair] = lambda primals, tangents: (pair.bind(*primals), along(tangents))
+    ad.primitive_transposes[pair] = lambda cts, x: [2 * ad.instantiate_zeros(cts[0]) - ad.instantiate_zeros(cts[1])]
+    assert isinstance(pair.bind(x), list)
+    np.testing.assert_allclose(jax.grad(lambda x: (3 * pair.bind(x)[0] + pair.bind(x)[1]).sum())(x), [5, 5])
+    try:
+        jax.vmap(lambda x: pair.bind(x)[0])(x)
+    except NotImplementedError as error:
+        print("batching.primitive_batchers" in str(error))
+    """
+    assert run(text) == "True"
+
+
+def test_meshes_and_placements(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
+    jax.config.update("jax_num_cpu_devices", 2)
+    mesh = jax.make_mesh((2,), ("d",), axis_types=(AxisType.Auto,))
+    assert isinstance(mesh, Mesh) and isinstance(P("d"), P) and jax.sharding.get_abstract_mesh().empty
+    where = NamedSharding(mesh, P("d"))
+    x = jax.device_put(np.arange(4.0), where)
+    y = jax.jit(lambda x: jax.lax.with_sharding_constraint(x * 2, where), out_shardings=where)(x)
+    assert len(y.addressable_shards) == 2 and y.sharding.spec == P("d") and mesh.axis_types == (AxisType.Auto,)
+    assert jax.typeof(y).sharding.mesh.empty and not jax.typeof(y).vma
+    print(y.tolist(), jax.pmap(lambda v: jax.lax.psum(v, "i"), axis_name="i")(jnp.ones((2, 3))).tolist())
+    """
+    assert run(text) == "[0.0, 2.0, 4.0, 6.0] [[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]]"
+
+
+def test_helpers_of_libraries(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import monitoring
+    from jax.api_util import flatten_fun, flatten_fun_nokwargs
+    from jax.extend import linear_util as lu
+    from jax.test_util import check_grads
+    heard = []
+    monitoring.register_event_listener(lambda event, **details: heard.append((event, details)))
+    monitoring.record_event("started", by="me")
+    args, tree = jax.tree.flatten(((1, {"a": 2}), {"b": 3}))
+    flat, out_tree = flatten_fun(lu.wrap_init(lambda x, y, b: {"sum": x + y["a"] + b}), tree)
+    assert flat.call_wrapped(*args) == [6] and jax.tree.unflatten(out_tree(), [6]) == {"sum": 6}
+
+    @lu.transformation2
+    def doubled(f, factor, *args):
+        return f(*(factor * a for a in args))
+
+    assert doubled(lu.wrap_init(lambda a, b: a + b), 3).call_wrapped(1, 2) == 9
+    check_grads(lambda x: jnp.sin(x) * x, (np.array([0.5, 2.0]),), order=2)
+    wrong = jax.custom_jvp(jnp.sin)
+    wrong.defjvps(lambda g, out, x: 2 * g)
+    try:
+        check_grads(wrong, (np.array(0.5),), order=1)
+    except AssertionError:
+        heard.append("wrong")
+    assert jax.core.trace_state_clean() and not jax.jit(lambda x: x * jax.core.trace_state_clean())(1)
+    x = jnp.ones(2)
+    print(heard, isinstance(x, jax.Array), jax.Array.sum(x), issubclass(type(x), jax.Array))
+    """
+    assert run(text) == "[('started', {'by': 'me'}), 'wrong'] True 2.0 True"
