@@ -61,7 +61,7 @@ def jit(
         return lambda f: jit(f, inline=inline, **options)
     compiled = ft.jit(fun, inline=inline is True, **options)
     with suppress(TypeError, ValueError, AttributeError):  # builtins have none
-        compiled.__signature__ = inspect.signature(fun)
+        compiled.__signature__ = inspect.signature(fun)  # type: ignore[attr-defined]
     return compiled
 
 

@@ -246,9 +246,12 @@ class _Rules:
         return [None if c is None else _unless_zero(c) for c in found]
 
     def batch(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
-        fancy = fancy_primitive_batchers.get(self.prim) or axis_primitive_batchers.get(self.prim)
-        if fancy is not None:
-            out, at = fancy(AxisData(axis.name, axis.size), args, dims, **params.values)
+        if self.prim in fancy_primitive_batchers:
+            rule = fancy_primitive_batchers[self.prim]
+            out, at = rule(AxisData(axis.name, axis.size), args, dims, **params.values)
+        elif self.prim in axis_primitive_batchers:  # the older form: the axis in three arguments
+            rule = axis_primitive_batchers[self.prim]
+            out, at = rule(axis.size, axis.name, None, args, dims, **params.values)
         else:
             rule = _rule(primitive_batchers, self.prim, "batching rule", "batching.primitive_batchers")
             out, at = rule(args, dims, **params.values)
