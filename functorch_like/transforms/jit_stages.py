@@ -199,6 +199,8 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traced = self.traced
         leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))
+        if tree != traced.in_tree and traced.statics[0]:  # JAX's programs are called without static arguments
+            leaves, tree = xla.flatten((tuple(_static_in(args, traced.statics[0])), kwargs))
         if tree != traced.in_tree:
             raise ArgumentError(
                 f"{traced.spec.name} was compiled for arguments {traced.in_tree}, got {tree}",
@@ -260,6 +262,11 @@ class Compiled:
     def memory_analysis(self) -> Any:
         """Bytes of arguments, results, temporaries and aliases, as XLA allocated them."""
         return self.executable.memory_analysis()
+
+
+def _static_in(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:
+    positions, rest = {i for i, _ in statics}, iter(args)
+    return [None if i in positions else next(rest, None) for i in range(len(args) + len(statics))]
 
 
 def _static_out(args: Sequence[Any], statics: Sequence[tuple[int, Any]]) -> Sequence[Any]:

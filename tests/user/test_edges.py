@@ -227,6 +227,13 @@ def test_functions_for_platforms_that_are_not_here():
         lax.platform_dependent(1.0, abacus=lambda x: x)
 
 
+def test_compiled_functions_are_called_without_static_arguments():
+    compiled = ft.jit(lambda n, x, mode: x * n if mode else x, static_argnums=(0, 2)).lower(3, 2.0, True).compile()
+    assert compiled(2.0) == 6 and compiled(3, 2.0, True) == 6
+    with pytest.raises(ArgumentError, match="was compiled for arguments"):
+        compiled(2.0, 2.0)
+
+
 def test_names_of_scalar_types():
     for name in ("float32", "int8", "complex64", "bfloat16", "float8_e4m3fn", "uint64"):
         assert getattr(fnp, name).__name__ == name

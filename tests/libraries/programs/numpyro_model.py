@@ -25,10 +25,12 @@ def main():
     params = {"mu": jnp.asarray(0.3), "tau": jnp.asarray(0.7), "theta": jnp.asarray([0.1, -0.2, 0.5])}
     density = jax.jit(lambda p: log_density(model, (Y,), {}, p)[0])
     trace = handlers.trace(handlers.substitute(handlers.seed(model, jax.random.PRNGKey(0)), params)).get_trace(Y)
+    dirichlet = dist.Dirichlet(jnp.array([1.0, 2.0]))
+    normal = dist.MultivariateNormal(jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]]))
     probabilities = {
-        "gamma": dist.Gamma(2.0, 3.0).log_prob(0.4), "dirichlet": dist.Dirichlet(jnp.array([1.0, 2.0])).log_prob(jnp.array([0.3, 0.7])),
-        "normal": dist.MultivariateNormal(jnp.zeros(2), jnp.array([[2.0, 0.5], [0.5, 1.0]])).log_prob(jnp.ones(2)),
-        "binomial": dist.Binomial(9, logits=0.3).log_prob(4), "beta": dist.Beta(2.0, 0.5).cdf(0.3),
+        "gamma": dist.Gamma(2.0, 3.0).log_prob(0.4), "dirichlet": dirichlet.log_prob(jnp.array([0.3, 0.7])),
+        "normal": normal.log_prob(jnp.ones(2)), "binomial": dist.Binomial(9, logits=0.3).log_prob(4),
+        "beta": dist.Beta(2.0, 0.5).cdf(0.3),
     }  # fmt: skip
     gradients = jax.grad(density)(params)
     return {"density": density(params), **gradients, **probabilities, "sites": len(trace)}
