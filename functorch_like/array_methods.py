@@ -14,6 +14,7 @@ from functorch_like import numpy as fnp
 from functorch_like.arrays import conversions as V
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
+from functorch_like.backends.xla.arrays import present
 from functorch_like.calling.api_boundary import sealed
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
@@ -331,6 +332,12 @@ def _of_sharding(name: str) -> Callable[[Any], Any]:
     return get
 
 
+_DOC = """An array: immutable elements of one dtype, on a device, or on several.
+
+Traced values are instances, too: `isinstance(x, ft.Array)` is true of both. Make arrays with `fnp.asarray`.
+"""
+
+
 def install() -> None:
     """Attach everything. Doing it again changes nothing."""
     arrays, tracers = _operators()
@@ -357,6 +364,7 @@ def install() -> None:
     )
     for name, attribute in arrays.items():
         xla.attach(name, sealed(attribute, name=name))
+    present(arrays, _DOC)
     for name, attribute in tracers.items():
         setattr(Tracer, name, sealed(attribute, name=name))
     for name, attribute in vars(IndexRef).copy().items():

@@ -50,6 +50,15 @@ def attach(name: str, attribute: Any) -> None:
     setattr(ArrayImpl, name, attribute)
 
 
+def present(attributes: dict[str, Any], doc: str) -> None:
+    """Show the attributes of arrays in `help(Array)`, and call their classes by names that lead to them."""
+    own = {name: vars(ArrayImpl)[name] for name in ("aval", "block_until_ready", "delete", "is_deleted", "is_ready")}
+    for name, attribute in (own | attributes).items():
+        setattr(Array, name, attribute)
+    Array.__module__, Array.__name__, Array.__qualname__, Array.__doc__ = "functorch_like", "Array", "Array", doc
+    ArrayImpl.__module__, ArrayImpl.__doc__ = "functorch_like.core", doc
+
+
 def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     """`x` (NumPy array, NumPy scalar or array) as an array; a copy that later writes to `x` do not reach.
 
@@ -198,11 +207,7 @@ def reduce_array(x: Any) -> tuple[Any, ...]:
     return _restore, (to_numpy(x), x.aval.weak_type)
 
 
-def _class_of_arrays() -> type:
-    return Array
-
-
-# 0.10 gives the class a qualified name that does not lead to it.
-copyreg.pickle(type(Array), lambda cls: (_class_of_arrays, ()))  # type: ignore[arg-type]
+# Classes with a metaclass are pickled by it; the names are those that `present` gives.
+copyreg.pickle(type(Array), lambda cls: cls.__qualname__)  # type: ignore[arg-type]
 attach("__array__", _array)
 attach("__reduce__", reduce_array)

@@ -3,6 +3,8 @@
 import ast
 import importlib
 import inspect
+import pickle
+import pydoc
 import re
 import types
 from pathlib import Path
@@ -113,6 +115,18 @@ def test_parameters_of_methods(name):
     a = node.args
     said = [x.arg for x in [*a.posonlyargs, *a.args, *([a.vararg] if a.vararg else []), *a.kwonlyargs]][1:]
     assert said == [p.name for p in parameters]
+
+
+def test_help_lists_what_arrays_can_do():
+    text = pydoc.render_doc(ft.Array, renderer=pydoc.plaintext)
+    assert "class Array in module functorch_like" in text and "An array: immutable elements" in text
+    assert [name for name in stub_members() if f" {name}" not in text] == []
+
+
+def test_classes_of_arrays_have_names_that_lead_to_them():
+    x = ft.numpy.ones(2)
+    assert repr(ft.Array) == "<class 'functorch_like.Array'>" and "functorch_like" in repr(type(x))
+    assert pickle.loads(pickle.dumps(ft.Array)) is ft.Array and pickle.loads(pickle.dumps(type(x))) is type(x)
 
 
 def test_names_in_signatures_are_public():
