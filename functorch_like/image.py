@@ -86,12 +86,12 @@ def _weights(method: ResizeMethod, size: int, out: int, scale: Any, translation:
     dtype = aval_of(scale).dtype
     at = (fnp.arange(out, dtype=dtype) + 0.5 - translation) / scale - 0.5
     wide = fnp.maximum(1, 1 / scale) if antialias else 1
-    weights = _KERNELS[method](abs(at - fnp.arange(size, dtype=dtype)[:, None]) / wide)
+    weights = _KERNELS[method](abs(at[None] - fnp.arange(size, dtype=dtype)[:, None]) / wide)
     total = weights.sum(0)
     some = abs(total) > 1000 * float(fnp.finfo(dtype).eps)
-    weights = fnp.where(some, weights / fnp.where(some, total, 1), 0)
+    weights = fnp.where(some[None], weights / fnp.where(some, total, 1)[None], 0)
     # Where a new pixel lies outside of the image there is nothing.
-    return fnp.where((at >= -0.5) & (at <= size - 0.5), weights, 0)
+    return fnp.where(((at >= -0.5) & (at <= size - 0.5))[None], weights, 0)
 
 
 # ----------------------------------------------------------------------------------------------------------- functions

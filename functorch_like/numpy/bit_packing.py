@@ -28,8 +28,9 @@ def _order(bitorder: Any, name: str) -> Any:
     return bitorder == "big"
 
 
-def _shifts(big: bool) -> Any:
-    return fnp.asarray(np.arange(7, -1, -1) if big else np.arange(8), np.uint8)
+def _shifts(big: bool, rank: int) -> Any:
+    shifts = np.arange(7, -1, -1) if big else np.arange(8)
+    return fnp.asarray(shifts.reshape((1,) * (rank - 1) + (8,)), np.uint8)
 
 
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Array:
@@ -63,7 +64,7 @@ def _packbits(a: Any, d: int | None, big: bool) -> Any:
     *lead, n = aval_of(bits).shape
     bits = fnp.pad(bits, [(0, 0)] * len(lead) + [(0, -n % 8)])
     rows = fnp.reshape(bits, (*lead, -(-n // 8), 8))
-    packed = fnp.sum(fnp.left_shift(rows, _shifts(big)), -1, dtype=np.uint8)
+    packed = fnp.sum(fnp.left_shift(rows, _shifts(big, rows.ndim)), -1, dtype=np.uint8)
     return packed if d is None else fnp.moveaxis(packed, -1, d)
 
 
@@ -98,7 +99,8 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 def _unpackbits(a: Any, d: int | None, count: int | None, big: bool) -> Any:
     a = fnp.ravel(a) if d is None else fnp.moveaxis(a, d, -1)
     *lead, n = aval_of(a).shape
-    bits = fnp.reshape(fnp.right_shift(a[..., None], _shifts(big)) & fnp.asarray(1, np.uint8), (*lead, 8 * n))
+    shifted = fnp.right_shift(a[..., None], _shifts(big, len(lead) + 2))
+    bits = fnp.reshape(shifted & fnp.asarray(1, np.uint8), (*lead, 8 * n))
     if count is not None:
         kept = count if count >= 0 else max(8 * n + count, 0)
         bits = fnp.pad(bits[..., :kept], [(0, 0)] * len(lead) + [(0, max(kept - 8 * n, 0))])

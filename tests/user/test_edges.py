@@ -289,3 +289,12 @@ def test_attention_of_lengths_and_windows():
     both = sources & (rows < lengths[::-1, None, None, None]) & band
     found = ft.jit(lambda a, b: attend(q, k, v, query_seq_lengths=a, key_value_seq_lengths=b, local_window_size=1))
     np.testing.assert_allclose(found(lengths[::-1].copy(), lengths), plain(both), rtol=1e-9, atol=1e-12)
+
+
+def test_internals_pass_where_promotion_is_refused():
+    x, image = np.array([[1, 0, 1, 1]], np.uint8), RNG.normal(size=(4, 6)).astype(np.float32)
+    with ft.numpy_rank_promotion("raise"), ft.numpy_dtype_promotion("strict"):
+        np.testing.assert_array_equal(fnp.packbits(x, axis=1), np.packbits(x, axis=1))
+        np.testing.assert_array_equal(fnp.unpackbits(x, axis=1), np.unpackbits(x, axis=1))
+        small = ft.image.resize(image, (2, 3), "linear", antialias=False)
+    np.testing.assert_allclose(small, image.reshape(2, 2, 3, 2).mean((1, 3)), rtol=1e-5, atol=1e-6)
