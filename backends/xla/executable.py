@@ -323,9 +323,13 @@ def _loaded(
         started = time.perf_counter()
         try:
             made = _kept(_built, module, device, chosen, host_calls)
-            why = _misreads(made, device)
-            if why:
-                chosen = compile_options.options(device, {**(overrides or {}), **option_sets.NO_FUSIONS}, fitting)
+            why = ""
+            for _ in _REMEDIES:  # a program without fusions may have products that no library takes
+                flaw = library_check.flaw_of(made) if device.platform == "cpu" else None
+                if flaw is None:
+                    break
+                why = flaw.why
+                chosen = compile_options.options(device, {**(overrides or {}), **flaw.options}, fitting)
                 made = _kept(_built, module, device, chosen, host_calls)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
@@ -356,6 +360,10 @@ def _kept(make: Callable[..., Any], *args: Any) -> Any:
     return made
 
 
+#: Options under which a flawed product is compiled again, at most one after the other.
+_REMEDIES = (option_sets.NO_FUSIONS, option_sets.NONE)
+
+
 def _built(module: Any, device: Any, options: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:
     from functorch_like.backends.xla import mlir
 
@@ -365,12 +373,6 @@ def _built(module: Any, device: Any, options: Any, host_calls: Sequence[Callable
     # As bytes, not as the module: C++ compiles with the interpreter released, and another thread may by then be
     # writing into the same MLIR context, which does not lock.
     return device.client.compile_and_load(mlir.bytecode(module), where, options)
-
-
-def _misreads(inner: Any, device: Any) -> str:
-    """Why a program must be compiled again without YNNPACK's fusions, or an empty string."""
-    product = library_check.misread_product(inner) if device.platform == "cpu" else ""
-    return f"compiled without YNNPACK's fusions, which would misread an operand of {product}" if product else ""
 
 
 def _remedy(overrides: dict[str, Any] | None) -> str:

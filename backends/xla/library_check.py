@@ -1,10 +1,14 @@
-"""Check a compiled CPU program for products that YNNPACK computes wrongly.
+"""Check a compiled CPU program for products that a library computes wrongly, or not at all.
 
 XLA:CPU moves a matrix product together with what surrounds it into one YNNPACK fusion. A broadcast inside of such a
 fusion is no array: YNNPACK keeps one element with stride 0. Its kernels for products pack the right operand as if each
-element along its free dimension were in memory, so a right operand that is a broadcast along that dimension is read
-past its end: the result is wrong, or made of memory that nobody wrote. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are alike in
-this. The left operand, bias terms and reductions may be broadcasts; so may a right operand along other dimensions.
+element along its free and batch dimensions were in memory, so a right operand that is a broadcast along one of these is
+read past its end: the result is wrong, or made of memory that nobody wrote. jaxlib 0.10.2, 0.11.2 and 0.12.0.1 are
+alike in this. Along a batch dimension that was seen where the contracted dimension is the last of both operands. The
+left operand, bias terms and reductions may be broadcasts; so may a right operand along contracted dimensions.
+
+XLA leaves products of bfloat16 to a library before it knows whether the library takes them. Those that none takes
+compile, and fail when they run.
 
 XLA's own simplifier makes broadcasts of much (`where` with a scalar condition, `full(...) * s`, `pad` of a constant),
 so what counts is the program that XLA made, not the one it was given.
@@ -16,11 +20,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from functorch_like.backends.xla import option_sets
+
 _KIND = '"__ynn_fusion"'
+_FUSED = re.compile(r" fusion\([^\n]*calls=%?([\w.\-]+)")
 _CALLED = re.compile(r'calls=%?([\w.\-]+)[^\n]*"kind":"__ynn_fusion"')
-_INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = \w+\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
+_INSTRUCTION = re.compile(r"\s*(?:ROOT )?%?([\w.\-]+) = (\w+)\[([\d,]*)\]\S* ([\w\-]+)\(([^)]*)\)(.*)")
 _NAME = re.compile(r"%?([A-Za-z_][\w.\-]*)")
 _PRODUCTS = ("dot", "convolution")
+_NARROW = ("bf16", "f16")
 
 
 class _Value(NamedTuple):
@@ -30,30 +38,46 @@ class _Value(NamedTuple):
     broadcast: frozenset[int] = frozenset()
 
 
-def misread_product(inner: Any) -> str:
-    """Return the HLO instruction of a product that YNNPACK would compute wrongly, or an empty string.
+class Flaw(NamedTuple):
+    """A product that must not run as it was compiled.
+
+    Args:
+        why: the remedy and the HLO instruction, for `explain`.
+        options: compile options under which XLA computes it by itself.
+    """
+
+    why: str
+    options: dict[str, Any]
+
+
+def flaw_of(inner: Any) -> Flaw | None:
+    """Return a product that a program computes wrongly or not at all, or None.
 
     Args:
         inner: jaxlib's loaded executable of a CPU program.
     """
     for module in inner.hlo_modules():
-        found = misread_in(module.to_string(_print_options(module)))
+        found = flaw_in(module.to_string(_print_options(module)))
         if found:
             return found
-    return ""
+    return None
 
 
-def misread_in(text: str) -> str:
-    """Return the instruction of a wrong product in a module's optimised HLO text, or an empty string."""
-    if _KIND not in text or not any(f" {product}(" in text for product in _PRODUCTS):
-        return ""
-    called = set(_CALLED.findall(text))
+def flaw_in(text: str) -> Flaw | None:
+    """Return the flaw of a module, given as optimised HLO text, or None."""
+    if not any(f" {product}(" in text for product in _PRODUCTS):
+        return None
+    fused = set(_CALLED.findall(text)) if _KIND in text else set()
+    loops = set(_FUSED.findall(text))
+    narrow = any(f" {dtype}[" in text for dtype in _NARROW)
     for name, lines in _computations(text):
-        if name in called:
-            found = _misread(lines)
-            if found:
-                return found
-    return ""
+        if name in fused:
+            if product := _misread(lines):
+                why = f"compiled without YNNPACK's fusions, which would misread an operand of {product}"
+                return Flaw(why, option_sets.NO_FUSIONS)
+        elif narrow and name not in loops and (product := _not_taken(lines)):
+            return Flaw(f"compiled without libraries, none of which takes {product}", option_sets.NONE)
+    return None
 
 
 def _print_options(module: Any) -> Any:
@@ -77,13 +101,13 @@ def _computations(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _misread(lines: list[str]) -> str:
-    """The first product of a fusion whose right operand is a broadcast along a free dimension."""
+    """The first product of a fusion whose right operand is a broadcast along a free or batch dimension."""
     values: dict[str, _Value] = {}
     for line in lines:
         parsed = _INSTRUCTION.match(line)
         if parsed is None:
             continue
-        name, shape, op, operands, attributes = parsed.groups()
+        name, _, shape, op, operands, attributes = parsed.groups()
         inputs = [values.get(o, _Value(0)) for o in _NAME.findall(operands)]
         rank = len([n for n in shape.split(",") if n])
         if op in _PRODUCTS and _reads_broadcast(op, inputs, attributes):
@@ -92,11 +116,25 @@ def _misread(lines: list[str]) -> str:
     return ""
 
 
+def _not_taken(lines: list[str]) -> str:
+    """The first product outside of fusions whose operands are narrower than its result."""
+    dtypes: dict[str, str] = {}
+    for line in lines:
+        parsed = _INSTRUCTION.match(line)
+        if parsed is None:
+            continue
+        name, dtype, _, op, operands, _ = parsed.groups()
+        if op == "dot" and dtype not in _NARROW and any(dtypes.get(o) in _NARROW for o in _NAME.findall(operands)):
+            return line.strip()
+        dtypes[name] = dtype
+    return ""
+
+
 def _reads_broadcast(op: str, inputs: list[_Value], attributes: str) -> bool:
     right = inputs[1]
     if op == "convolution":  # its kernel is the right operand of the product that YNNPACK makes of it
         return bool(right.broadcast)
-    return bool(right.broadcast & _free(right.rank, attributes, "rhs"))
+    return bool(right.broadcast - _dims(attributes, "rhs_contracting_dims"))
 
 
 def _broadcast_along(op: str, rank: int, inputs: list[_Value], attributes: str) -> frozenset[int]:

@@ -24,7 +24,7 @@ MANY_PATCHES = 2**15
 def is_pointwise(conv: Conv) -> bool:
     """A kernel of one element, over features that stand in one of the two usual places."""
     (ls, _, os), p = conv.specs, conv.params
-    if math.prod(conv.kernel) != 1 or any(map(any, p["padding"])) or {*p["window_strides"], *p["lhs_dilation"]} > {1}:
+    if math.prod(conv.kernel) != 1 or any(map(any, p["padding"])) or {*p["window_strides"], *p["lhs_dilation"]} - {1}:
         return False
     in_order = ls == os and ls[2:] == tuple(sorted(ls[2:]))
     return conv.groups == 1 and in_order and (ls[1] == conv.left.ndim - 1 or ls[:2] == (0, 1))

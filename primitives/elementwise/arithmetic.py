@@ -91,8 +91,20 @@ def _div_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return z, mul(second, neg(slope)) if t is None else sub(t, mul(second, slope))
 
 
+_quotient = operation("stablehlo.divide")
+
+
+def _div_lower(e: Any, x: Any, y: Any) -> Any:
+    """XLA makes (a / b) / c of numbers a / (b * c), and b * c of float16 overflows soon: at 256 * 256."""
+    (out,) = e.outs
+    if out.dtype != dtypes.float16:
+        return _quotient(e, x, y)
+    wide = out.update(dtype=dtypes.float32)
+    return e.convert(e.op("stablehlo.divide", [e.convert(x, wide), e.convert(y, wide)], [wide]), out)
+
+
 div = elementwise(
-    "div", _div_ref, Lowering("div", operation("stablehlo.divide"), F.WHOLE_DIV), count=2, takes="fciu",
+    "div", _div_ref, Lowering("div", _div_lower, F.WHOLE_DIV), count=2, takes="fciu",
     jvp=_div_jvp, domain=(0.5, 3.0),
     transpose=lambda ct, args: [None if isinstance(args[1], Lin) else div(ct, args[1]), None],
 )  # fmt: skip
@@ -139,7 +151,9 @@ def _sign_tangent(g: Any, x: Any, y: Any) -> Any:
     if KIND[aval_of(x).dtype] != "c":
         return None
     # x/|x| turns but keeps its length: the part of g along x does nothing.
-    turn = div(imag(mul(g, conj(y))), abs(x))
+    # At 0 it is 0, as the sign itself: 0 / 1 and not 0 / 0.
+    size = abs(x)
+    turn = div(imag(mul(g, conj(y))), add(size, sub(full_like(size, 1), sign(size))))
     return mul(y, complex(zeros(aval_of(turn)), turn))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends
+from functorch_like import backends, lax
 from functorch_like.backends.xla import library_check, option_sets
 
 RNG = np.random.default_rng(0)
@@ -112,12 +112,56 @@ def test_explain_says_why_a_program_has_no_fusions():
 
 
 def test_what_is_found_in_the_text():
-    assert library_check.misread_in(FUSION).startswith("ROOT d = ")
-    assert not library_check.misread_in(FUSION.replace("__ynn_fusion", "__other"))
-    assert not library_check.misread_in(FUSION.replace("dot(p, b)", "dot(p, p)"))
+    assert "ROOT d = " in library_check.flaw_in(FUSION).why
+    assert not library_check.flaw_in(FUSION.replace("__ynn_fusion", "__other"))
+    assert not library_check.flaw_in(FUSION.replace("dot(p, b)", "dot(p, p)"))
     row = FUSION.replace("s = f32[]", "s = f32[5]{0}").replace("dimensions={}", "dimensions={1}")
-    assert not library_check.misread_in(row)  # a broadcast along the contracted dimension only
+    assert not library_check.flaw_in(row)  # a broadcast along the contracted dimension only
     column = FUSION.replace("s = f32[]", "s = f32[8]{0}").replace("dimensions={}", "dimensions={0}")
-    assert library_check.misread_in(column)
+    assert library_check.flaw_in(column)
     flipped = "c = f32[5,8]{1,0} broadcast(s), dimensions={}\n  b = f32[8,5]{1,0} transpose(c), dimensions={1,0}"
-    assert library_check.misread_in(FUSION.replace("b = f32[8,5]{1,0} broadcast(s), dimensions={}", flipped))
+    assert library_check.flaw_in(FUSION.replace("b = f32[8,5]{1,0} broadcast(s), dimensions={}", flipped))
+    batched = FUSION.replace("[8,5]{1,0}", "[7,8,5]{2,1,0}").replace("[16,5]{1,0} dot", "[7,16,5]{2,1,0} dot")
+    batched = batched.replace("rhs_contracting_dims={0}", "rhs_batch_dims={0}, rhs_contracting_dims={1}")
+    along_batch = batched.replace("s = f32[]", "s = f32[8,5]{1,0}").replace("dimensions={}", "dimensions={1,2}")
+    assert library_check.flaw_in(along_batch)
+
+
+NARROW = """HloModule f
+
+ENTRY main {
+  a = bf16[3,4,64]{2,1,0} parameter(0)
+  b = bf16[3,4,2]{2,1,0} parameter(1)
+  ROOT d = f32[3,64,2]{2,1,0} dot(a, b), lhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_batch_dims={0}
+}
+"""
+
+
+def test_products_that_no_library_takes_are_found_in_the_text():
+    assert library_check.flaw_in(NARROW).options == option_sets.NONE
+    assert not library_check.flaw_in(NARROW.replace("bf16", "f32"))
+
+
+def test_right_operand_that_repeats_along_a_batch_dimension():
+    x, w = normal(7, 3, 18, 31), normal(3, 4, 31)
+
+    def product(x, w):
+        repeated = lax.broadcast_in_dim(w + 1, (7, 3, 4, 31), (1, 2, 3))
+        return lax.dot_general(2 * x, repeated, (((3,), (3,)), ((0, 1), (0, 1))))
+
+    check(product, x, w, want=np.einsum("bcmk,cnk->bcmn", 2 * x.astype("d"), w.astype("d") + 1))
+    check(
+        lambda x, w, s: product(x, fnp.where(s > 0, w, 1.0)), x, w, 1.0,
+        want=np.einsum("bcmk,cnk->bcmn", 2 * x.astype("d"), w.astype("d") + 1),
+    )  # fmt: skip
+
+
+def test_products_of_bfloat16_that_no_library_takes_run():
+    x, y = normal(3, 4, 64), normal(1, 1, 1)
+
+    def product(x, y):
+        right = fnp.flip(fnp.broadcast_to(y, (3, 4, 2)), 1).astype("bfloat16")
+        left = fnp.transpose(x, (2, 1, 0)).astype("bfloat16")
+        return lax.dot_general(left, right, (((1,), (1,)), ((2,), (0,)))).astype("float32")
+
+    check(product, x, y, want=x.sum(1, dtype="d")[..., None] * y * np.ones(2), rtol=0.03)
