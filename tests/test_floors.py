@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.floors import FLOORS, violations
+from support.floors import FLOORS, markdown, violations
 
 ROOT = Path(__file__).parents[1]
 needs_tree = pytest.mark.skipif(not (ROOT / "backends").is_dir(), reason="the tests run without the source tree")
@@ -18,6 +18,12 @@ def test_every_import_goes_down():
 def test_the_table_names_no_folder_twice():
     rooms = [room for rooms in FLOORS for room in rooms]
     assert len(rooms) == len(set(rooms))
+
+
+@needs_tree
+def test_the_documentation_shows_the_floors():
+    page = (ROOT / "docs/architecture.md").read_text()
+    assert markdown(ROOT) in page, "run: python tests/support/floors.py"
 
 
 CLEAN = {

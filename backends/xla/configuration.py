@@ -20,7 +20,7 @@ _traced: list[str] = []
 
 
 def switched_on(variable: str) -> bool:
-    """Whether an environment variable says yes. `backends.process` refuses text that says neither yes nor no."""
+    """Return True if an environment variable says yes. `backends.external_settings` refuses text that says neither."""
     return os.environ.get(variable, "").strip().lower() in ("1", "true", "on", "yes")
 
 

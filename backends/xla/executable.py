@@ -307,13 +307,13 @@ def _loaded(
         # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
         # change of the package's code.
         quick = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
-        found = _kept(cache.load, cache.recall(quick), device, chosen, host_calls)
+        found = _kept(cache.load, cache.recall(quick), device, chosen, host_calls=host_calls)
         if found is None:
             from functorch_like.backends.xla import mlir
 
             module = make()
             key = cache.key(module, chosen, device)
-            found = _kept(cache.load, key, device, chosen, host_calls)
+            found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
             if found is not None:
                 cache.remember(quick, key)
         if found is not None:
@@ -322,7 +322,7 @@ def _loaded(
             return found
         started = time.perf_counter()
         try:
-            made = _kept(_built, module, device, chosen, host_calls)
+            made = _kept(_built, module, device, chosen, host_calls=host_calls)
             why = ""
             for _ in _REMEDIES:  # a program without fusions may have products that no library takes
                 flaw = library_check.flaw_of(made) if device.platform == "cpu" else None
@@ -330,7 +330,7 @@ def _loaded(
                     break
                 why = flaw.why
                 chosen = compile_options.options(device, {**(overrides or {}), **flaw.options}, fitting)
-                made = _kept(_built, module, device, chosen, host_calls)
+                made = _kept(_built, module, device, chosen, host_calls=host_calls)
         except (JaxRuntimeError, ValueError) as error:
             if compile_options.refuse(str(error)):
                 continue
@@ -347,15 +347,16 @@ def _loaded(
 
 #: The programs made last. TRAP: 0.10 was seen to crash, in a thread of XLA's, when an interrupt had dropped a program
 #: just after it was compiled. So a program outlives its compilation, whatever interrupts and errors do to its caller.
+#: But not one with callbacks: it would keep the user's functions, and what they hold, alive.
 _latest: deque[Any] = deque(maxlen=4)
 memory.on_clear(_latest.clear)
 
 
-def _kept(make: Callable[..., Any], *args: Any) -> Any:
-    """Return the program that `make(*args)` returns, which lives on until others were made; or its None."""
+def _kept(make: Callable[..., Any], *args: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:
+    """Return the program that `make(*args, host_calls)` returns, which lives on until others were made; or its None."""
     with interrupts.held:
-        made = make(*args)
-        if made is not None:
+        made = make(*args, host_calls)
+        if made is not None and not host_calls:
             _latest.append(made)
     return made
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import backends, tree
-from functorch_like.backends import xla
+from functorch_like import tree
+from functorch_like.backends import settings, xla
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.jit import jit
 
@@ -56,7 +56,7 @@ def assert_deterministic(fun: Callable[..., Any], *args: Any, runs: int = 3) -> 
         "text": text,
         "inputs": [np.asarray(x, aval.dtype) for x, aval in zip(inputs, avals, strict=True)],
         "outputs": [(aval.shape, aval.dtype) for aval in lowered[0].traced.jaxpr.out_avals],
-        "options": dict(backends.settings.compile_options(device.platform)),
+        "options": dict(settings.compile_options(device.platform)),
     }
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "task").write_bytes(pickle.dumps(task))

@@ -134,9 +134,7 @@ def test_gpus_are_told_as_they_are(monkeypatch, tmp_path):
 
 def test_the_gpus_share_of_memory_reaches_its_client(monkeypatch):
     given = {}
-    monkeypatch.setattr(cuda, "_preload", lambda: None)
-    monkeypatch.setattr(cuda.xc, "pjrt_plugin_loaded", lambda name: True)
-    monkeypatch.setattr(cuda.xc, "pjrt_plugin_initialized", lambda name: True)
+    monkeypatch.setattr(cuda, "load_plugin", lambda plugin: None)
     monkeypatch.setattr(cuda.xc, "make_c_api_client", lambda name, options, client: given.update(options))
     monkeypatch.setattr(cuda, "_asked_memory", lambda: (False, 0.25))
     cuda._load(None)

@@ -7,6 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like.backends import external_settings
 from functorch_like.errors import ArgumentError, DtypeError, LeakError
 
 
@@ -59,7 +60,7 @@ def test_log_compiles(caplog):
     told = [r.getMessage() for r in caplog.records]
     assert told[0].startswith("traced <lambda> in ") and "shape () before, (3,) now" in told[0]
     assert told[-1].split()[0] in ("compiled", "loaded") and len(told) in (2, 3)
-    assert not ft.backends.process.SETTINGS["log_compiles"].value
+    assert not external_settings.SETTINGS["log_compiles"].value
 
 
 def test_environment_info(capsys):

@@ -79,6 +79,28 @@ PACKAGES = {
 }
 
 
+BEGIN, END = "<!-- floors -->\n", "<!-- end of floors -->"
+
+
+def markdown(root: Path) -> str:
+    """The floors as a table, bottom to top, each room with the first sentence of its docstring."""
+    lines = ["| floor | stands there |", "|---|---|"]
+    for rooms in FLOORS:
+        lines += [f"| `{room}` | {_summary(root / room)} |" for room in rooms]
+    return "\n".join(lines) + "\n"
+
+
+def _summary(path: Path) -> str:
+    text = ast.get_docstring(ast.parse((path / "__init__.py" if path.is_dir() else path).read_text())) or ""
+    return text.partition("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+def write(page: Path, root: Path) -> None:
+    """Bring the table of a page up to date."""
+    before, _, rest = page.read_text().partition(BEGIN)
+    page.write_text(before + BEGIN + markdown(root) + END + rest.partition(END)[2])
+
+
 class Import(NamedTuple):
     """One imported name: `from a.b import c` gives module "a.b" and name "c"; `import a.b` has no name."""
 
@@ -204,3 +226,8 @@ def cycles(graph: dict[str, set[str]]) -> Iterator[list[str]]:
 
     for file in sorted(graph):
         yield from walk(file, [])
+
+
+if __name__ == "__main__":
+    top = Path(__file__).parents[2]
+    write(top / "docs/architecture.md", top)

@@ -36,7 +36,7 @@ def samples() -> list[Sample]:
     )  # fmt: skip
     linear = _body(lambda a, c, x: [E.add(E.mul(a, c), x), E.neg(c)], f64(3), f64(3), f64(3))
     swap = _body(lambda a, b: [b, a], f32(2), f32(2))
-    single = _body(lambda c, x: [E.add(E.mul(c, c), x)], f32(), f32())
+    single = _body(lambda c, x: [E.add(E.mul(c, np.float32(0.5)), x)], f32(), f32())
     mapped = _body(lambda x: [E.exp(x)], f64(2))
     sums = _body(lambda c, x: [E.add(c, x), c], whole(2), whole(2))
 
