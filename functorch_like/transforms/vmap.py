@@ -51,8 +51,8 @@ def vmap(
             depend on the element.
         axis_name: a name for the axis, for collectives such as `lax.psum(x, axis_name)`.
         axis_size: the size of the axis, needed only where no argument has it.
-        spmd_axis_name: the axis of a device mesh to lay the mapped axis along. Programs run on one device, where it
-            means nothing: it is accepted with a warning.
+        spmd_axis_name: the axis of a device mesh, or several, to lay the mapped axis along where shardings are named
+            inside. Without a mesh it changes nothing.
         in_dims: torch.func's name for in_axes.
         out_dims: torch.func's name for out_axes.
         chunk_size: how many elements to take at once, which bounds the memory; all of them if None. The results are

@@ -1,5 +1,7 @@
 """Ctrl-C at chosen Python calls: it arrives as KeyboardInterrupt, and nothing is lost by it."""
 
+# Other compile options: max-autotune compiles in ways of its own, and no program of these may be dropped either.
+
 import gc
 import os
 import signal

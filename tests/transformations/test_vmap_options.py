@@ -179,11 +179,10 @@ def test_collectives_of_what_is_the_same_for_all_inside_jit(wrap):
     close(wrap(ft.vmap(lambda x: x + g(), axis_name="i"))(x), 3 * x)
 
 
-def test_a_mesh_axis_is_said_to_mean_nothing():
-    with pytest.warns(UserWarning, match="spmd_axis_name='batch'.*no effect") as seen:
-        mapped = ft.vmap(fnp.sin, spmd_axis_name="batch")
-    assert seen[0].filename == __file__
-    close(mapped(X), np.sin(X))
+def test_the_axis_of_a_mesh_changes_nothing_without_one():
+    close(ft.vmap(fnp.sin, spmd_axis_name="batch")(X), np.sin(X))
+    with pytest.raises(ft.errors.ArgumentError, match="spmd_axis_name=3"):
+        ft.vmap(fnp.sin, spmd_axis_name=3)
 
 
 # --------------------------------------------------------------------------------------------------------- containers

@@ -20,6 +20,8 @@ OF_NUMPY = {
     "character", "complexfloating", "dtype", "flexible", "floating", "generic", "index_exp", "inexact", "integer",
     "number", "object_", "s_", "signedinteger", "unsignedinteger",
 }  # fmt: skip
+#: The door to XLA; and a launcher, which is there once it is imported.
+NO_NAMESPACES = ("functorch_like.backends.xla", "functorch_like.backends.xeon")
 
 
 def public_modules():
@@ -31,7 +33,7 @@ def public_modules():
         for name in dir(module):
             value = getattr(module, name)
             own = isinstance(value, types.ModuleType) and value.__name__ == f"{module.__name__}.{name}"
-            if own and value is not ft.backends.xla:  # which is the door to XLA and no namespace for users
+            if own and value.__name__ not in NO_NAMESPACES:
                 walk(value)
 
     walk(ft)
