@@ -72,6 +72,7 @@ class Coordinator:
         self._ended = threading.Event()
         self._all_left = threading.Event()
         self._connections: dict[int, Connection] = {}
+        self._failing: set[int] = set()  # those that said why they end
         self._hellos: dict[int, Message] = {}
         self._heard: dict[int, float] = {}
         self._left: set[int] = set()
@@ -198,6 +199,7 @@ class Coordinator:
         elif op == "missing":
             self._tell_missing(connection, header["key"], header["ranks"])
         elif op == "failed":
+            self._failing.add(rank)
             self._lost(rank, header["reason"])
         elif op == "bye":
             with self._lock:
@@ -267,7 +269,9 @@ class Coordinator:
     def _await_others(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         others = set(range(self._count)) - {self._host_process}
-        while self._started and time.monotonic() < deadline and not others <= self._disconnected | self._gone.keys():
+        # A process that said why it ends is still there, and jaxlib would abort it if its service went first.
+        ended = lambda: self._disconnected | (self._gone.keys() - self._failing)
+        while self._started and time.monotonic() < deadline and not others <= ended():
             time.sleep(0.01)
 
     def close(self, timeout: float) -> None:
