@@ -21,6 +21,15 @@ from functorch_like.interrupts import held
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="the points are tried in forked processes")
 
+
+@pytest.fixture(autouse=True)
+def _interrupts_arrive():
+    """What runs in the background of a shell starts with interrupts ignored, and so do its children."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 HARNESS = '''
 import faulthandler, os, signal, sys, threading
 import jaxlib

@@ -90,7 +90,7 @@ def test_public_signatures_have_types():
 
 STUB = Path(ft.__file__).parent / "arrays/array_type.pyi"
 #: jaxlib's own, for which users have no use.
-HIDDEN = {"clone", "on_device_size_in_bytes", "platform", "traceback", "unsafe_buffer_pointer"}
+HIDDEN = {"clone", "on_device_size_in_bytes", "platform", "traceback", "unsafe_buffer_pointer", "unsafe_raw_buffer"}
 
 
 def stub_members():
