@@ -100,14 +100,18 @@ def _computations(text: str) -> Iterator[tuple[str, list[str]]]:
             lines.append(line)
 
 
+def _instructions(lines: list[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The instructions among some lines: each line with name, dtype, shape, operation, operands and attributes."""
+    for line in lines:
+        parsed = _INSTRUCTION.match(line)
+        if parsed is not None:
+            yield line, parsed.groups()
+
+
 def _misread(lines: list[str]) -> str:
     """The first product of a fusion whose right operand is a broadcast along a free or batch dimension."""
     values: dict[str, _Value] = {}
-    for line in lines:
-        parsed = _INSTRUCTION.match(line)
-        if parsed is None:
-            continue
-        name, _, shape, op, operands, attributes = parsed.groups()
+    for line, (name, _, shape, op, operands, attributes) in _instructions(lines):
         inputs = [values.get(o, _Value(0)) for o in _NAME.findall(operands)]
         rank = len([n for n in shape.split(",") if n])
         if op in _PRODUCTS and _reads_broadcast(op, inputs, attributes):
@@ -119,11 +123,7 @@ def _misread(lines: list[str]) -> str:
 def _not_taken(lines: list[str]) -> str:
     """The first product outside of fusions whose operands are narrower than its result."""
     dtypes: dict[str, str] = {}
-    for line in lines:
-        parsed = _INSTRUCTION.match(line)
-        if parsed is None:
-            continue
-        name, dtype, _, op, operands, _ = parsed.groups()
+    for line, (name, dtype, _, op, operands, _) in _instructions(lines):
         if op == "dot" and dtype not in _NARROW and any(dtypes.get(o) in _NARROW for o in _NAME.findall(operands)):
             return line.strip()
         dtypes[name] = dtype

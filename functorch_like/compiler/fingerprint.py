@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
+from functorch_like.backends import __file__ as _backends_file
 from functorch_like.backends import settings, xla
 from functorch_like.backends.xla.digest import sha256
 from functorch_like.ir.jaxpr import Jaxpr, Literal, effects
-from functorch_like.primitives.base import elementwise_makers as rows
+from functorch_like.primitives import __file__ as _primitives_file
 
 
 class _Opaque(Exception):
@@ -131,18 +132,23 @@ def _write_object(value: Any, kind: type[Any], texts: list[str]) -> None:
 @cache
 def _code() -> str:
     """Hash of the sizes and times of the source files by which a jaxpr becomes a program, part of each cache key."""
+    status = [(entry.name, entry.stat()) for entry in _sources()]
+    return sha256("\n".join(f"{name} {s.st_size} {s.st_mtime_ns}" for name, s in status).encode()).hexdigest()
+
+
+def _sources() -> Iterator[os.DirEntry[str]]:
+    """The source files by which a jaxpr becomes a program. How a jaxpr came to be is not asked: the key holds it."""
     package = Path(__file__).parents[1]
-    # How a jaxpr came to be is not asked: the key holds the jaxpr.
-    folders = [package, package / "ir", package / "interpreters", package / "compiler"]
-    trees = [Path(rows.__file__).parent, Path(xla.__file__).parents[1]]
-    seen: list[str] = []
-    while folders or trees:
-        nested = not folders
-        folder = folders.pop() if folders else trees.pop()
-        for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+    yield from (entry for entry in _sorted(package) if entry.name.endswith(".py"))
+    folders = [package / name for name in ("ir", "interpreters", "compiler", "sharding")]
+    folders += [Path(_primitives_file).parent, Path(_backends_file).parent]
+    while folders:
+        for entry in _sorted(folders.pop()):
             if entry.name.endswith(".py"):
-                status = entry.stat()
-                seen.append(f"{entry.name} {status.st_size} {status.st_mtime_ns}")
-            elif nested and entry.is_dir() and entry.name != "__pycache__":
-                trees.append(Path(entry.path))
-    return sha256("\n".join(seen).encode()).hexdigest()
+                yield entry
+            elif entry.is_dir() and entry.name != "__pycache__":
+                folders.append(Path(entry.path))
+
+
+def _sorted(folder: Path) -> list[os.DirEntry[str]]:
+    return sorted(os.scandir(folder), key=lambda entry: entry.name)

@@ -3,13 +3,14 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import core
-from functorch_like.compiler.fingerprint import fingerprint
+from functorch_like.compiler.fingerprint import _sources, fingerprint
 
 X = np.linspace(-1.0, 1.0, 6, dtype=np.float32).reshape(2, 3)
 
@@ -95,3 +96,12 @@ def test_settings_are_part_of_it():
     finally:
         ft.set_default_dtype("float32")
     assert fingerprint(jaxpr) == before
+
+
+def test_the_code_of_every_primitive_and_of_the_compiler_counts():
+    """A file that were left out could change, and programs from before the change would still be loaded from disk."""
+    package = Path(ft.__file__).parent
+    whole = [Path(ft.primitives.__file__).parent, Path(ft.backends.__file__).parent]
+    whole += [package / name for name in ("ir", "interpreters", "compiler", "sharding")]
+    wanted = {path.resolve() for folder in whole for path in folder.rglob("*.py")} | set(package.resolve().glob("*.py"))
+    assert {Path(entry.path).resolve() for entry in _sources()} == wanted and len(wanted) > 200
