@@ -57,6 +57,7 @@ from functorch_like.transforms.jvp_vjp import vjp as vjp
 from functorch_like.transforms.vmap import vmap as vmap
 
 with _lazy_imports.block(__name__):
+    from functorch_like import amp as amp
     from functorch_like import backends as backends
     from functorch_like import checkify as checkify
     from functorch_like import checkpoint_policies as checkpoint_policies
@@ -78,6 +79,8 @@ with _lazy_imports.block(__name__):
     from functorch_like import tree as tree
     from functorch_like import tree_util as tree_util
     from functorch_like import typing as typing
+    from functorch_like.amp.autocasting import autocast as autocast
+    from functorch_like.amp.casting import cast_floating as cast_floating
     from functorch_like.calling.host_callbacks import effects_barrier as effects_barrier
     from functorch_like.calling.host_callbacks import io_callback as io_callback
     from functorch_like.calling.host_callbacks import pure_callback as pure_callback

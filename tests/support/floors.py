@@ -53,6 +53,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/numpy",),
     ("functorch_like/random",),
     ("functorch_like",),  # modules under JAX's names: export, extend, ffi, image, ops, ...
+    ("functorch_like/amp",),
     ("functorch_like/experimental",),
     ("functorch_like/parallel",),
     ("functorch_like/nn",),  # its initializers draw

@@ -1,0 +1,266 @@
+"""`autocast` as an interpreter: a trace without tracers, which converts operands and results of what is applied."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, nullcontext
+from typing import Any, TypeVar, overload
+
+from functorch_like import dtypes
+from functorch_like.amp.policy import NOTHING, Policy, make_policy
+from functorch_like.avals import ShapedArray
+from functorch_like.calling.pickling import transformation
+from functorch_like.core import EVALUATE, Primitive, Trace, aval_of, infer, state, tracing
+from functorch_like.errors import ArgumentError
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.elementwise.conversion import convert_element_type
+from functorch_like.primitives.higher_order.custom.base import name_of
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_lin, custom_vjp_call
+from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
+from functorch_like.primitives.higher_order.custom.linear_solve import linear_solve
+from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, shard_map
+from functorch_like.primitives.higher_order.user_reductions.reduce import reduce
+from functorch_like.primitives.higher_order.user_reductions.reduce_window import reduce_window
+from functorch_like.primitives.higher_order.user_reductions.scatter_apply import scatter_apply
+from functorch_like.typing import DTypeLike
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: Higher-order primitives whose functions stay as they are: solvers iterate to the precision of their operands, and
+#: the others hold scalar functions.
+UNTOUCHED = frozenset((linear_solve, reduce, reduce_window, scatter_apply))
+#: Parameters that are a user's function or rules: Python functions, or a jaxpr.
+FUNCTIONS: dict[Primitive, tuple[str, ...]] = {
+    custom_jvp_call: ("fun", "rule"),
+    custom_vjp_call: ("fun", "fwd"),
+    custom_vmap_call: ("fun", "rule"),
+    custom_lin: ("bwd",),
+}
+
+
+class AutocastTrace(Trace):
+    """Applies primitives in the dtypes of a policy. Results have the dtypes that they have without it.
+
+    Attributes:
+        policy: the policy.
+        changed: True once something was applied in another way than it was given.
+    """
+
+    __slots__ = ("changed", "policy")
+
+    def __init__(self, parent: Trace, policy: Policy) -> None:
+        # A block directly inside of another one replaces it.
+        super().__init__("autocast", parent.parent if isinstance(parent, AutocastTrace) else parent)
+        self.policy, self.changed = policy, False
+        self.staging = True  # functions that compile at once must come here as primitives
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        parent = state.trace = self.parent
+        try:
+            if prim.evaluate is not None or prim.split is not None:
+                return parent.process(prim, args, self.inner_params(prim, params))
+            avals = [aval_of(a) for a in args]
+            dtype = self.policy.dtype_for(prim, avals, params)
+            if dtype is None:
+                return parent.process(prim, args, params)
+            self.changed = True
+            return _apply_in(dtype, prim, args, avals, params)
+        finally:
+            state.trace = self
+
+    def inner_params(self, prim: Primitive, params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters of a higher-order primitive, with the policy applied to the functions among them."""
+        if prim in UNTOUCHED:
+            return params
+        names = FUNCTIONS.get(prim, ())
+        scope = axes_in_scope(params["mesh"], params["axes"]) if prim is shard_map else nullcontext()
+        with scope:
+            cast = {k: self.function(v) if k in names else self.jaxprs(v) for k, v in params.items()}
+        if any(cast[k] is not v for k, v in params.items()):
+            self.changed = True
+            return cast
+        return params
+
+    def jaxprs(self, value: Any) -> Any:
+        """The jaxprs among a parameter's values, cast; anything else as it is."""
+        if isinstance(value, Jaxpr):
+            return cast_jaxpr(value, self.policy)
+        if isinstance(value, tuple) and any(isinstance(v, Jaxpr) for v in value):
+            cast = tuple(self.jaxprs(v) for v in value)
+            return value if all(c is v for c, v in zip(cast, value, strict=True)) else cast
+        return value
+
+    def function(self, fun: Any) -> Any:
+        """A user's function or rule, cast; so is the function that comes last among the results of a forward rule."""
+        if isinstance(fun, Jaxpr):
+            return cast_jaxpr(fun, self.policy)
+
+        def cast(*args: Any) -> Any:
+            with tracing(AutocastTrace(state.trace, self.policy)):
+                out = fun(*args)
+            if isinstance(out, tuple) and out and callable(out[-1]):
+                return (*out[:-1], self.function(out[-1]))
+            return out
+
+        cast.__name__ = name_of(fun)
+        return cast
+
+
+def _apply_in(
+    dtype: dtypes.DType, prim: Primitive, args: Sequence[Any], avals: Sequence[ShapedArray], params: dict[str, Any]
+) -> Any:
+    """Apply a primitive under the current trace to floats of a dtype, and give the results their own dtypes again."""
+    wanted = infer(prim, avals, params)
+    operands = [_convert(a, dtype, aval.weak_type) if dtypes.is_float(aval.dtype) else a
+                for a, aval in zip(args, avals, strict=True)]  # fmt: skip
+    if params.get("preferred_element_type") is not None:
+        # A wider result would make products of its cotangents, in reverse mode, as wide.
+        params = {**params, "preferred_element_type": None}
+    out = state.trace.process(prim, operands, params)
+    if prim.multiple:
+        return [_convert(o, w.dtype, w.weak_type) for o, w in zip(out, wanted, strict=True)]
+    return _convert(out, wanted.dtype, wanted.weak_type)
+
+
+def _convert(x: Any, dtype: dtypes.DType, weak_type: bool) -> Any:
+    aval = aval_of(x)
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
+    return convert_element_type(x, new_dtype=dtype, weak_type=weak_type)
+
+
+def cast_jaxpr(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
+    """Return a jaxpr with a policy applied, which takes and gives the same avals; itself where nothing changes."""
+
+    def make() -> Jaxpr:
+        changed: list[bool] = []
+
+        def cast(*args: Any) -> list[Any]:
+            trace = AutocastTrace(state.trace, policy)
+            with tracing(trace):
+                outs = evaluate(jaxpr, args)
+            changed[:] = [trace.changed]
+            # Literals are strongly typed when they are applied again.
+            return [_convert(o, aval.dtype, aval.weak_type) for o, aval in zip(outs, jaxpr.out_avals, strict=True)]
+
+        origin = f"autocast of {jaxpr.name}"
+        made, consts = stage(cast, jaxpr.in_avals, name=jaxpr.name, origin=origin, parent=EVALUATE, chain="")
+        assert not consts  # all is passed
+        return made if changed[0] else jaxpr
+
+    return jaxpr.memo(("autocast", policy), make)
+
+
+class AutocastBlock:
+    """A `with` block or decorator in which operations are autocast, in its thread. It can be used many times."""
+
+    __slots__ = ("_entered", "_policy")
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy, self._entered = policy, threading.local()
+
+    def __enter__(self) -> None:
+        stack = ExitStack()
+        stack.enter_context(tracing(AutocastTrace(state.trace, self._policy)))
+        self._entered.stacks = [*getattr(self._entered, "stacks", ()), stack]
+
+    def __exit__(self, *error: object) -> None:
+        self._entered.stacks.pop().close()
+
+    def __call__(self, fun: F) -> F:
+        return _cast_function(fun, self._policy)
+
+
+@overload
+def autocast(
+    fun: F,
+    *,
+    dtype: DTypeLike = "bfloat16",
+    allow: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    enabled: bool = True,
+) -> F: ...
+@overload
+def autocast(
+    fun: None = None,
+    *,
+    dtype: DTypeLike = "bfloat16",
+    allow: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    enabled: bool = True,
+) -> AutocastBlock: ...
+@transformation
+def autocast(
+    fun: Callable[..., Any] | None = None,
+    *,
+    dtype: DTypeLike = "bfloat16",
+    allow: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    enabled: bool = True,
+) -> Any:
+    """Compute products and convolutions in bfloat16 or float16.
+
+    Their float32 operands are converted; what overflows or accumulates (exp, log, pow, sums, ...) is computed in
+    float32 where its operands are narrower. Every result keeps the dtype it has without autocast, so that `grad`,
+    `vmap`, `jit`, loops, branches, `checkpoint` and custom rules compose with it in any order. With `grad` outside or
+    inside, the products of the backward pass are narrow as well.
+
+    Operands that are not float32 stay as they are, and so does a product whose call names a precision other than
+    "default". Linear solvers iterate in the precision of their operands.
+
+    It costs a conversion of each operand and result, which `jit` fuses. Products keep narrow operands for the backward
+    pass, half the bytes; other residuals stay float32. Processors without units for the narrow dtype gain no speed.
+    Outside of `jit` each operation is compiled alone, as for every function that is not jitted.
+
+    Args:
+        fun: the function. Left out, autocast is a `with` block or a decorator. A block holds for what is traced or
+            computed in it; the innermost of two blocks counts.
+        dtype: "bfloat16", or "float16", whose gradients need `ft.amp.scaled_value_and_grad`.
+        allow: names of more primitives to compute in this dtype.
+        deny: names of primitives to compute in float32: `deny=["conv_general_dilated"]`.
+        enabled: False casts nothing: a block with it ends the effect of the one around it.
+
+    Returns:
+        The function, or the block.
+
+    Raises:
+        DtypeError: for other dtypes.
+        ArgumentError: for names that are no primitives.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> f = ft.autocast(lambda x: x @ x + 1)
+    >>> f(fnp.full((2, 2), 1.0009765625)).tolist()  # bfloat16 rounds the operand to 1
+    [[3.0, 3.0], [3.0, 3.0]]
+    >>> with ft.autocast(dtype="float16"):
+    ...     y = fnp.ones(3) @ fnp.ones(3)
+    >>> y.dtype.name
+    'float32'
+    """
+    policy = make_policy(dtype, allow, deny)
+    policy = policy if enabled else NOTHING
+    return AutocastBlock(policy) if fun is None else _cast_function(fun, policy)
+
+
+def _cast_function(fun: Any, policy: Policy) -> Any:
+    if not callable(fun):
+        raise ArgumentError(
+            f"autocast takes a function, got {fun!r:.60}",
+            fix='ft.autocast(f)(x); a block is `with ft.autocast(dtype="bfloat16"):`',
+        )
+    if inspect.iscoroutinefunction(fun) or inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
+        raise ArgumentError(
+            f"{name_of(fun)} is a generator or coroutine, whose body runs after the call has returned",
+            fix="write a `with ft.autocast():` block in its body, around parts without `yield` and `await`",
+        )
+
+    @functools.wraps(fun, updated=())
+    def cast(*args: Any, **kwargs: Any) -> Any:
+        with tracing(AutocastTrace(state.trace, policy)):
+            return fun(*args, **kwargs)
+
+    return cast

@@ -1,0 +1,106 @@
+"""The policy of `autocast`: which primitives are computed in the narrow dtype, and which in float32.
+
+The lists are in the manner of torch.autocast: products are narrow; what overflows, cancels or accumulates is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.precision_names import Fp32
+from functorch_like.core import TABLE, Primitive
+from functorch_like.errors import ArgumentError, DtypeError, nearest
+from functorch_like.primitives.contractions.convolution import conv_general_dilated
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.contractions.ragged_dot import ragged_dot
+from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
+from functorch_like.primitives.reductions.cumulative import cumprod, cumsum
+from functorch_like.primitives.reductions.reductions import reduce_prod
+from functorch_like.primitives.structural.data_movement import reduce_sum
+
+#: Computed in the narrow dtype.
+PRODUCTS: frozenset[Primitive] = frozenset((dot_general, conv_general_dilated, ragged_dot))
+#: Computed in float32 where operands are narrower.
+SENSITIVE: frozenset[Primitive] = frozenset((
+    E.acos, E.asin, E.cosh, E.erf_inv, E.exp, E.exp2, E.expm1, E.log, E.log1p, E.logistic, E.pow, E.rsqrt, E.sinh,
+    E.tan, cumlogsumexp, cumprod, cumsum, reduce_prod, reduce_sum,
+))  # fmt: skip
+NARROW = (dtypes.bfloat16, dtypes.float16)
+
+
+class Policy(NamedTuple):
+    """What `autocast` does with each primitive.
+
+    Attributes:
+        dtype: the narrow dtype.
+        low: primitives whose float32 operands are converted to it.
+        high: primitives whose narrower operands are converted to float32.
+    """
+
+    dtype: dtypes.DType
+    low: frozenset[Primitive]
+    high: frozenset[Primitive]
+
+    def dtype_for(self, prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> dtypes.DType | None:
+        """Return the dtype in which to compute a primitive, or None to leave its operands as they are."""
+        floats = [a.dtype for a in avals if dtypes.is_float(a.dtype)]
+        if prim in self.low and floats and all(d == dtypes.float32 for d in floats) and not _is_exact(params):
+            return self.dtype
+        if prim in self.high and any(d in NARROW for d in floats):
+            return dtypes.float32
+        return None
+
+
+def _is_exact(params: dict[str, Any]) -> bool:
+    """Return True for a product that was called with a precision; settings do not count."""
+    precision = params.get("precision")
+    return precision not in (None, "default", ("default", "default")) and type(precision) is not Fp32
+
+
+def make_policy(dtype: Any, allow: Iterable[str | Primitive], deny: Iterable[str | Primitive]) -> Policy:
+    """Return the policy for a narrow dtype with the exceptions a user names.
+
+    Raises:
+        DtypeError: for a dtype other than bfloat16 and float16.
+        ArgumentError: for unknown primitives, those that hold functions, and those in both lists.
+    """
+    narrow = dtypes.as_dtype(dtype)
+    if narrow not in NARROW:
+        raise DtypeError(
+            f"autocast computes products in bfloat16 or float16, got dtype={narrow.name!r}",
+            fix='pass dtype="bfloat16", which needs no loss scaling, or "float16"',
+        )
+    low, high = _primitives("allow", allow), _primitives("deny", deny)
+    both = sorted(p.name for p in low & high)
+    if both:
+        raise ArgumentError(f"autocast both allows and denies {', '.join(both)}", fix="name each in one list")
+    return Policy(narrow, (PRODUCTS | low) - high, (SENSITIVE | high) - low)
+
+
+#: Casts nothing.
+NOTHING = Policy(dtypes.float32, frozenset(), frozenset())
+
+
+def _primitives(which: str, names: Iterable[str | Primitive]) -> frozenset[Primitive]:
+    if isinstance(names, (str, Primitive)):
+        names = (names,)
+    return frozenset(_primitive(which, name) for name in names)
+
+
+def _primitive(which: str, name: str | Primitive) -> Primitive:
+    prim = name if isinstance(name, Primitive) else TABLE.get(name)
+    if prim is None:
+        raise ArgumentError(
+            f"{which}= of autocast names {name!r}, which is no primitive{nearest(str(name), TABLE)}",
+            fix="`python -m functorch_like.primitives` lists them; make_jaxpr(f)(...) shows those of a function",
+        )
+    if prim.evaluate is not None or prim.split is not None:
+        raise ArgumentError(
+            f"{which}= of autocast names {prim.name}, which holds a function; the policy applies inside of it",
+            fix="name the primitives of the function",
+        )
+    return prim
