@@ -23,7 +23,7 @@ from functorch_like.backends import cache as cache
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
 from functorch_like.backends import cudnn as cudnn
-from functorch_like.backends import external_settings as _process  # noqa: F401  (shown by `describe`)
+from functorch_like.backends import external_settings as _external_settings  # noqa: F401  (shown by `describe`)
 from functorch_like.backends import mha as mha
 from functorch_like.backends import mkldnn as mkldnn
 from functorch_like.backends import opt_einsum as opt_einsum

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from functorch_like import public_names
-from functorch_like.backends import settings
-from functorch_like.backends import thread_local_values as values
+from functorch_like.backends import settings, thread_local_values
 from functorch_like.backends.settings import SETTINGS, Setting
 from functorch_like.errors import ArgumentError, SettingError, nearest
 
@@ -30,10 +29,10 @@ class Flags:
     def __enter__(self) -> None:
         for name in self._changes:
             SETTINGS[name]._check_place()
-        values.enter(self, self._changes)
+        thread_local_values.enter(self, self._changes)
 
     def __exit__(self, *error: Any) -> None:
-        values.leave(self)
+        thread_local_values.leave(self)
 
     def __call__(self, fun: F) -> F:
         if inspect.iscoroutinefunction(fun) or inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):

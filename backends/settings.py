@@ -20,9 +20,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
-from functorch_like.backends import thread_local_values as values
-from functorch_like.backends import validators as kinds
-from functorch_like.backends import xla
+from functorch_like.backends import thread_local_values, validators, xla
 from functorch_like.backends.thread_local_values import NOTHING_SET as NOTHING_SET
 from functorch_like.backends.thread_local_values import Values as Values
 from functorch_like.backends.thread_local_values import in_force as in_force
@@ -64,7 +62,7 @@ class Setting(Generic[T]):
     def __init__(
         self,
         default: T,
-        kind: kinds.Kind,
+        kind: validators.Kind,
         doc: str,
         *,
         changes: str,
@@ -80,7 +78,7 @@ class Setting(Generic[T]):
 
     def declare(self, name: str) -> None:
         """Give it its name, and the value its environment variable has. Classes of settings call it."""
-        values.declare(name, self.default, self.in_key)
+        thread_local_values.declare(name, self.default, self.in_key)
         self.name = name
         SETTINGS[name] = self
         if self.env is None:
@@ -115,26 +113,26 @@ class Setting(Generic[T]):
     @property
     def value(self) -> T:
         """What it is in this thread now."""
-        return values.read(self.name)
+        return thread_local_values.read(self.name)
 
     @property
     def source(self) -> str:
         """Where the value came from: "default", "environment", "code" or "with-block"."""
-        return values.source(self.name)
+        return thread_local_values.source(self.name)
 
     def set(self, value: Any) -> None:
         """Set it in every thread; or, inside a block that sets it, in this thread until that block ends."""
         value = self.checked(value)
         self._check_place()
-        if not values.write_in_block(self.name, value):
+        if not thread_local_values.write_in_block(self.name, value):
             self._put_global(value, "code")
 
     def reset(self) -> None:
         """Forget what code or the environment said: back to the default."""
-        values.forget(self.name)
+        thread_local_values.forget(self.name)
 
     def _put_global(self, value: Any, source: str) -> None:
-        values.write(self.name, value, source)
+        thread_local_values.write(self.name, value, source)
 
     def checked(self, value: Any) -> T:
         """The canonical form of a value.
@@ -173,7 +171,7 @@ class Setting(Generic[T]):
 class AtStart(Setting[T]):
     """A setting of XLA's client, which is settled when the first device is used."""
 
-    def __init__(self, default: T, kind: kinds.Kind, doc: str, **about: Any) -> None:
+    def __init__(self, default: T, kind: validators.Kind, doc: str, **about: Any) -> None:
         super().__init__(default, kind, doc + "\n\nIt is settled when the first device is used.", in_key=False, **about)
 
     def set(self, value: Any) -> None:
@@ -200,7 +198,7 @@ class Alias(Setting[T]):
     """
 
     def __init__(
-        self, of: Setting[Any], kind: kinds.Kind, doc: str, *, read: Callable[[Any], T], write: Callable[[T], Any]
+        self, of: Setting[Any], kind: validators.Kind, doc: str, *, read: Callable[[Any], T], write: Callable[[T], Any]
     ) -> None:
         super().__init__(
             read(of.default), kind, doc, changes=of.changes, elsewhere=of.elsewhere, in_key=of.in_key,

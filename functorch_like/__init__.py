@@ -36,7 +36,7 @@ from functorch_like.arrays.devices import set_default_device as set_default_devi
 from functorch_like.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from functorch_like.backends import precision as _precision
 from functorch_like.caches import clear_caches as clear_caches
-from functorch_like.calling import api_boundary as _boundary
+from functorch_like.calling import api_boundary as _api_boundary
 from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.core import Array as Array
 from functorch_like.dtypes import float0 as float0
@@ -141,7 +141,7 @@ _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
 # What stands below the boundary becomes one here.
 def _public(fun: _F) -> _F:
-    return _boundary.sealed(fun, __name__, fun.__name__)
+    return _api_boundary.sealed(fun, __name__, fun.__name__)
 
 
 default_matmul_precision = _public(_precision.default_matmul_precision)

@@ -11,22 +11,19 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
-from functorch_like.arrays import conversions as V
+from functorch_like.arrays import conversions
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.backends.xla.arrays import present
 from functorch_like.calling.api_boundary import sealed
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.numpy import binary as arithmetic
-from functorch_like.numpy import logic
-from functorch_like.numpy import matrix_products as contract
-from functorch_like.numpy import unary as elementary
+from functorch_like.numpy import binary, logic, matrix_products, unary
 from functorch_like.numpy.at_updates import IndexRef, IndexUpdate
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.promotion import blame
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 _F32, _I32 = dtypes.float32, dtypes.int32
 _LOW, _HIGH = INT32
@@ -121,24 +118,24 @@ def _slow_right(function: Any) -> Callable[[Any, Any], Any]:
 
 def _matmul(self: Any, other: Any) -> Any:
     if type(other) is ArrayImpl:
-        return contract._matmul_kernel(self, other)
-    return contract.matmul(self, other) if is_value(other) else _other("matmul", self, other)
+        return matrix_products._matmul_kernel(self, other)
+    return matrix_products.matmul(self, other) if is_value(other) else _other("matmul", self, other)
 
 
 _BINARY = {
-    "add": arithmetic.add, "sub": arithmetic.subtract, "mul": arithmetic.multiply, "truediv": arithmetic.divide,
-    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "and": logic.bitwise_and, "or": logic.bitwise_or,
+    "add": binary.add, "sub": binary.subtract, "mul": binary.multiply, "truediv": binary.divide,
+    "floordiv": binary.floor_divide, "mod": binary.remainder, "and": logic.bitwise_and, "or": logic.bitwise_or,
     "xor": logic.bitwise_xor, "lshift": logic.left_shift, "rshift": logic.right_shift,
 }  # fmt: skip
 _COMPARE = {
     "eq": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal, "gt": logic.greater,
     "ge": logic.greater_equal,
 }  # fmt: skip
-_SLOW = {"pow": arithmetic.power, "divmod": arithmetic.divmod}
+_SLOW = {"pow": binary.power, "divmod": binary.divmod}
 _UNARY: dict[str, Any] = {
-    "neg": elementary.negative,
-    "pos": elementary.positive,
-    "abs": elementary.absolute,
+    "neg": unary.negative,
+    "pos": unary.positive,
+    "abs": unary.absolute,
     "invert": logic.invert,
 }
 
@@ -159,10 +156,10 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
         tracers[f"__{name}__"] = (lambda body: lambda self: body(self))(function.body)
     arrays["__matmul__"] = _matmul
     tracers["__matmul__"] = lambda self, other: (
-        contract._matmul(self, other) if is_value(other) else _other("matmul", self, other)
+        matrix_products._matmul(self, other) if is_value(other) else _other("matmul", self, other)
     )
     for table in (arrays, tracers):
-        table["__rmatmul__"] = _slow_right(contract.matmul)
+        table["__rmatmul__"] = _slow_right(matrix_products.matmul)
         table["__round__"] = lambda self, ndigits=None: fnp.round(self, 0 if ndigits is None else ndigits)
     return arrays, tracers
 
@@ -187,7 +184,7 @@ def _astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> An
 
 def _copy(self: Any, memo: Any = None) -> Any:
     """A copy, in memory of its own."""
-    return S.copy(self)
+    return structural.copy(self)
 
 
 def _flatten(self: Any, order: str = "C") -> Any:
@@ -230,18 +227,18 @@ def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
     if type is not None:
         raise ArgumentError(f"x.view was given type={type!r}", fix="give a dtype alone; there is one type of arrays")
-    from functorch_like.numpy import byte_views as views
+    from functorch_like.numpy import byte_views
 
-    return views.view(self, dtype)
+    return byte_views.view(self, dtype)
 
 
 def _byteswap(self: Any, inplace: bool = False) -> Any:
     """The bytes of each element in reverse order."""
     if inplace:
         raise ArgumentError("x.byteswap cannot change an array in place", fix="leave inplace out and use the result")
-    from functorch_like.numpy import byte_views as views
+    from functorch_like.numpy import byte_views
 
-    return views.byteswap(self)
+    return byte_views.byteswap(self)
 
 
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
@@ -262,15 +259,16 @@ def _contains(self: Any, value: Any) -> bool:
 
 _METHODS: dict[str, Any] = {
     "reshape": _reshape, "transpose": _transpose, "astype": _astype, "copy": _copy, "flatten": _flatten, "clip": _clip,
-    "sort": _sort, "__getitem__": getitem, "__setitem__": V.setitem, "__delitem__": V.delitem, "__len__": V.length,
-    "__iter__": V.rows, "__contains__": _contains, "__array_namespace__": _namespace, "__copy__": _copy,
+    "sort": _sort, "__getitem__": getitem, "__setitem__": conversions.setitem,
+    "__delitem__": conversions.delitem, "__len__": conversions.length,
+    "__iter__": conversions.rows, "__contains__": _contains, "__array_namespace__": _namespace, "__copy__": _copy,
     "__deepcopy__": _copy, "ravel": fnp.ravel, "squeeze": fnp.squeeze, "swapaxes": fnp.swapaxes, "dot": fnp.dot,
     "sum": fnp.sum, "prod": fnp.prod, "mean": fnp.mean, "std": fnp.std, "var": fnp.var, "max": fnp.max, "min": fnp.min,
     "argmax": fnp.argmax, "argmin": fnp.argmin, "all": fnp.all, "any": fnp.any, "ptp": fnp.ptp, "round": fnp.round,
     "cumsum": fnp.cumsum, "cumprod": fnp.cumprod, "argsort": fnp.argsort, "searchsorted": fnp.searchsorted,
     "repeat": fnp.repeat, "take": fnp.take, "trace": fnp.trace, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
     "argpartition": _argpartition, "choose": _choose, "compress": _compress, "view": _view, "byteswap": _byteswap,
-    "conj": elementary.conjugate, "conjugate": elementary.conjugate,
+    "conj": unary.conjugate, "conjugate": unary.conjugate,
 }  # fmt: skip
 
 
@@ -288,24 +286,24 @@ _PROPERTIES = {
     "weak_type": _property(lambda self: self.aval.weak_type, "Whether it takes the dtype of what it meets."),
     "T": _property(lambda self: fnp.transpose(self), "The dimensions in reverse order."),
     "mT": _property(lambda self: fnp.matrix_transpose(self), "The last two dimensions exchanged."),
-    "real": _property(lambda self: elementary.real(self), "The real part."),
-    "imag": _property(lambda self: elementary.imag(self), "The imaginary part."),
+    "real": _property(lambda self: unary.real(self), "The real part."),
+    "imag": _property(lambda self: unary.imag(self), "The imaginary part."),
     "at": _property(IndexUpdate, "Updates by index: x.at[idx].set(value) and its relatives."),
     "flat": _property(lambda self: iter(fnp.ravel(self)), "The elements, one after the other."),
 }
 
 _CONVERSIONS = {
-    "__bool__": (V.array_bool, V.tracer_bool),
-    "__int__": (V.array_int, V.tracer_int),
-    "__float__": (V.array_float, V.tracer_float),
-    "__complex__": (V.array_complex, V.tracer_complex),
-    "__index__": (V.array_index, V.tracer_index),
-    "item": (V.array_item, V.tracer_item),
-    "tolist": (V.array_tolist, V.tracer_tolist),
-    "tobytes": (V.array_tobytes, V.tracer_tobytes),
-    "__repr__": (V.array_repr, V.tracer_repr),
-    "__str__": (V.array_str, V.tracer_repr),
-    "__format__": (V.array_format, V.tracer_format),
+    "__bool__": (conversions.array_bool, conversions.tracer_bool),
+    "__int__": (conversions.array_int, conversions.tracer_int),
+    "__float__": (conversions.array_float, conversions.tracer_float),
+    "__complex__": (conversions.array_complex, conversions.tracer_complex),
+    "__index__": (conversions.array_index, conversions.tracer_index),
+    "item": (conversions.array_item, conversions.tracer_item),
+    "tolist": (conversions.array_tolist, conversions.tracer_tolist),
+    "tobytes": (conversions.array_tobytes, conversions.tracer_tobytes),
+    "__repr__": (conversions.array_repr, conversions.tracer_repr),
+    "__str__": (conversions.array_str, conversions.tracer_repr),
+    "__format__": (conversions.array_format, conversions.tracer_format),
 }
 
 
@@ -358,9 +356,9 @@ def install() -> None:
     arrays["__dlpack__"], arrays["__dlpack_device__"] = dlpack.to_dlpack, dlpack.dlpack_device
     tracers["block_until_ready"] = lambda self: self
     tracers["__array__"], tracers["__dlpack__"], tracers["__reduce__"] = (
-        V.tracer_array,
-        V.tracer_dlpack,
-        V.tracer_reduce,
+        conversions.tracer_array,
+        conversions.tracer_dlpack,
+        conversions.tracer_reduce,
     )
     for name, attribute in arrays.items():
         xla.attach(name, sealed(attribute, name=name))

@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import Primitive
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.primitives.contractions.convolution import conv_general_dilated
@@ -76,19 +76,19 @@ def _names(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-@boundary.public
+@api_boundary.public
 def save_only_these_names(*names: str) -> Policy:
     """Keep the values of these names only."""
     return _Names(_names(names), frozenset(), False)
 
 
-@boundary.public
+@api_boundary.public
 def save_any_names_but_these(*names: str) -> Policy:
     """Keep all values that have a name, but for these."""
     return _Names(None, _names(names), False)
 
 
-@boundary.public
+@api_boundary.public
 def save_anything_except_these_names(*names: str) -> Policy:
     """Keep everything but the values of these names; of a value that was named, what it was named from is kept."""
     return _Names(None, _names(names), True)
@@ -108,7 +108,7 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
     return _Either(first, second)
 
 
-@boundary.public
+@api_boundary.public
 def save_and_offload_only_these_names(
     *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str], **places: str
 ) -> Policy:
@@ -127,7 +127,7 @@ def save_and_offload_only_these_names(
     return save_only_these_names(*names_which_can_be_saved)
 
 
-@boundary.public
+@api_boundary.public
 def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
     """As `dots_with_no_batch_dims_saveable`, in the host's memory; not supported.
 
@@ -145,7 +145,7 @@ def _nowhere() -> UnsupportedError:
     )
 
 
-@boundary.public
+@api_boundary.public
 def within(bytes: int) -> Policy:
     """Keep what fits a budget of memory, and so that least is computed again.
 

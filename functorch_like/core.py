@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -137,7 +136,7 @@ class Primitive:
         file = "/".join(path.replace("\\", "/").split("/")[-2:])
         object.__setattr__(self, "where", f"{file}:{line}")
         object.__setattr__(self, "family", file.rsplit("/", 1)[-1].removesuffix(".py"))
-        object.__setattr__(self, "native", not sources.is_users(path))
+        object.__setattr__(self, "native", not source_info.is_users(path))
         TABLE[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -158,7 +157,7 @@ def _line_of_making() -> tuple[str, int]:
     """The line a row is built on: of a module, whatever row makers of ours stand between, or of a user's function."""
     # Below whoever makes the row are this function, `__post_init__` and `__init__`.
     frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back and frame.f_code.co_name != "<module>" and not sources.is_users(frame.f_code.co_filename):
+    while frame.f_back and frame.f_code.co_name != "<module>" and not source_info.is_users(frame.f_code.co_filename):
         frame = frame.f_back
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -314,7 +313,7 @@ else:
 def leak(tracer: Tracer, using: str) -> LeakError:
     """The error for a tracer used after its transformation returned, or below it."""
     made = tracer.made()
-    line = sources.user_line(made) if made is not None else None
+    line = source_info.user_line(made) if made is not None else None
     trace = tracer._trace
     where = "which has already returned" if trace.done else "and is used outside of it, where it means nothing"
     return LeakError(
@@ -323,7 +322,7 @@ def leak(tracer: Tracer, using: str) -> LeakError:
         fix="return the value from the transformed function instead of storing it in a list, an attribute or a global"
         if trace.done
         else "pass the value to functions that have rules of their own as an argument, instead of closing over it",
-        at=str(sources.user_line() or ""),
+        at=str(source_info.user_line() or ""),
         chain=chain(state.trace),
     )
 
@@ -483,5 +482,5 @@ def complete(
         if column and isinstance(error, UnsupportedError):
             error.operation = f"{column} of {error.operation}"
     return error.complete(
-        chain=chain(trace or state.trace), at=str(sources.user_line(state.source) or ""), rule=prim.where
+        chain=chain(trace or state.trace), at=str(source_info.user_line(state.source) or ""), rule=prim.where
     )

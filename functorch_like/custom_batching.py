@@ -6,14 +6,14 @@ import functools
 from typing import Any
 
 from functorch_like import lax, tree
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.transforms.custom.custom_vmap import custom_vmap as custom_vmap
 from functorch_like.transforms.tangents import Fun, check_callable
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 
 
-@boundary.public
+@api_boundary.public
 def sequential_vmap(f: Fun) -> custom_vmap:
     """A function that vmap computes for one element after the other, in a loop.
 

@@ -21,7 +21,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
@@ -50,7 +50,7 @@ class Exported:
         self.platforms = tuple(name for name, _ in artifact.programs)
         self.in_avals, self.out_avals = artifact.in_avals, artifact.out_avals
 
-    @boundary.public
+    @api_boundary.public
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Run the program; inside of jitted functions it becomes part of theirs.
 
@@ -85,7 +85,7 @@ class Exported:
 
         return xla.module_text(portable.read(self._artifact.on(platform or self.platforms[0])))
 
-    @boundary.public
+    @api_boundary.public
     def serialize(self) -> bytes:
         """All of it as bytes, which `deserialize` reads in this version and later ones.
 
@@ -111,7 +111,7 @@ class Exported:
         return f"<exported {self.fun_name}({told}) for {', '.join(self.platforms)}>"
 
 
-@boundary.public
+@api_boundary.public
 def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[..., Exported]:
     """Lower a jitted function to a program that can be stored, and called elsewhere.
 
@@ -144,7 +144,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     if not names or not set(names) <= {"cpu", "gpu"}:
         raise ArgumentError(f"platforms={wanted} are not known", fix='use "cpu", "gpu", or both')
 
-    @boundary.public
+    @api_boundary.public
     def exported(*args: Any, **kwargs: Any) -> Exported:
         from functorch_like.backends.xla import portable
 
@@ -167,7 +167,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     return exported
 
 
-@boundary.public
+@api_boundary.public
 def deserialize(blob: bytes | bytearray) -> Exported:
     """What `Exported.serialize` wrote.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like.backends.xla import foreign
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.host_callbacks import promised
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, UnsupportedError
@@ -18,7 +18,7 @@ from functorch_like.primitives.effects.ffi_call import METHODS
 from functorch_like.primitives.effects.ffi_call import ffi_call as _row
 
 
-@boundary.public
+@api_boundary.public
 def include_dir() -> str:
     """The folder of the C++ headers to compile kernels against; `#include "xla/ffi/api/ffi.h"` stands in it.
 
@@ -29,13 +29,13 @@ def include_dir() -> str:
     return foreign.include_dir()
 
 
-@boundary.public
+@api_boundary.public
 def pycapsule(symbol: Any) -> Any:
     """A PyCapsule of a function of a library that was loaded with ctypes."""
     return foreign.capsule(symbol)[1]
 
 
-@boundary.public
+@api_boundary.public
 def register_ffi_target(name: str, fn: Any, platform: str = "cpu") -> None:
     """Make a kernel known to programs, under a name.
 
@@ -57,7 +57,7 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu") -> None:
     foreign.register(name, fn, platform)
 
 
-@boundary.public
+@api_boundary.public
 def ffi_call(
     target_name: str, result_shape_dtypes: Any, *, vmap_method: str | None = None, has_side_effect: bool = False
 ) -> Callable[..., Any]:
@@ -100,4 +100,4 @@ def ffi_call(
         out = _row(*operands, target=target_name, results=results, attributes=texts, vmap_method=vmap_method)
         return structure.unflatten(out)
 
-    return boundary.public(call)
+    return api_boundary.public(call)

@@ -10,7 +10,7 @@ from functorch_like import dtypes, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 
 
 def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -33,16 +33,18 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     avals = [aval_of(x) for x in leaves]
     dtype, _, widens = dtypes.promotion_of(avals)
     if widens:
-        P.notice(leaves, avals, dtype)
+        promotion.notice(leaves, avals, dtype)
     vector = fnp.concatenate([fnp.ravel(fnp.asarray(x, dtype)) for x in leaves])
     ends = list(itertools.accumulate(a.size for a in avals))
 
     def unravel(vector: Any) -> Any:
         given = aval_of(vector)
         if given.shape != (ends[-1],):
-            raise P.error(ShapeError, f"unravel of {given!r}", f"give a vector of {ends[-1]} elements")
+            raise promotion.error(ShapeError, f"unravel of {given!r}", f"give a vector of {ends[-1]} elements")
         if given.dtype != dtype:
-            raise P.error(DtypeError, f"unravel of {given!r}", f"convert it to {dtype.name}, which was ravelled")
+            raise promotion.error(
+                DtypeError, f"unravel of {given!r}", f"convert it to {dtype.name}, which was ravelled"
+            )
         starts = [0, *ends[:-1]]
         parts = [
             fnp.reshape(vector[start:end], a.shape).astype(a.dtype)

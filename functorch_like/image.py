@@ -12,7 +12,7 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
@@ -43,7 +43,9 @@ class ResizeMethod(enum.Enum):
         'LINEAR'
         """
         if s not in _NAMES:
-            raise P.error(ArgumentError, f"the method {s!r} is unknown", f"use one of {', '.join(sorted(_NAMES))}")
+            raise promotion.error(
+                ArgumentError, f"the method {s!r} is unknown", f"use one of {', '.join(sorted(_NAMES))}"
+            )
         return _NAMES[s]
 
 
@@ -128,14 +130,14 @@ def scale_and_translate(
     image = arr(image, what)
     aval, how, sizes = aval_of(image), _method(method), shape_of(shape, what)
     if how is ResizeMethod.NEAREST:
-        raise P.error(ArgumentError, f"{what} has no method 'nearest'", "use image.resize, or 'linear'")
+        raise promotion.error(ArgumentError, f"{what} has no method 'nearest'", "use image.resize, or 'linear'")
     dims = tuple(axis_of(d, aval.ndim, what) for d in spatial_dims)
     kept = [d for d in range(aval.ndim) if d not in dims]
     if len(sizes) != aval.ndim or any(sizes[d] != aval.shape[d] for d in kept):
-        raise P.error(ShapeError, f"{what} of {aval!r} to the shape {sizes}", "change spatial_dims only")
+        raise promotion.error(ShapeError, f"{what} of {aval!r} to the shape {sizes}", "change spatial_dims only")
     scale, translation = arr(scale, what), arr(translation, what)
     if aval_of(scale).shape != (len(dims),) or aval_of(translation).shape != (len(dims),):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"{what} along {dims}, scale {aval_of(scale)!r}, translation {aval_of(translation)!r}",
             "give one number for each of spatial_dims",
         )  # fmt: skip
@@ -149,12 +151,12 @@ def _scaled(
     image: Any, scale: Any, translation: Any, sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
     antialias: bool, precision: Any,
 ) -> Any:  # fmt: skip
-    image = P.to_inexact(image)
+    image = promotion.to_inexact(image)
     dtype = aval_of(image).dtype
     wide = fnp.float64 if dtype.itemsize >= 8 and dtype.kind == "f" else fnp.float32
     for i, d in enumerate(dims):
         size = aval_of(image).shape[d]
-        s, t = P.convert(scale[i], fnp.dtype(wide)), P.convert(translation[i], fnp.dtype(wide))
+        s, t = promotion.convert(scale[i], fnp.dtype(wide)), promotion.convert(translation[i], fnp.dtype(wide))
         weights = _weights(how, size, sizes[d], s, t, antialias).astype(dtype)
         image = fnp.moveaxis(fnp.tensordot(image, weights, axes=((d,), (0,)), precision=precision), -1, d)
     return image
@@ -184,7 +186,9 @@ def resize(
     image = arr(image, what)
     aval, how, sizes = aval_of(image), _method(method), shape_of(shape, what)
     if len(sizes) != aval.ndim or any(m and not n for n, m in zip(aval.shape, sizes, strict=True)):
-        raise P.error(ShapeError, f"{what} of {aval!r} to the shape {sizes}", "keep the rank, and give it some pixels")
+        raise promotion.error(
+            ShapeError, f"{what} of {aval!r} to the shape {sizes}", "keep the rank, and give it some pixels"
+        )
     dims = tuple(d for d in range(aval.ndim) if sizes[d] != aval.shape[d])
     if how is ResizeMethod.NEAREST:
         return _nearest(image, sizes=sizes, dims=dims)
@@ -198,14 +202,14 @@ def _resized(
     antialias: bool, precision: Any,
 ) -> Any:  # fmt: skip
     if not math.prod(sizes):
-        return fnp.zeros(sizes, aval_of(P.to_inexact(image)).dtype)
+        return fnp.zeros(sizes, aval_of(promotion.to_inexact(image)).dtype)
     by = fnp.asarray(np.asarray(scale, np.float64))
     return _scaled.inline(image, by, fnp.zeros_like(by), sizes, dims, how, antialias, precision)
 
 
 @kernel(static=("sizes", "dims"))
 def _nearest(image: Any, sizes: tuple[int, ...], dims: tuple[int, ...]) -> Any:
-    image = P.to_inexact(image)
+    image = promotion.to_inexact(image)
     for d in dims:
         n, m = aval_of(image).shape[d], sizes[d]
         # The pixel whose square holds the centre, in whole numbers: (2 i + 1) n / (2 m), rounded down.

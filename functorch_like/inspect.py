@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like.backends import xla
 from functorch_like.backends.xla import events
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.compiler.lower import lower
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError
@@ -63,7 +63,7 @@ class History:
         return "\n".join([f"{number}. {stage.name} ({stage.how}): {stage.size}", *(f"   {line}" for line in shown)])
 
 
-@boundary.public
+@api_boundary.public
 def history(fun: Callable[..., Any]) -> Callable[..., History]:
     """A function that shows every stage `fun` goes through for given arguments, and how each was made.
 
@@ -84,7 +84,7 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
             f"history takes a function, got {type(fun).__name__}", fix="history(f)(x), not history(f(x))"
         )
 
-    @boundary.public
+    @api_boundary.public
     def shown(*args: Any, **kwargs: Any) -> History:
         happened: list[events.Event] = []
         with events.listening(happened.append):
@@ -121,7 +121,7 @@ def _equations(jaxpr: Jaxpr) -> str:
     return f"{len(jaxpr.equations)} equations"
 
 
-@boundary.public
+@api_boundary.public
 def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
     """`x` itself; from then on, each transformation reports what it does to the value.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import source_info as sources
+from functorch_like import source_info
 from functorch_like.backends import xla
 from functorch_like.errors import DtypeError
 
@@ -39,7 +39,7 @@ def unmasked(x: Any) -> Any:
             f"{hidden} of {x.size} elements of a NumPy masked array are masked, and arrays here have no mask",
             fix="put a value in their place with x.filled(value), leave them out with x.compressed(), or pass x.data "
             "and the mask as two arrays (fnp.where, where= of reductions)",
-            at=str(sources.user_line() or ""),
+            at=str(source_info.user_line() or ""),
         )
     return np.asarray(x)
 

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
@@ -72,11 +72,17 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         data, ids = arr(data, what), arr(segment_ids, what)
         a, b = aval_of(data), aval_of(ids)
         if not dtypes.is_integer(b.dtype):
-            raise P.error(DtypeError, f"the segment_ids of {what}, {b!r}, are no integers", "convert with astype(int)")
+            raise promotion.error(
+                DtypeError, f"the segment_ids of {what}, {b!r}, are no integers", "convert with astype(int)"
+            )
         if a.shape[: b.ndim] != b.shape or not b.ndim:
-            raise P.error(ShapeError, f"{what} of {a!r} by {b!r}", "give one number for each first element of data")
+            raise promotion.error(
+                ShapeError, f"{what} of {a!r} by {b!r}", "give one number for each first element of data"
+            )
         if bucket_size is not None and not bucket_size > 0:
-            raise P.error(ArgumentError, f"{what} with bucket_size={bucket_size}", "give a positive int, or None")
+            raise promotion.error(
+                ArgumentError, f"{what} with bucket_size={bucket_size}", "give a positive int, or None"
+            )
         count = _count(ids, what) if num_segments is None else shape_of(num_segments, what)[0]
         how = mode_of(mode, "fill", what)
         return run(
@@ -85,13 +91,13 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         )  # fmt: skip
 
     doc = _DOC.format(name=name, summary=summary, empty=empty, shows=shows)
-    return P.named(function, name, doc, __name__)
+    return promotion.named(function, name, doc, __name__)
 
 
 def _count(ids: Any, what: str) -> int:
     known = ids.concrete() if isinstance(ids, Tracer) else ids
     if known is None:
-        raise P.error(
+        raise promotion.error(
             ConcretizationError, f"{what} of traced segment_ids cannot tell how many segments there are",
             "pass num_segments",
         )  # fmt: skip
@@ -99,11 +105,11 @@ def _count(ids: Any, what: str) -> int:
 
 
 def _least(dtype: Any) -> Any:
-    return False if dtype == dtypes.bool_ else -math.inf if dtypes.is_inexact(dtype) else P.bounds(dtype)[0]
+    return False if dtype == dtypes.bool_ else -math.inf if dtypes.is_inexact(dtype) else promotion.bounds(dtype)[0]
 
 
 def _greatest(dtype: Any) -> Any:
-    return True if dtype == dtypes.bool_ else math.inf if dtypes.is_inexact(dtype) else P.bounds(dtype)[1]
+    return True if dtype == dtypes.bool_ else math.inf if dtypes.is_inexact(dtype) else promotion.bounds(dtype)[1]
 
 
 segment_sum = _segments(

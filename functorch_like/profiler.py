@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.errors import ArgumentError
 
@@ -48,7 +48,7 @@ def trace(directory: str | os.PathLike[str]) -> Iterator[None]:
 _recording: list[tuple[Any, str]] = []  # the session that `start_trace` began, and where its trace goes
 
 
-@boundary.public
+@api_boundary.public
 def start_trace(log_dir: str | os.PathLike[str]) -> None:
     """Begin to record what runs, until `stop_trace`. As a block: `trace`.
 
@@ -71,7 +71,7 @@ def start_trace(log_dir: str | os.PathLike[str]) -> None:
     _recording.append((profiling.Session(), os.fspath(log_dir)))
 
 
-@boundary.public
+@api_boundary.public
 def stop_trace() -> None:
     """End what `start_trace` began, and write the trace.
 
@@ -228,7 +228,7 @@ class MemoryStats(NamedTuple):
     arrays: int
 
 
-@boundary.public
+@api_boundary.public
 def memory_stats(device: Any = None) -> MemoryStats:
     """Memory of a device: in use, at most, and available.
 
@@ -254,7 +254,7 @@ def memory_stats(device: Any = None) -> MemoryStats:
     return MemoryStats(in_use, peak, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), len(arrays))
 
 
-@boundary.public
+@api_boundary.public
 def live_arrays(device: Any = None) -> list[Any]:
     """All arrays that have memory on a device.
 
@@ -270,7 +270,7 @@ def live_arrays(device: Any = None) -> list[Any]:
     return [x for x in arrays_of_platform(place.platform) if place in xla.devices_of(x)]
 
 
-@boundary.public
+@api_boundary.public
 def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None) -> None:
     """Write which memory is allocated and where it was, for `pprof`.
 
@@ -281,7 +281,7 @@ def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None)
     Path(file).write_bytes(device_memory_profile(device))
 
 
-@boundary.public
+@api_boundary.public
 def device_memory_profile(device: Any = None) -> bytes:
     """Which memory is allocated and where it was, for `pprof`: gzipped, as https://github.com/google/pprof reads it.
 

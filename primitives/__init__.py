@@ -9,81 +9,11 @@ A family is imported when one of its rows is asked for.
 
 from __future__ import annotations
 
-import importlib
-import sys
-from typing import Any
+import importlib as _importlib
 
-from functorch_like import public_names
+from functorch_like.primitives import families as _families
 
-# fmt: off
-_FAMILIES = {
-    "elementwise.transcendental":
-        "acos acosh asin asinh atan atan2 atanh cbrt ceil cos cosh exp exp2 expm1 floor log log1p logistic nextafter "
-        "one_minus_square round rsqrt sin sinh sqrt tan tanh tanh_slope",
-    "elementwise.arithmetic": "abs div integer_pow max min mul rem share sign square sub",
-    "elementwise.bessel": "bessel_i0e bessel_i1e",
-    "elementwise.bitwise":
-        "and_ bitcast_convert_type clz mulhi not_ or_ population_count reduce_precision shift_left "
-        "shift_right_arithmetic shift_right_logical xor",
-    "effects.callbacks": "debug_callback io_callback pure_callback",
-    "effects.check": "check",
-    "collectives.reduce_over_axis": "axis_index pmax pmin psum",
-    "elementwise.comparison": "clamp eq eq_to ge gt is_finite le le_to lt lt_to ne select_n",
-    "elementwise.complex_parts": "complex conj imag neg real",
-    "elementwise.conversion": "convert_element_type",
-    "contractions.dot_general": "dot_general",
-    "contractions.convolution": "conv_general_dilated",
-    "reductions.cumulative": "cummax cummin cumprod cumsum",
-    "linalg.eigen": "eig eigh schur",
-    "collectives.exchange": "all_gather all_to_all ppermute reduce_scatter",
-    "effects.call_exported": "call_exported",
-    "linalg.cholesky_lu": "cholesky lu lu_pivots_to_permutation",
-    "effects.ffi_call": "ffi_call",
-    "contractions.fft": "fft",
-    "random.philox": "philox4x32 rng_bit_generator",
-    "elementwise.zeta": "zeta zeta_derivative",
-    "elementwise.incomplete_beta": "incomplete_beta_grad regularized_incomplete_beta",
-    "elementwise.incomplete_gamma": "igamma igamma_grad_a igammac random_gamma_grad",
-    "indexing.gather_and_scatter_add": "scatter_add",
-    "reductions.cumlogsumexp": "cumlogsumexp",
-    "effects.checkpoint_name": "name",
-    "linalg.qr": "geqp3 geqrf hessenberg householder_product qr tridiagonal",
-    "structural.pad_and_slice": "pad slice",
-    "effects.platform_index": "platform_index",
-    "elementwise.powers": "half_integer_pow pow",
-    "effects.probe": "probe",
-    "contractions.ragged_dot": "ragged_dot",
-    "random.threefry": "threefry2x32",
-    "ordering.top_k": "top_k",
-    "structural.sharding_constraint": "sharding_constraint",
-    "structural.tile_split_barrier": "optimization_barrier split tile",
-    "reductions.reductions": "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_xor",
-    "base.elementwise_makers": "add",
-    "updates.scatter": "scatter_max scatter_min scatter_mul",
-    "windows.select_and_scatter": "select_and_scatter_add",
-    "base.shapes": "broadcast_in_dim reduce_sum reshape transpose",
-    "linalg.svd": "pinv svd",
-    "updates.dynamic_slice": "dynamic_slice dynamic_update_slice gather scatter",
-    "ordering.sort": "sort",
-    "elementwise.erf_and_gamma": "digamma erf erf_inv erfc lgamma polygamma",
-    "structural.data_movement": "concatenate copy iota rev stop_gradient",
-    "linalg.solve": "solve",
-    "linalg.triangular_solve": "triangular_solve tridiagonal_solve",
-    "windows.reduce_window": "reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add",
-}
-# fmt: on
-_HOME = {row: family for family, names in _FAMILIES.items() for row in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise public_names.missing(sys.modules[__name__], name)
-    found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*_HOME, "load"})
+__getattr__, __dir__ = _families.attach(globals(), _families.HOME, extra=["load"])
 
 
 def load() -> None:
@@ -92,4 +22,4 @@ def load() -> None:
 
     for found in pkgutil.walk_packages(__path__, f"{__name__}."):
         if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+            _importlib.import_module(found.name)

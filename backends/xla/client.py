@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import interrupts
-from functorch_like.backends.xla import configuration, cuda, processes
-from functorch_like.backends.xla import jax_import_stubs as stubs
+from functorch_like.backends.xla import configuration, cuda, jax_import_stubs, processes
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
 
@@ -60,7 +59,7 @@ def _start() -> dict[str, Any]:
                 of_processes = processes.cpu_client_options()
                 made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices(), **of_processes)
         for client in made.values():
-            stubs.prime(client.local_devices()[0])
+            jax_import_stubs.prime(client.local_devices()[0])
             break  # C++ keeps the answers once per process
         _default = next(iter(made.values())).local_devices()[0]
         _clients = made
@@ -188,7 +187,7 @@ def _names() -> str:
 def _after_fork() -> None:
     global _lock
     _lock = threading.RLock()
-    stubs.stubbed.renew()
+    jax_import_stubs.stubbed.renew()
     if _clients:
         configuration.forked.set_global(True)
 

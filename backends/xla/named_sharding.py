@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like.backends.xla import client, memory, sharding
-from functorch_like.backends.xla import jax_import_stubs as stubs
+from functorch_like.backends.xla import client, jax_import_stubs, memory, sharding
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.jaxlib_api import _jax, xc
 from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
@@ -323,5 +322,5 @@ def on_mesh(where: Any, mesh: Mesh, ndim: int) -> Any:
     return None if spec is None else named(mesh, spec, where._memory_kind)
 
 
-stubs.on_spec(check)
+jax_import_stubs.on_spec(check)
 memory.on_clear(lambda: (_hlo_sharding.cache_clear(), indices.cache_clear()))

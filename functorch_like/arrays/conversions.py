@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, chain, leak, state
 from functorch_like.errors import (
@@ -45,7 +44,7 @@ _KINDS: dict[str, type[ConcretizationError]] = {
 
 
 def _at() -> str:
-    return str(sources.user_line(state.source) or "")
+    return str(source_info.user_line(state.source) or "")
 
 
 def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
@@ -53,7 +52,7 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     if tracer._trace.done:
         raise leak(tracer, what)
     made = tracer.made()
-    line = sources.user_line(made) if made is not None else None
+    line = source_info.user_line(made) if made is not None else None
     aval = tracer.aval
     raise _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),

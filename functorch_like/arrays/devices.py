@@ -12,11 +12,11 @@ from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.xla import client
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
-from functorch_like.ir import dtype_origins as origins
-from functorch_like.primitives.structural.data_movement import copy
+from functorch_like.ir import dtype_origins
+from functorch_like.primitives.structural import copy
 
 #: What `devices` lists; for annotations and `isinstance`.
 Device = client.Device
@@ -31,7 +31,7 @@ External(
 )
 
 
-@boundary.public
+@api_boundary.public
 def devices(backend: str | None = None) -> list[Any]:
     """The devices of a platform.
 
@@ -51,7 +51,7 @@ def devices(backend: str | None = None) -> list[Any]:
     return xla.devices(backend)
 
 
-@boundary.public
+@api_boundary.public
 def device_count(backend: str | None = None) -> int:
     """How many devices a platform has.
 
@@ -68,7 +68,7 @@ def device_count(backend: str | None = None) -> int:
     return len(xla.devices(backend))
 
 
-@boundary.public
+@api_boundary.public
 def local_devices(backend: str | None = None) -> list[Any]:
     """The devices of a platform that belong to this process: all of them, where there is one process.
 
@@ -85,7 +85,7 @@ def local_devices(backend: str | None = None) -> list[Any]:
     return xla.local_devices(backend)
 
 
-@boundary.public
+@api_boundary.public
 def local_device_count(backend: str | None = None) -> int:
     """How many devices of a platform belong to this process.
 
@@ -102,7 +102,7 @@ def local_device_count(backend: str | None = None) -> int:
     return len(xla.local_devices(backend))
 
 
-@boundary.public
+@api_boundary.public
 def process_index(backend: str | None = None) -> int:
     """The number of this process among those that compute together; 0 where it is alone.
 
@@ -119,7 +119,7 @@ def process_index(backend: str | None = None) -> int:
     return xla.devices(backend)[0].client.process_index()
 
 
-@boundary.public
+@api_boundary.public
 def process_count(backend: str | None = None) -> int:
     """How many processes compute together; 1 where this one is alone.
 
@@ -136,7 +136,7 @@ def process_count(backend: str | None = None) -> int:
     return 1 + max(device.process_index for device in xla.devices(backend))
 
 
-@boundary.public
+@api_boundary.public
 def live_arrays(platform: str | None = None) -> list[Any]:
     """All arrays that have memory on the devices of a platform.
 
@@ -156,7 +156,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
     return [x for x in alive if not xla.devices_of(x).isdisjoint(places)]
 
 
-@boundary.public
+@api_boundary.public
 def set_default_device(device: Any) -> None:
     """Set where arrays are made and computations run that no device is named for, in every thread.
 
@@ -217,7 +217,7 @@ def default_backend() -> str:
     return xla.default_backend()
 
 
-@boundary.public
+@api_boundary.public
 def device_put(x: T, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None) -> T:
     """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
@@ -273,12 +273,12 @@ def _put(leaf: Any, device: Any) -> Any:
             return constrain(leaf, device)
         return copy(leaf)  # placement inside a traced program is XLA's
     if isinstance(leaf, (np.ndarray, np.generic)):
-        return origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
+        return dtype_origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))
     host = leaf if type(leaf) is ArrayImpl else np.asarray(leaf, aval.dtype)
     return xla.device_put(host, device, weak_type=aval.weak_type)
 
 
-@boundary.public
+@api_boundary.public
 def device_get(x: Any) -> Any:
     """Copy a pytree of arrays to the host.
 
@@ -296,7 +296,7 @@ def device_get(x: Any) -> Any:
     return tree.unflatten([np.asarray(leaf) if isinstance(leaf, (ArrayImpl, Tracer)) else leaf for leaf in leaves])
 
 
-@boundary.public
+@api_boundary.public
 def block_until_ready(x: T) -> T:
     """Wait until every array of a pytree is computed, and return the pytree.
 

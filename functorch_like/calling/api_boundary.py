@@ -11,11 +11,9 @@ import types
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from functorch_like import core, public_names
-from functorch_like import source_info as sources
+from functorch_like import core, public_names, source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import flag_blocks as groups
-from functorch_like.backends import settings, xla
+from functorch_like.backends import flag_blocks, settings, xla
 from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
@@ -84,9 +82,9 @@ def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtErr
     ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if ours is not None:
         ours.complete(operation=getattr(fun, "__name__", ""))
-        return ours.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+        return ours.complete(at=str(source_info.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError):
-        error.complete(at=str(sources.user_line() or ""), chain=core.chain(core.state.trace))
+        error.complete(at=str(source_info.user_line() or ""), chain=core.chain(core.state.trace))
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = trim(error.__traceback__)
     return None
@@ -109,9 +107,9 @@ settings.on_staging(lambda: core.state.trace.staging)
 # Settings are assigned by plain attribute access.
 for _kind, _names in (
     (settings.Setting, ("__set__", "set")),
-    (groups.Flags, ("__enter__", "__call__")),
-    (groups.Group, ("__getattr__", "__setattr__", "flags")),
-    (groups.Module, ("__setattr__", "flags")),
+    (flag_blocks.Flags, ("__enter__", "__call__")),
+    (flag_blocks.Group, ("__getattr__", "__setattr__", "flags")),
+    (flag_blocks.Module, ("__setattr__", "flags")),
 ):
     for _name in _names:
         setattr(_kind, _name, public(getattr(_kind, _name)))
@@ -124,7 +122,7 @@ def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:
         return traceback
     frames: list[types.TracebackType] = []
     while traceback is not None:
-        if sources.is_users(traceback.tb_frame.f_code.co_filename):
+        if source_info.is_users(traceback.tb_frame.f_code.co_filename):
             frames.append(traceback)
         traceback = traceback.tb_next
     kept: types.TracebackType | None = None

@@ -18,7 +18,7 @@ from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
-from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir import dtype_origins
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -205,7 +205,7 @@ class Call:
 
     def hosts(self) -> dict[int, str]:
         """Positions of the leaves whose dtype NumPy chose, with what to call each: `a NumPy array (args[1])`."""
-        found = origins.hosts(self.leaves)
+        found = dtype_origins.hosts(self.leaves)
         if not found:
             return found
         paths = tree.leaf_paths(self.tree)

@@ -12,13 +12,13 @@ from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla.callbacks import barrier
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.primitives.effects import callbacks as rows
 
 
-@boundary.public
+@api_boundary.public
 def pure_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
@@ -67,7 +67,7 @@ def pure_callback(
     return structure.unflatten(rows.pure_callback(*operands, fun=host, vmap_method=vmap_method))
 
 
-@boundary.public
+@api_boundary.public
 def io_callback(
     callback: Callable[..., Any],
     result_shape_dtypes: Any,
@@ -109,7 +109,7 @@ def io_callback(
     return structure.unflatten(rows.io_callback(*operands, fun=host, ordered=bool(ordered)))
 
 
-@boundary.public
+@api_boundary.public
 def effects_barrier() -> None:
     """Wait until all callbacks of programs that are running have been called.
 

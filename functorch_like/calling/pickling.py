@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from functorch_like.backends import xla
 from functorch_like.backends.xla import nesting, pytree
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError, FtError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,7 +47,7 @@ class Transformed(ByName):
             return self._function(*args, **kwargs)
         except Exception as e:
             refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
-            told = boundary.polish(refused, self) or refused
+            told = api_boundary.polish(refused, self) or refused
             if told is not e:
                 raise told from None
             raise
@@ -68,7 +68,7 @@ def transformation(maker: F) -> F:
 
     Both are boundaries: see `boundary.public`. What is no Python function, such as a decorator, is returned as it is.
     """
-    checked = boundary.public(maker)
+    checked = api_boundary.public(maker)
 
     @functools.wraps(maker)
     def make(*args: Any, **kwargs: Any) -> Any:

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import events
@@ -51,7 +50,7 @@ def _error(
         f"the {wide.dtype.name} operand, {text}, widens {narrow.dtype.name} to {dtype.name}",
         operation=f"{_called()}({', '.join(map(repr, avals))})",
         chain=chain(state.trace),
-        at=str(sources.user_line(state.source) or ""),
+        at=str(source_info.user_line(state.source) or ""),
         fix=f"convert it where it comes in, X.astype({kept.name!r}), to stay in {narrow.dtype.name}; or say that 64 "
         f"bits are meant: fnp.asarray(X, {wide.dtype.name!r}), or ft.set_default_dtype('float64') for all. "
         "ft.backends.promotion.widening = 'allow' ends these warnings, 'raise' makes errors of them",
@@ -64,7 +63,7 @@ def _tell(error: FtError) -> None:
     rule = promotion.widening
     if rule == "raise":
         raise error
-    line = sources.user_line(state.source)
+    line = source_info.user_line(state.source)
     place = ("functorch_like", 0) if line is None else (line.file, line.line)
     if rule == "warn" and place not in _WARNED:
         warnings.warn_explicit(str(error), WideningWarning, *place)
@@ -85,7 +84,7 @@ def _called() -> str:
     """The function of the package that the user's line calls."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found = ""
-    while frame is not None and not sources.is_users(frame.f_code.co_filename):
+    while frame is not None and not source_info.is_users(frame.f_code.co_filename):
         found, frame = _name(frame) or found, frame.f_back
     return found
 

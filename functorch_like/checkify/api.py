@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.calling import api_boundary as boundary
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import Call, Static
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import split_values
@@ -20,9 +19,9 @@ from functorch_like.checkify.run import run
 from functorch_like.checkify.state import NONE, all_checks, user_checks
 from functorch_like.core import EVALUATE, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.effects.check import Message
 from functorch_like.primitives.effects.check import check as check_row
-from functorch_like.primitives.elementwise import names as E
 
 
 @transformation
@@ -65,14 +64,14 @@ def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Cal
     @functools.wraps(f, updated=())
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
         call = Call(Static((), ()), args, kwargs)
-        body = bodies.staged(f, call, "checkify")
-        outs, state = run(body.jaxpr, [*body.consts, *bodies.operands(call)], wanted)
+        body = traced_function.staged(f, call, "checkify")
+        outs, state = run(body.jaxpr, [*body.consts, *traced_function.operands(call)], wanted)
         return state.error(), body.out_tree.unflatten(outs)
 
     return checkified
 
 
-@boundary.public
+@api_boundary.public
 def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
     """Tell a checkified function that something must hold.
 
@@ -110,7 +109,7 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     check_row(pred, *operands, message=Message(fill), debug=bool(debug))
 
 
-@boundary.public
+@api_boundary.public
 def check_error(error: Error) -> None:
     """Check that an error value is none: an error of an inner `checkify` becomes one of the outer.
 
@@ -129,4 +128,4 @@ def check_error(error: Error) -> None:
         error.throw()
     elif error._flat:
         fill = lambda *flat: str(Error(flat, error._places).get())
-        check_row(E.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)
+        check_row(elementwise.eq(error._flat[0], NONE), *error._flat, message=Message(fill), debug=False)

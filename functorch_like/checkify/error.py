@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import source_info as sources
-from functorch_like import tree
+from functorch_like import source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import CheckError
 
@@ -116,7 +115,7 @@ class Error:
         values = [v[at] for v in rest[start : start + len(site.avals)]]
         where = f"at mapped index {', '.join(map(str, at))}: " if at else ""
         text = site.told(position, [v[at] for v in rest[:depth]], values)
-        return where + text, str(sources.user_line(site.source) or "")
+        return where + text, str(source_info.user_line(site.source) or "")
 
     def __repr__(self) -> str:
         return f"Error({len(self._places.sites)} places can fail)"

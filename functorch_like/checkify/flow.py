@@ -16,11 +16,10 @@ from functorch_like.checkify.state import NONE, ONE, State, chosen, first
 from functorch_like.core import Primitive, aval_of
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.higher_order.control_flow import sequential_vmap as in_turn
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.higher_order.control_flow import sequential_vmap
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
@@ -30,7 +29,7 @@ def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArra
 
 
 def _zeros(avals: Sequence[ShapedArray]) -> list[Any]:
-    return [S.zeros(aval) for aval in avals]
+    return [structural.zeros(aval) for aval in avals]
 
 
 # --------------------------------------------------------------------------------------------------------------- call
@@ -84,7 +83,9 @@ def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
             return outs
         code, *found = outs[count:] or [NONE, NONE]
         if own.sites and before:
-            code = E.select_n(E.ne(code, NONE), NONE, E.add(code, np.array(before, np.int32)))
+            code = elementwise.select_n(
+                elementwise.ne(code, NONE), NONE, elementwise.add(code, np.array(before, np.int32))
+            )
         numbers, values = found[: 1 + own.depth], found[1 + own.depth :]
         numbers += [NONE] * (places.depth - own.depth)
         return [*outs[:count], code, *numbers, *_zeros(left), *values, *_zeros(right)]
@@ -107,7 +108,7 @@ def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
     part = checked(jaxpr, state.wanted)
     if part.same:
         return list(prim(*operands, **params))
-    places = part.places.inside(ELEMENTS if jaxpr.name.startswith(in_turn.NAME) else "scan")
+    places = part.places.inside(ELEMENTS if jaxpr.name.startswith(sequential_vmap.NAME) else "scan")
     told = places.avals()
 
     def make() -> Jaxpr:
@@ -117,7 +118,7 @@ def _scan(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
             before, carries = carries[: len(told)], carries[len(told) :]
             outs = evaluate(part.jaxpr, [*more, *consts, *carries, *xs])
             after = _merged(before, outs[len(jaxpr.outputs) :], step, part.places.depth)
-            return [E.add(step, ONE), *after, *outs[: len(jaxpr.outputs)]]
+            return [elementwise.add(step, ONE), *after, *outs[: len(jaxpr.outputs)]]
 
         consts, carries, xs = groups(jaxpr.in_avals, num_consts, num_carry)
         first_avals = [aval_of(c) for c in part.consts]
@@ -156,7 +157,7 @@ def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
             outs = outs[: len(carries)]
             more, *found = evaluate(asked.jaxpr, [*questions, *outs])
             part.absorb(asked.places, found)
-            return [more, E.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
+            return [more, elementwise.add(count, ONE), *_merged(before, part.flat(), count, inner.depth), *outs]
 
         flag = ShapedArray((), np.dtype(bool))
         carried = [flag, NUMBER, *told, *body.in_avals[params["body_nconsts"] :]]

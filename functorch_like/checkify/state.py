@@ -9,9 +9,8 @@ import numpy as np
 
 from functorch_like.checkify.error import NUMBER, Error, Places, Site
 from functorch_like.core import aval_of
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.reductions import reduce_min
-from functorch_like.primitives.structural import data_movement as S
 
 #: Sets of what to check; `|` joins them.
 user_checks = frozenset({"user"})
@@ -56,14 +55,14 @@ class State:
         """Another place, which fails where an element is true."""
         shape = aval_of(bad).shape
         self.places = Places((*self.places.sites, site), self.places.depth)
-        number, never = (S.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
-        found = E.select_n(bad, never, number)
+        number, never = (structural.full(shape, n, NUMBER.dtype) for n in (len(self.places.sites), _NEVER))
+        found = elementwise.select_n(bad, never, number)
         before = self._elements.get(shape)
-        self._elements[shape] = found if before is None else E.min(before, found)
+        self._elements[shape] = found if before is None else elementwise.min(before, found)
 
     def add(self, site: Site, failed: Any, position: Any, values: Sequence[Any] = ()) -> None:
         """Another place, whether it failed and at which position, and what to keep of it."""
-        self.absorb(Places((site,)), [E.select_n(failed, NONE, ONE), position, *values])
+        self.absorb(Places((site,)), [elementwise.select_n(failed, NONE, ONE), position, *values])
 
     def absorb(self, places: Places, flat: Sequence[Any]) -> None:
         """The places of a part that has run, with what is known of them."""
@@ -71,7 +70,7 @@ class State:
             return
         before, count = len(self.places.sites), 2 + places.depth
         code, position, *steps = flat[:count]
-        number = E.select_n(E.eq(code, NONE), E.add(code, _int(before)), _int(_NEVER))
+        number = elementwise.select_n(elementwise.eq(code, NONE), elementwise.add(code, _int(before)), _int(_NEVER))
         self._candidates.append(_Candidate(number, position, steps))
         self._values += flat[count:]
         self.places = Places((*self.places.sites, *places.sites), max(self.places.depth, places.depth))
@@ -83,16 +82,16 @@ class State:
             return []
         number = found[0].number
         for each in found[1:]:
-            number = E.min(number, each.number)
+            number = elementwise.min(number, each.number)
         told = [NONE] * (1 + self.places.depth)
         for each in found:
-            mine = E.eq(number, each.number)
+            mine = elementwise.eq(number, each.number)
             own = [each.position, *each.steps]
             told = [
-                *(t if o is t else E.select_n(mine, t, o) for t, o in zip(told, own, strict=False)),
+                *(t if o is t else elementwise.select_n(mine, t, o) for t, o in zip(told, own, strict=False)),
                 *told[len(own) :],
             ]
-        return [E.select_n(E.eq(number, _int(_NEVER)), number, NONE), *told, *self._values]
+        return [elementwise.select_n(elementwise.eq(number, _int(_NEVER)), number, NONE), *told, *self._values]
 
     def error(self) -> Error:
         return Error(self.flat(), self.places)
@@ -107,9 +106,9 @@ def _least(numbers: Any) -> _Candidate:
     size = aval_of(numbers).size
     if not aval_of(numbers).shape:
         return _Candidate(numbers, NONE, [])
-    flat = S.reshape(numbers, shape=(size,))
+    flat = structural.reshape(numbers, shape=(size,))
     least = reduce_min(flat, axes=(0,))
-    here = E.eq(flat, S.broadcast_in_dim(least, shape=(size,), broadcast_dimensions=()))
+    here = elementwise.eq(flat, structural.broadcast_in_dim(least, shape=(size,), broadcast_dimensions=()))
     return _Candidate(least, first_true(here)[1], [])
 
 
@@ -118,19 +117,23 @@ def first_true(flags: Any) -> tuple[Any, Any]:
     size = aval_of(flags).size
     if not aval_of(flags).shape:
         return flags, NONE
-    flat = S.reshape(flags, shape=(size,))
-    positions = S.iota(dtype=NUMBER.dtype, shape=(size,), dimension=0)
-    position = reduce_min(E.select_n(flat, S.full((size,), size, NUMBER.dtype), positions), axes=(0,))
-    return E.lt(position, _int(size)), position
+    flat = structural.reshape(flags, shape=(size,))
+    positions = structural.iota(dtype=NUMBER.dtype, shape=(size,), dimension=0)
+    position = reduce_min(
+        elementwise.select_n(flat, structural.full((size,), size, NUMBER.dtype), positions), axes=(0,)
+    )
+    return elementwise.lt(position, _int(size)), position
 
 
 def first(before: Any, now: Any) -> Any:
     """Whether something fails now, and nothing has before."""
-    return E.and_(E.eq(before, NONE), E.ne(now, NONE))
+    return elementwise.and_(elementwise.eq(before, NONE), elementwise.ne(now, NONE))
 
 
 def chosen(which: Any, old: Any, new: Any) -> Any:
     """`new` where a scalar says so."""
     if not aval_of(new).shape:
-        return E.select_n(which, old, new)
-    return E.select_n(S.broadcast_in_dim(which, shape=aval_of(new).shape, broadcast_dimensions=()), old, new)
+        return elementwise.select_n(which, old, new)
+    return elementwise.select_n(
+        structural.broadcast_in_dim(which, shape=aval_of(new).shape, broadcast_dimensions=()), old, new
+    )

@@ -112,14 +112,13 @@ def _compiled(
     way: Way, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
 ) -> tuple[xla.Executable | None, bytes]:
     """The program compiled one way, and what tells it from other ways; None if a trial of it died."""
-    from functorch_like.backends.xla import mlir
-    from functorch_like.backends.xla import subprocess_trial as trial
+    from functorch_like.backends.xla import mlir, subprocess_trial
 
     with way.settings():
         lowered = make()
         all_options = lowered.options(device, options, fitting=way.fitting)
         identity = mlir.anonymous_bytecode(lowered.module) + repr(sorted(all_options.items())).encode()
-        if way.risky and not trial.survives(lowered.module, device, all_options):
+        if way.risky and not subprocess_trial.survives(lowered.module, device, all_options):
             return None, identity
         return lowered.compile(device, options, fitting=way.fitting), identity
 

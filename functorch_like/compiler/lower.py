@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
-from functorch_like import source_info as sources
+from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import compile_options, events
@@ -180,7 +179,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
     """
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
-    lines: dict[Any, sources.Line | None] = {None: None}  # many equations are of one line
+    lines: dict[Any, source_info.Line | None] = {None: None}  # many equations are of one line
 
     def read(atom: Any) -> Any:
         if type(atom) is Literal:
@@ -198,10 +197,10 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
             values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
             continue
         if eqn.source not in lines:
-            lines[eqn.source] = sources.user_line(eqn.source)
+            lines[eqn.source] = source_info.user_line(eqn.source)
         line = lines[eqn.source]
         if line is not None:
-            scope = sources.scope(eqn.source)
+            scope = source_info.scope(eqn.source)
             e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
         e.ins = [a.aval for a in eqn.inputs]
         e.outs = [v.aval for v in eqn.outputs]

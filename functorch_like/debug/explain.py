@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like.backends.xla import events
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError
 
 
@@ -60,7 +60,7 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms"
 
 
-@boundary.public
+@api_boundary.public
 def explain(fun: Callable[..., Any], *, mesh: Any = None, target: str = "cpu", rates: Any = None) -> Callable[..., Any]:
     """A function that calls `fun` and returns what happened: what was traced, compiled, loaded, and why.
 
@@ -106,7 +106,7 @@ def explain(fun: Callable[..., Any], *, mesh: Any = None, target: str = "cpu", r
         return plan.plan(fun, mesh, target=target, rates=plan.rates_from(rates))
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    @boundary.public
+    @api_boundary.public
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         happened: list[events.Event] = []
         started = time.perf_counter()

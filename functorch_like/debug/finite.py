@@ -16,11 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import core, dtypes
-from functorch_like import source_info as sources
+from functorch_like import core, dtypes, source_info
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.validators import boolean
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.interpreters.evaluate import INSPECTED, Program
@@ -61,7 +60,7 @@ def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> No
 
     jaxpr, name = program.lowered.jaxpr, program.lowered.name
     word = {"nan": "nan", "inf": "infinity"}[kind]
-    line = str(sources.user_line(core.state.source) or "")
+    line = str(source_info.user_line(core.state.source) or "")
     # A kernel was traced at the line of the first call; a function under jit knows the line of each primitive.
     own_lines = bool(jaxpr.origin)
     reason = f"{word} in result {position} of {name}"
@@ -158,7 +157,7 @@ def infs(enable: bool = True) -> Any:
     return _within(infs=bool(enable))
 
 
-@boundary.public
+@api_boundary.public
 def set_nans(enable: bool) -> None:
     """Look for NaN everywhere, in all threads, from now on; see `nans`.
 
@@ -172,7 +171,7 @@ def set_nans(enable: bool) -> None:
     _set(nans=bool(enable))
 
 
-@boundary.public
+@api_boundary.public
 def set_infs(enable: bool) -> None:
     """Look for infinities everywhere, in all threads, from now on; see `infs`.
 

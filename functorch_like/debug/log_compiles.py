@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from functorch_like.backends.xla import events
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 
 
-@boundary.public
+@api_boundary.public
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print versions, devices, settings and environment: what a bug report needs.
 

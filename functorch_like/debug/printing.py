@@ -7,13 +7,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import host_function
 from functorch_like.primitives.effects.callbacks import debug_callback
 
 
-@boundary.public
+@api_boundary.public
 def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Call a Python function with values of the program, when it runs; what it returns is ignored.
 
@@ -47,7 +47,7 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
     debug_callback(*operands, fun=host, ordered=bool(ordered))
 
 
-@boundary.public
+@api_boundary.public
 def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """Print values of the program when it runs: `debug.print("loss {:.3f} at {step}", loss, step=step)`.
 
@@ -74,7 +74,7 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     _formatted("print", builtins.print, fmt, args, ordered, kwargs)
 
 
-@boundary.public
+@api_boundary.public
 def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
     """As `print`, to the logger "functorch_like" of Python's `logging`, at its level INFO.
 

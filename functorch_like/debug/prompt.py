@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import source_info as sources
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.host_callbacks import host_function
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.primitives.effects.callbacks import debug_callback
@@ -35,12 +35,12 @@ u, up; d, down the function that called this one, and back"""
 class _Frame(NamedTuple):
     """A function of the user's at work, with what its names stood for."""
 
-    line: sources.Line
+    line: source_info.Line
     values: dict[str, Any]
     globals: dict[str, Any]
 
 
-@boundary.public
+@api_boundary.public
 def breakpoint(*, ordered: bool = False) -> None:
     """Stop the program here, when it runs, and prompt for expressions in its values by their names in the code.
 
@@ -78,15 +78,15 @@ def breakpoint(*, ordered: bool = False) -> None:
     debug_callback(*operands, fun=host, ordered=bool(ordered))
 
 
-def _frames() -> tuple[list[tuple[sources.Line, dict[str, Any]]], list[dict[str, Any]]]:
+def _frames() -> tuple[list[tuple[source_info.Line, dict[str, Any]]], list[dict[str, Any]]]:
     """Lines and globals of the user's functions at work, innermost first; and their local values."""
-    places: list[tuple[sources.Line, dict[str, Any]]] = []
+    places: list[tuple[source_info.Line, dict[str, Any]]] = []
     values: list[dict[str, Any]] = []
     frame = sys._getframe(1)
     while frame is not None and len(places) < _MOST_FRAMES:
         code = frame.f_code
-        if sources.is_users(code.co_filename):
-            places.append((sources.Line(code.co_filename, frame.f_lineno, code.co_name), frame.f_globals))
+        if source_info.is_users(code.co_filename):
+            places.append((source_info.Line(code.co_filename, frame.f_lineno, code.co_name), frame.f_globals))
             inside = frame.f_locals if frame.f_locals is not frame.f_globals else {}
             values.append({name: _seen(value) for name, value in inside.items()})
         frame = frame.f_back

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import Call, Static, argument_path
 from functorch_like.ir.jaxpr import Jaxpr, Literal
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -39,7 +38,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     return found
 
 
-@boundary.public
+@api_boundary.public
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
     """Print what reverse mode would keep of a call between the run of the function and its derivative.
 
@@ -72,7 +71,7 @@ def _origin(jaxpr: Jaxpr, position: int) -> str:
         inner = e.params.get("jaxpr")
         if e.prim.name in ("call", "checkpoint") and isinstance(inner, Jaxpr):
             return _origin(inner, list(e.outputs).index(atom))
-        line = sources.user_line(e.source) if e.source is not None else None
+        line = source_info.user_line(e.source) if e.source is not None else None
         at = f" at {line}" if line else ""
         return f"named {e.params['name']!r}{at}" if e.prim is named else f"from {e.prim.name}{at}"
     return "from an argument"

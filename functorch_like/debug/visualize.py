@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from functorch_like.backends.xla import named_sharding
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError, ShapeError
 
 _WIDTH = 78
 
 
-@boundary.public
+@api_boundary.public
 def visualize_array_sharding(x: Any) -> None:
     """Print which device holds which part of an array.
 
@@ -43,7 +43,7 @@ def visualize_array_sharding(x: Any) -> None:
     builtins.print(sharding_text(x.aval.shape, x.sharding))
 
 
-@boundary.public
+@api_boundary.public
 def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
     """Print which device would hold which part of an array.
 

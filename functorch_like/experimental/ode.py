@@ -17,7 +17,7 @@ from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.transforms.closure_convert import closure_convert
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
 from functorch_like.transforms.jvp_vjp import vjp
@@ -97,16 +97,18 @@ def odeint(
     """
     what = "experimental.ode.odeint"
     if not (rtol >= 0 and atol >= 0 and rtol + atol > 0 and hmax > 0):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"{what} with rtol={rtol}, atol={atol}, hmax={hmax}", "give positive tolerances and hmax"
         )
-    times = fnp.asarray(t) if not P.is_array(t) else t
+    times = fnp.asarray(t) if not promotion.is_array(t) else t
     if aval_of(times).ndim != 1 or not aval_of(times).size:
-        raise P.error(ShapeError, f"the times of {what}, {aval_of(times)!r}, are no vector", "give one time at least")
+        raise promotion.error(
+            ShapeError, f"the times of {what}, {aval_of(times)!r}, are no vector", "give one time at least"
+        )
     vector, unravel = flatten_util.ravel_pytree(y0)
     dtype = aval_of(vector).dtype
     if dtype.kind not in "fc":
-        raise P.error(DtypeError, f"y0 of {what} is of {dtype.name}", "give floats")
+        raise promotion.error(DtypeError, f"y0 of {what} is of {dtype.name}", "give floats")
     leaves, structure = tree.flatten(args)
     moving = [i for i, x in enumerate(leaves) if dtypes.is_inexact(aval_of(x).dtype)]
 
@@ -116,13 +118,13 @@ def odeint(
             whole[i] = x
         slope, _ = flatten_util.ravel_pytree(func(unravel(y), time, *structure.unflatten(whole)))
         if aval_of(slope).shape != aval_of(y).shape:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"the function of {what} gives {aval_of(slope).size} elements of {aval_of(y).size}",
                 "return the derivative of each element of y",
             )  # fmt: skip
         return slope.astype(dtype)
 
-    times = P.convert(times, dtypes.real_part(dtype))
+    times = promotion.convert(times, dtypes.real_part(dtype))
     given = [fnp.asarray(leaves[i]) for i in moving]
     convertible, consts = closure_convert(field, vector, times[0], *given)
     out = _solved(convertible, _Limits(rtol, atol, mxstep, hmax), vector, times, *given, *consts)

@@ -20,7 +20,7 @@ from functorch_like.compiler.placement import device_for as device_for
 from functorch_like.compiler.placement import settle
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
-from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 
@@ -65,7 +65,7 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
                 raise core.leak(a, prim.name)
         program = program_for(args, programs, make)
         out = program.run(args)
-        origins.follow(args, out)
+        dtype_origins.follow(args, out)
         tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
         return (out if prim.multiple else out[0]), program.fastpath(tree), False
 
@@ -137,7 +137,7 @@ class Program:
 
         fitting, settings = None, nullcontext()
         if mode == "max-autotune":
-            from functorch_like.compiler import autotune as tuning
+            from functorch_like.compiler import autotune
 
             first = lowered()
             given = [
@@ -145,7 +145,7 @@ class Program:
                 for a, p, k in zip([*consts, *args], physical, first.kept, strict=True)
                 if k
             ]
-            way = tuning.choose(lowered, self.device, options, given, name)
+            way = autotune.choose(lowered, self.device, options, given, name)
             fitting, settings = way.fitting, way.settings()
         with settings:
             self.lowered = lowered(donated)

@@ -23,7 +23,7 @@ from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.ir.trace_to_jaxpr import VarTracer
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.arithmetic import add
-from functorch_like.primitives.structural.data_movement import convert_element_type
+from functorch_like.primitives.structural import convert_element_type
 
 
 class TapeTracer(VarTracer):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import source_info as sources
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, state
 from functorch_like.errors import refuse_pickling
@@ -167,8 +167,8 @@ class _Printer:
             operands = [name(a) for a in eqn.inputs]
             params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec"]
             results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
-            line = sources.user_line(eqn.source) if eqn.source is not None else None
-            place = " in ".join(filter(None, (line.short if line else "", sources.scope(eqn.source))))
+            line = source_info.user_line(eqn.source) if eqn.source is not None else None
+            place = " in ".join(filter(None, (line.short if line else "", source_info.scope(eqn.source))))
             rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", place))
         outs = ", ".join(name(a) for a in jaxpr.outputs)
         width = min(max((len(row) for row, _ in rows), default=0), 88)

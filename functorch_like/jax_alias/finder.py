@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from functorch_like.backends import promotion
-from functorch_like.backends.xla import jax_import_stubs as stubs
+from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.jax_alias import callers, missing
 from functorch_like.jax_alias.names import MODULES, PRIVATE
 
@@ -137,5 +137,5 @@ def install() -> None:
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
     promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
-    for name, contents in stubs.hand_over().items():
+    for name, contents in jax_import_stubs.hand_over().items():
         vars(importlib.import_module(name)).update(contents)

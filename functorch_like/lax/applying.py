@@ -12,9 +12,9 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax.indexing import mode_of, numbers_of
 from functorch_like.lax.operands import error, ints, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.user_reductions import scatter_apply as higher
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
-from functorch_like.primitives.structural import data_movement as S
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -63,7 +63,7 @@ def scatter_apply(
             f"the function of lax.scatter_apply closes over {aval_of(consts[0])!r}",
             "gather, apply and scatter: x.at[index].apply(func, unique_indices=True), if no index occurs twice",
         )
-    updates = S.full(ints(update_shape, "update_shape"), 0, scalar.dtype)
+    updates = structural.full(ints(update_shape, "update_shape"), 0, scalar.dtype)
     return higher.scatter_apply(
         operand, value(scatter_indices), updates, jaxpr=jaxpr, dimension_numbers=numbers_of(dimension_numbers),
         mode=mode_of(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),

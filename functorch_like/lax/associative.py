@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like import tree
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.type_variables import T
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.carries import check_function, told
 from functorch_like.lax.operands import axis_of, error
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.jit import jit_is_disabled
 
 
@@ -42,7 +42,7 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
     [1, 2, 6, 24, 120]
     """
     check_function(fn, "associative_scan", "lax.associative_scan(fn, elems)")
-    call = bodies.arguments((elems,))
+    call = traced_function.arguments((elems,))
     size, axes = _sizes(call, axis)
     if size is None:  # no leaves
         return elems
@@ -50,9 +50,9 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
     if jit_is_disabled():
         return whole(fn)(elems)
     what = "associative_scan" + (f" along {axis}" if axis else "") + (" reversed" if reverse else "")
-    body = bodies.staged(fn, call, what, through=whole)
+    body = traced_function.staged(fn, call, what, through=whole)
     spec = CallSpec("associative_scan", inline=state.trace.staging)
-    return body.out_tree.unflatten(apply(body.jaxpr, body.consts, bodies.operands(call), spec))
+    return body.out_tree.unflatten(apply(body.jaxpr, body.consts, traced_function.operands(call), spec))
 
 
 def _sizes(call: Any, axis: int) -> tuple[int | None, list[int]]:
@@ -76,7 +76,7 @@ def _prefixes(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axes: Se
         outs, given = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
         wanted = [aval_of(x).strong() for x in a]
         if given != structure or [aval_of(o).strong() for o in outs] != wanted:
-            table = bodies.beside(
+            table = traced_function.beside(
                 ["taken", "returned"], [structure, given], [wanted, [aval_of(o) for o in outs]], "elems"
             )
             raise error(
@@ -102,7 +102,9 @@ def _prefixes(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axes: Se
             even = part(xs, 0, 1)
         return [_interleaved(a, b, k) for a, b, k in zip(even, odd, axes, strict=True)]
 
-    flip = lambda xs: [S.rev(x, dimensions=(k,)) for x, k in zip(xs, axes, strict=True)] if reverse else list(xs)
+    flip = lambda xs: (
+        [structural.rev(x, dimensions=(k,)) for x, k in zip(xs, axes, strict=True)] if reverse else list(xs)
+    )
     return structure.unflatten(flip(prefixes(flip(leaves), size)))
 
 
@@ -111,11 +113,11 @@ def _part(x: Any, axis: int, start: int, end: int, step: int) -> Any:
     starts = tuple(start if d == axis else 0 for d in range(len(shape)))
     ends = tuple(end if d == axis else n for d, n in enumerate(shape))
     steps = None if step == 1 else tuple(step if d == axis else 1 for d in range(len(shape)))
-    return S.slice(x, start_indices=starts, limit_indices=ends, strides=steps)
+    return structural.slice(x, start_indices=starts, limit_indices=ends, strides=steps)
 
 
 def _joined(xs: Sequence[Any], axis: int) -> Any:
-    return S.concatenate(*xs, dimension=axis)
+    return structural.concatenate(*xs, dimension=axis)
 
 
 def _interleaved(even: Any, odd: Any, axis: int) -> Any:
@@ -125,6 +127,6 @@ def _interleaved(even: Any, odd: Any, axis: int) -> Any:
     more = aval_of(even).shape[axis] - n
     first = _part(even, axis, 0, n, 1) if more else even
     one = (*shape[: axis + 1], 1, *shape[axis + 1 :])
-    both = _joined([S.reshape(x, shape=one) for x in (first, odd)], axis + 1)
-    flat = S.reshape(both, shape=(*shape[:axis], 2 * n, *shape[axis + 1 :]))
+    both = _joined([structural.reshape(x, shape=one) for x in (first, odd)], axis + 1)
+    flat = structural.reshape(both, shape=(*shape[:axis], 2 * n, *shape[axis + 1 :]))
     return _joined([flat, _part(even, axis, n, n + 1, 1)], axis) if more else flat

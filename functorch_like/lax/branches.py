@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.calling.type_variables import R
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
@@ -17,10 +17,9 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax.operands import error
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as row
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.jit import jit_is_disabled
 
 if TYPE_CHECKING:
@@ -89,8 +88,8 @@ def cond(
         if jit_is_disabled():
             return (false_fun, true_fun)[which](*operands)
     else:
-        which = pred if aval.dtype == dtypes.bool_ else E.ne(pred, S.full((), 0, aval.dtype))
-        which = S.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
+        which = pred if aval.dtype == dtypes.bool_ else elementwise.ne(pred, structural.full((), 0, aval.dtype))
+        which = structural.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
     return choose(which, (false_fun, true_fun), operands, "cond", (1, 0))
 
 
@@ -132,10 +131,10 @@ def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any, ope
         if jit_is_disabled():
             return branches[which](*operands)
     else:
-        bound = lambda k: S.full((), k, aval.dtype)
+        bound = lambda k: structural.full((), k, aval.dtype)
         most = min(last, int(dtypes.iinfo(aval.dtype).max))
-        which = E.clamp(bound(0), index, bound(most))
-        which = S.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
+        which = elementwise.clamp(bound(0), index, bound(most))
+        which = structural.convert_element_type(which, new_dtype=dtypes.int32, weak_type=False)
     return choose(which, branches, operands, "switch", range(len(branches)))
 
 
@@ -152,10 +151,10 @@ def choose(
         what: the name of the user's function.
         told: the order in which the user gave the functions.
     """
-    call = bodies.arguments(operands)
-    given = {k: bodies.staged(functions[k], call, what) for k in told}
+    call = traced_function.arguments(operands)
+    given = {k: traced_function.staged(functions[k], call, what) for k in told}
     found = [given[k] for k in range(len(functions))]
-    leaves = bodies.operands(call)
+    leaves = traced_function.operands(call)
     promoted = _promoted(found, [(k, name_of(functions[k])) for k in told], what)
     if isinstance(which, int) and (len(found) == 1 or state.trace.staging):
         outs = evaluate(promoted[which], [*found[which].consts, *leaves])
@@ -201,7 +200,7 @@ def _giving(jaxpr: Jaxpr, wanted: tuple[ShapedArray, ...]) -> Jaxpr:
     def fun(*xs: Any) -> list[Any]:
         outs = evaluate(jaxpr, xs)
         return [
-            o if aval_of(o) is w else S.convert_element_type(o, new_dtype=w.dtype, weak_type=w.weak_type)
+            o if aval_of(o) is w else structural.convert_element_type(o, new_dtype=w.dtype, weak_type=w.weak_type)
             for o, w in zip(outs, wanted, strict=True)
         ]
 

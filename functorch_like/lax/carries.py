@@ -7,18 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import Call
 from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.operands import error
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
-from functorch_like.primitives.structural import data_movement as S
 
 
 class LoopBody(NamedTuple):
@@ -64,7 +63,7 @@ def fixed_point(
     n = len(starts)
     carry_tree = call.tree.children()[0].children()[0]
     while True:
-        body = bodies.staged(f, call, what, through=through)
+        body = traced_function.staged(f, call, what, through=through)
         given, y_tree = _result(body, f, what) if pair else (body.out_tree, None)
         taken, outs = call.avals[:n], body.jaxpr.out_avals[: given.num_leaves]
         if given != carry_tree:
@@ -93,7 +92,7 @@ def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
 def _as(x: Any, aval: ShapedArray) -> Any:
     if type(x) is ArrayImpl or isinstance(x, Tracer):
         same = x.aval.dtype == aval.dtype and x.aval.weak_type == aval.weak_type
-        return x if same else S.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
+        return x if same else structural.convert_element_type(x, new_dtype=aval.dtype, weak_type=aval.weak_type)
     return x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
 
 
@@ -131,7 +130,7 @@ def told(f: Any) -> str:
     code = getattr(f, "__code__", None)
     if code is None:
         return name_of(f)
-    return f"{name_of(f)} at {sources.Line(code.co_filename, code.co_firstlineno, '').short}"
+    return f"{name_of(f)} at {source_info.Line(code.co_filename, code.co_firstlineno, '').short}"
 
 
 def unchanged(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> tuple[Jaxpr, list[bool]]:
@@ -149,4 +148,7 @@ def merged(starts: Sequence[Any], same: Sequence[bool], ends: Sequence[Any]) -> 
     """The last carry, of what was unchanged from the start and of what the row gave."""
     rest = iter(ends)
     arrays = (ArrayImpl, Tracer)
-    return [(s if isinstance(s, arrays) else S.copy(s)) if u else next(rest) for s, u in zip(starts, same, strict=True)]
+    return [
+        (s if isinstance(s, arrays) else structural.copy(s)) if u else next(rest)
+        for s, u in zip(starts, same, strict=True)
+    ]

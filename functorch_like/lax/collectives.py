@@ -11,9 +11,8 @@ from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError
 from functorch_like.lax.operands import error, value
-from functorch_like.primitives.collectives import reduce_over_axis as collectives
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.collectives import reduce_over_axis
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -30,7 +29,7 @@ def _over(row: Callable[..., Any], x: Any, axis_name: Any) -> Any:
     def reduce(leaf: Any) -> Any:
         leaf = value(leaf)
         if aval_of(leaf).dtype == dtypes.bool_:
-            leaf = S.convert_element_type(leaf, new_dtype=dtypes.default_int())
+            leaf = structural.convert_element_type(leaf, new_dtype=dtypes.default_int())
         for name in names_of(axis_name):
             leaf = row(leaf, axis_name=name)
         return leaf
@@ -50,7 +49,7 @@ def axis_size(axis_name: Any) -> int:
     size = 1
     for name in names_of(axis_name):
         try:
-            size *= collectives.axis_size(name)
+            size *= reduce_over_axis.axis_size(name)
         except FtError as e:
             raise error(type(e), e.reason, e.fix) from None
     return size
@@ -68,8 +67,12 @@ def axis_index(axis_name: Any) -> Array:
     axis_size(axis_name)
     out: Any = None
     for name in names_of(axis_name):
-        index = collectives.axis_index(axis_name=name)
-        out = index if out is None else E.add(E.mul(out, S.full_like(out, axis_size(name))), index)
+        index = reduce_over_axis.axis_index(axis_name=name)
+        out = (
+            index
+            if out is None
+            else elementwise.add(elementwise.mul(out, structural.full_like(out, axis_size(name))), index)
+        )
     return np.zeros((), np.int32) if out is None else out  # pyright: ignore[reportReturnType]
 
 
@@ -91,7 +94,7 @@ def psum(x: Any, axis_name: Any) -> Any:
     """
     if isinstance(x, (int, float, complex)):
         return x * axis_size(axis_name)
-    return _over(collectives.psum, x, axis_name)
+    return _over(reduce_over_axis.psum, x, axis_name)
 
 
 def pmean(x: Any, axis_name: Any) -> Any:
@@ -105,8 +108,8 @@ def pmean(x: Any, axis_name: Any) -> Any:
     def mean(total: Any) -> Any:
         total = value(total)
         if not dtypes.is_inexact(aval_of(total).dtype):
-            total = S.convert_element_type(total, new_dtype=dtypes.default_float())
-        return E.div(total, S.full_like(total, size))
+            total = structural.convert_element_type(total, new_dtype=dtypes.default_float())
+        return elementwise.div(total, structural.full_like(total, size))
 
     return tree.map(mean, psum(x, axis_name))
 
@@ -117,7 +120,7 @@ def pmax(x: Any, axis_name: Any) -> Any:
     >>> ft.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [3.0, 3.0]
     """
-    return _over(collectives.pmax, x, axis_name)
+    return _over(reduce_over_axis.pmax, x, axis_name)
 
 
 def pmin(x: Any, axis_name: Any) -> Any:
@@ -126,7 +129,7 @@ def pmin(x: Any, axis_name: Any) -> Any:
     >>> ft.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [1.0, 1.0]
     """
-    return _over(collectives.pmin, x, axis_name)
+    return _over(reduce_over_axis.pmin, x, axis_name)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
@@ -147,12 +150,12 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     if not 0 <= source < size:
         raise error(ArgumentError, f"source={source} on an axis of {size} positions", f"use 0 to {size - 1}")
     here = axis_index(axis_name)
-    chosen = E.eq(here, S.full_like(here, source))
+    chosen = elementwise.eq(here, structural.full_like(here, source))
 
     def one(leaf: Any) -> Any:
         leaf = value(leaf)
-        mask = S.broadcast_in_dim(chosen, shape=aval_of(leaf).shape, broadcast_dimensions=())
-        total = psum(E.select_n(mask, S.full_like(leaf, 0), leaf), axis_name)
-        return S.convert_element_type(total, new_dtype=aval_of(leaf).dtype)
+        mask = structural.broadcast_in_dim(chosen, shape=aval_of(leaf).shape, broadcast_dimensions=())
+        total = psum(elementwise.select_n(mask, structural.full_like(leaf, 0), leaf), axis_name)
+        return structural.convert_element_type(total, new_dtype=aval_of(leaf).dtype)
 
     return tree.map(one, x)

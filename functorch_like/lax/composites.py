@@ -8,7 +8,7 @@ from typing import Any
 
 from functorch_like.backends.xla import foreign
 from functorch_like.caches import Cache
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.pickling import transformation
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.operands import error
@@ -48,17 +48,17 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
             "pass a function, a name and an int",
         )
 
-    kept: dict[Any, Cache[Any, bodies.Body]] = {}  # what was staged, for each set of attributes
+    kept: dict[Any, Cache[Any, traced_function.Body]] = {}  # what was staged, for each set of attributes
 
     @functools.wraps(decomposition, updated=())
     def called(*args: Any, **attributes: Any) -> Any:
         texts = tuple((k, foreign.attribute(k, v)) for k, v in sorted(attributes.items()) if v is not None)
-        call = bodies.arguments(args)
+        call = traced_function.arguments(args)
         fun = functools.partial(decomposition, **attributes) if attributes else decomposition
-        body = bodies.staged(fun, call, "composite", kept.setdefault(texts, Cache()))
+        body = traced_function.staged(fun, call, "composite", kept.setdefault(texts, Cache()))
         if body.jaxpr.effects:
             raise error(UnsupportedError, f"the composite {name!r} has effects", "leave out callbacks and debug.print")
-        operands = [*body.consts, *bodies.operands(call)]
+        operands = [*body.consts, *traced_function.operands(call)]
         outs = higher.composite(*operands, jaxpr=body.jaxpr, name=name, version=version, attributes=texts)
         return body.out_tree.unflatten(outs)
 

@@ -15,8 +15,7 @@ from functorch_like.lax.carries import check_function
 from functorch_like.lax.loops import loop
 from functorch_like.lax.operands import error
 from functorch_like.lax.unbounded import run_while
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -88,7 +87,7 @@ def fori_loop(
                 f"unroll={unroll!r} of lax.fori_loop with traced bounds",
                 "make the bounds Python ints, or leave unroll out",
             )
-        first, last = (S.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (lower, upper))
+        first, last = (structural.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (lower, upper))
         return run_while(_below, body_fun, (first, last, init_val), "fori_loop", _bounded)[2]
     init = (np.asarray(int(lower), dtype), init_val)
     steps = max(int(upper) - int(lower), 0)
@@ -110,7 +109,7 @@ def _bounds_dtype(lower: Any, upper: Any) -> np.dtype[Any]:
 def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def step(carry: Any, _: Any) -> Any:
         i, val = carry
-        return (E.add(i, np.ones((), aval_of(i).dtype)), body(i, val)), None
+        return (elementwise.add(i, np.ones((), aval_of(i).dtype)), body(i, val)), None
 
     return step
 
@@ -118,10 +117,10 @@ def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def _bounded(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def step(carry: Any) -> Any:
         i, last, val = carry
-        return E.add(i, np.ones((), aval_of(i).dtype)), last, body(i, val)
+        return elementwise.add(i, np.ones((), aval_of(i).dtype)), last, body(i, val)
 
     return step
 
 
 def _below(carry: Any) -> Any:
-    return E.lt(carry[0], carry[1])
+    return elementwise.lt(carry[0], carry[1])

@@ -10,7 +10,7 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import axis_of, error, ints
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
 
 @kernel(static=("shape", "dtype"))
 def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return S.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
+    return structural.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
@@ -67,7 +67,7 @@ def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
 def convert(x: Any, dtype: Any) -> Any:
     """`x` in a dtype, strongly typed."""
     aval = aval_of(x)
-    return x if aval.dtype == dtype and not aval.weak_type else S.convert_element_type(x, new_dtype=dtype)
+    return x if aval.dtype == dtype and not aval.weak_type else structural.convert_element_type(x, new_dtype=dtype)
 
 
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
@@ -95,7 +95,7 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     >>> lax.iota("int32", 3).tolist()
     [0, 1, 2]
     """
-    return S.iota(dtype=dtypes.as_dtype(dtype), shape=ints(size, "size"), dimension=0)
+    return structural.iota(dtype=dtypes.as_dtype(dtype), shape=ints(size, "size"), dimension=0)
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
@@ -113,4 +113,6 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
     [[0, 1], [0, 1]]
     """
     sizes = ints(shape, "shape")
-    return S.iota(dtype=dtypes.as_dtype(dtype), shape=sizes, dimension=axis_of(dimension, len(sizes), "dimension"))
+    return structural.iota(
+        dtype=dtypes.as_dtype(dtype), shape=sizes, dimension=axis_of(dimension, len(sizes), "dimension")
+    )

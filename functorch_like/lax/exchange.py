@@ -14,8 +14,8 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.collectives import axis_size, names_of
 from functorch_like.lax.operands import axis_of, error, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.collectives import exchange
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _no_groups(axis_index_groups: Any) -> None:
@@ -45,7 +45,7 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 
 def _number(x: Any) -> Any:
     """What can be added up: booleans are counted."""
-    return S.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
+    return structural.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
@@ -79,7 +79,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         if tiled or count == 1:
             return x
         shape = aval_of(x).shape
-        return S.reshape(x, shape=(*shape[:at], axis_size(axis_name), *shape[at + count :]))
+        return structural.reshape(x, shape=(*shape[:at], axis_size(axis_name), *shape[at + count :]))
 
     return _each(x, one)
 
@@ -112,7 +112,7 @@ def psum_scatter(
         shape = aval_of(x).shape
         at = axis_of(scatter_dimension, len(shape), "scatter_dimension")
         if len(names) > 1 and not tiled and shape[at] == size:
-            x = S.reshape(x, shape=(*shape[:at], *map(axis_size, names), *shape[at + 1 :]))
+            x = structural.reshape(x, shape=(*shape[:at], *map(axis_size, names), *shape[at + 1 :]))
         for name in names:
             x = exchange.reduce_scatter(x, axis_name=name, scatter_dimension=at, tiled=tiled)
         return x

@@ -16,26 +16,60 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.lax import elementwise as L
+from functorch_like.lax import elementwise as lax_elementwise
 from functorch_like.lax.operands import axes_of, error, value
 from functorch_like.lax.reductions import initial, is_identity
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.user_reductions import reduce as higher
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 
 if TYPE_CHECKING:
     from functorch_like.typing import Axis
 
 #: What computations are known by, the row that reduces, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
-    ((L.add, E.add, operator.add, np.add), S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype)),
-    ((L.mul, E.mul, operator.mul, np.multiply), R.reduce_prod, E.mul, lambda dtype: np.ones((), dtype)),
-    ((L.max, E.max, max, np.maximum), R.reduce_max, E.max, R.lowest),
-    ((L.min, E.min, min, np.minimum), R.reduce_min, E.min, R.highest),
-    ((L.bitwise_and, E.and_, operator.and_), R.reduce_and, E.and_, lambda dtype: np.invert(np.zeros((), dtype))),
-    ((L.bitwise_or, E.or_, operator.or_), R.reduce_or, E.or_, lambda dtype: np.zeros((), dtype)),
-    ((L.bitwise_xor, E.xor, operator.xor), R.reduce_xor, E.xor, lambda dtype: np.zeros((), dtype)),
+    (
+        (lax_elementwise.add, elementwise.add, operator.add, np.add),
+        structural.reduce_sum,
+        elementwise.add,
+        lambda dtype: np.zeros((), dtype),
+    ),
+    (
+        (lax_elementwise.mul, elementwise.mul, operator.mul, np.multiply),
+        reductions.reduce_prod,
+        elementwise.mul,
+        lambda dtype: np.ones((), dtype),
+    ),
+    (
+        (lax_elementwise.max, elementwise.max, max, np.maximum),
+        reductions.reduce_max,
+        elementwise.max,
+        reductions.lowest,
+    ),
+    (
+        (lax_elementwise.min, elementwise.min, min, np.minimum),
+        reductions.reduce_min,
+        elementwise.min,
+        reductions.highest,
+    ),
+    (
+        (lax_elementwise.bitwise_and, elementwise.and_, operator.and_),
+        reductions.reduce_and,
+        elementwise.and_,
+        lambda dtype: np.invert(np.zeros((), dtype)),
+    ),
+    (
+        (lax_elementwise.bitwise_or, elementwise.or_, operator.or_),
+        reductions.reduce_or,
+        elementwise.or_,
+        lambda dtype: np.zeros((), dtype),
+    ),
+    (
+        (lax_elementwise.bitwise_xor, elementwise.xor, operator.xor),
+        reductions.reduce_xor,
+        elementwise.xor,
+        lambda dtype: np.zeros((), dtype),
+    ),
 ]
 
 _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Jaxpr]] = weakref.WeakKeyDictionary()
@@ -71,7 +105,7 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
         _, row, combine, identity = known
         out, start = row(leaves[0], axes=axes), starts[0]
         if not is_identity(start, identity(avals[0].dtype)):
-            out = combine(out, S.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
+            out = combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
         return structure.unflatten([out])
     jaxpr = body_of(computation, structure, avals, "reduce")
     return structure.unflatten(higher.reduce(*leaves, *starts, jaxpr=jaxpr, dimensions=axes))

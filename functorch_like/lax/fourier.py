@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives.contractions import fft as F
+from functorch_like.primitives.contractions import fft as fft_primitive
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -45,11 +45,11 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Any) -> Array:
     name = fft_type.upper() if isinstance(fft_type, str) else None
     if name is None and isinstance(fft_type, int) and fft_type in list(FftType):
         name = FftType(fft_type).name
-    if name not in F.TYPES:
-        raise error(ArgumentError, f"fft_type={fft_type!r}", f"use one of {', '.join(F.TYPES)}")
+    if name not in fft_primitive.TYPES:
+        raise error(ArgumentError, f"fft_type={fft_type!r}", f"use one of {', '.join(fft_primitive.TYPES)}")
     return _fft(value(x), fft_type=name, fft_lengths=ints(fft_lengths, "fft_lengths"))
 
 
 @kernel(static=("fft_type", "fft_lengths"))
 def _fft(x: Any, fft_type: str, fft_lengths: tuple[int, ...]) -> Any:
-    return F.fft(x, fft_type=fft_type, fft_lengths=fft_lengths)
+    return fft_primitive.fft(x, fft_type=fft_type, fft_lengths=fft_lengths)

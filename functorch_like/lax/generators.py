@@ -9,9 +9,8 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.random import philox as generators
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.random import philox
 
 if TYPE_CHECKING:
     from functorch_like.typing import DTypeLike, Shape
@@ -56,11 +55,11 @@ def rng_bit_generator(
         name = ("three_fry", "three_fry", "philox")[RandomAlgorithm(algorithm)]
     params = {"shape": ints(shape, "shape"), "dtype": dtypes.as_dtype(dtype), "algorithm": name}
     if aval.dtype == dtypes.uint32 and aval.shape == (4,):
-        state, bits = generators.rng_bit_generator(
-            E.bitcast_convert_type(S.reshape(key, shape=(2, 2)), new_dtype=dtypes.uint64), **params
+        state, bits = philox.rng_bit_generator(
+            elementwise.bitcast_convert_type(structural.reshape(key, shape=(2, 2)), new_dtype=dtypes.uint64), **params
         )
-        return S.reshape(E.bitcast_convert_type(state, new_dtype=dtypes.uint32), shape=(4,)), bits
+        return structural.reshape(elementwise.bitcast_convert_type(state, new_dtype=dtypes.uint32), shape=(4,)), bits
     if aval.shape != (2,) or aval.dtype != dtypes.uint64:
         raise error(ArgumentError, f"{aval!r} is no state of the generator", "give two uint64, or four uint32")
-    state, bits = generators.rng_bit_generator(key, **params)
+    state, bits = philox.rng_bit_generator(key, **params)
     return state, bits

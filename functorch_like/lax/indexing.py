@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.indexing import gather_and_scatter_add as indexing
+from functorch_like.primitives import elementwise
+from functorch_like.primitives.indexing import gather_and_scatter_add
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 from functorch_like.primitives.updates.scatter import scatter as _set
 from functorch_like.primitives.updates.scatter import scatter_max as _largest
@@ -72,7 +72,7 @@ def gather(
     >>> lax.gather(fnp.arange(5), fnp.asarray([[3], [1]]), numbers, (1,)).tolist()
     [3, 1]
     """
-    return indexing.gather(
+    return gather_and_scatter_add.gather(
         value(operand), value(start_indices), dimension_numbers=numbers_of(dimension_numbers),
         slice_sizes=ints(slice_sizes, "slice_sizes"), mode=mode_of(mode), fill_value=fill_value,
         indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
@@ -116,11 +116,13 @@ def _scatter(name: str, row: Any, summary: str, shows: str) -> Any:
 
 
 def _minus(operand: Any, scatter_indices: Any, updates: Any, **params: Any) -> Any:
-    return indexing.scatter_add(operand, scatter_indices, E.neg(updates), **params)
+    return gather_and_scatter_add.scatter_add(operand, scatter_indices, elementwise.neg(updates), **params)
 
 
 scatter = _scatter("scatter", _set, "The operand with windows overwritten; where two overlap, one is kept.", "3.0")
-scatter_add = _scatter("scatter_add", indexing.scatter_add, "The operand with updates added to windows of it.", "5.0")
+scatter_add = _scatter(
+    "scatter_add", gather_and_scatter_add.scatter_add, "The operand with updates added to windows of it.", "5.0"
+)
 scatter_sub = _scatter("scatter_sub", _minus, "The operand with updates subtracted from windows of it.", "-1.0")
 scatter_mul = _scatter("scatter_mul", _times, "The operand with windows of it multiplied by updates.", "6.0")
 scatter_min = _scatter("scatter_min", _least, "The operand with windows of it bounded above by updates.", "2.0")

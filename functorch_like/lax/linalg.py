@@ -13,14 +13,12 @@ from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
 from functorch_like.lax.matrix_updates import symmetric_product as symmetric_product
 from functorch_like.lax.operands import error, ints
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.linalg import cholesky_lu as factorizations
-from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
 from functorch_like.primitives.linalg import triangular_solve as triangular
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ __all__ = [
 
 
 def _hermitian(x: Any) -> Any:
-    return E.mul(E.add(x, M.adjoint(x)), S.full_like(x, 0.5))
+    return elementwise.mul(elementwise.add(x, M.adjoint(x)), structural.full_like(x, 0.5))
 
 
 @kernel(static=("symmetrize_input",))
@@ -50,7 +48,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     [[2.0, 0.0], [1.0, 2.0]]
     """
     square = aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]  # else the row says what is wrong
-    return factorizations.cholesky(_hermitian(x) if symmetrize_input and square else x)
+    return cholesky_lu.cholesky(_hermitian(x) if symmetrize_input and square else x)
 
 
 @kernel(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
@@ -75,12 +73,12 @@ def triangular_solve(
     shape = aval_of(b).shape
     vector = len(shape) == aval_of(a).ndim - 1
     if vector:
-        b = S.reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
+        b = structural.reshape(b, shape=(*shape, 1) if left_side else (*shape[:-1], 1, shape[-1]))
     x = triangular.triangular_solve(
         a, b, left_side=left_side, lower=lower, transpose_a=transpose_a, conjugate_a=conjugate_a,
         unit_diagonal=unit_diagonal,
     )  # fmt: skip
-    return S.reshape(x, shape=shape) if vector else x
+    return structural.reshape(x, shape=shape) if vector else x
 
 
 @kernel
@@ -91,7 +89,7 @@ def lu(x: ArrayLike) -> Any:
     >>> factors.tolist(), permutation.tolist()
     ([[4.0, 4.0], [0.25, 1.0]], [1, 0])
     """
-    return tuple(factorizations.lu(x))
+    return tuple(cholesky_lu.lu(x))
 
 
 @kernel(static=("permutation_size",))
@@ -101,7 +99,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     >>> lax.linalg.lu_pivots_to_permutation(fnp.asarray([2, 2, 2]), 3).tolist()
     [2, 0, 1]
     """
-    return factorizations.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
+    return cholesky_lu.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
 
 
 @kernel(static=("pivoting", "full_matrices"))
@@ -222,7 +220,7 @@ def _part(x: Any, subset: tuple[int, int], dim: int) -> Any:
     shape = aval_of(x).shape
     start, end = [0] * len(shape), list(shape)
     start[dim], end[dim] = subset
-    return S.slice(x, start_indices=tuple(start), limit_indices=tuple(end), strides=None)
+    return structural.slice(x, start_indices=tuple(start), limit_indices=tuple(end), strides=None)
 
 
 def eigh(

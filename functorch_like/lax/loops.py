@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import Call
 from functorch_like.calling.type_variables import Carry, R, Y
 from functorch_like.core import aval_of
@@ -18,8 +18,8 @@ from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.carries import check_function, fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow import scan as row
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
 
@@ -100,13 +100,13 @@ def loop(
     through: Callable[[Any], Callable[..., Any]] | None = None,
 ) -> Any:
     """A scan; `through` makes its body of the user's function."""
-    call = bodies.arguments((init, xs))
+    call = traced_function.arguments((init, xs))
     carried = len(tree.leaves(init))
     steps = _length(call, carried, xs, length, what)
     rounds = _unroll(unroll, steps, what)
     if jit_is_disabled():
         return _python_scan(f if through is None else through(f), init, xs, steps, reverse)
-    leaves = bodies.operands(call)
+    leaves = traced_function.operands(call)
     call.avals[carried:] = [a.update(shape=a.shape[1:]) for a in call.avals[carried:]]
     body = fixed_point(f, call, leaves[:carried], what, through)
     outs = apply(body.jaxpr, body.consts, body.starts, leaves[carried:], steps, bool(reverse), rounds)
@@ -187,8 +187,10 @@ def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
     if not ys:
         slices = tree.map(lambda x: np.zeros(x.shape[1:], x.dtype), xs)
         jaxpr_y = f(init, slices)[1]
-        return carry, tree.map(lambda y: S.zeros(ShapedArray((0, *aval_of(y).shape), aval_of(y).dtype)), jaxpr_y)
-    stack = lambda *rows: S.concatenate(*(S.widen(r, 1) for r in rows), dimension=0)
+        return carry, tree.map(
+            lambda y: structural.zeros(ShapedArray((0, *aval_of(y).shape), aval_of(y).dtype)), jaxpr_y
+        )
+    stack = lambda *rows: structural.concatenate(*(structural.widen(r, 1) for r in rows), dimension=0)
     return carry, tree.map(stack, *ys)
 
 
@@ -218,7 +220,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
         return loop(f, None, xs, None, False, 1, "map", _each)[1]
     if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:
         raise error(ArgumentError, f"batch_size={batch_size!r:.60} of lax.map", "give a count of at least 1")
-    size = _length(bodies.arguments((None, xs)), 0, xs, None, "map")
+    size = _length(traced_function.arguments((None, xs)), 0, xs, None, "map")
     rounds, rest = divmod(size, int(batch_size))
     parts = []
     if rounds or not size:
@@ -227,7 +229,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
         parts.append(tree.map(lambda y: y.reshape((rounds * batch_size, *y.shape[2:])), outs))
     if rest:
         parts.append(vmap(f)(tree.map(lambda x: x[size - rest :], xs)))
-    return parts[0] if len(parts) == 1 else tree.map(lambda a, b: S.concatenate(a, b, dimension=0), *parts)
+    return parts[0] if len(parts) == 1 else tree.map(lambda a, b: structural.concatenate(a, b, dimension=0), *parts)
 
 
 def _each(f: Callable[[Any], Any]) -> Callable[..., Any]:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.lax.operands import error
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg import qr as orthogonal
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.linalg import qr
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -41,9 +40,9 @@ def symmetric_product(
         raise error(
             ShapeError, f"{c!r} is no symmetric product of {a!r}", "give C as many rows and columns as A has rows"
         )
-    scaled = lambda x, by: E.mul(x, S.full_like(x, by))
-    out = E.add(scaled(M.mm(a_matrix, M.transposed(a_matrix)), alpha), scaled(c_matrix, beta))
-    return E.add(M.tril(out), M.transposed(M.tril(out, -1))) if symmetrize_output else out
+    scaled = lambda x, by: elementwise.mul(x, structural.full_like(x, by))
+    out = elementwise.add(scaled(M.mm(a_matrix, M.transposed(a_matrix)), alpha), scaled(c_matrix, beta))
+    return elementwise.add(M.tril(out), M.transposed(M.tril(out, -1))) if symmetrize_output else out
 
 
 @kernel
@@ -73,9 +72,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
         raise error(
             DtypeError, f"lax.linalg.cholesky_update takes real matrices, not {r!r}", "factorize A + w w^H anew"
         )
-    row = S.reshape(w_vector, shape=(*w.shape[:-1], 1, w.shape[-1]))
-    whole = S.concatenate(M.triu(r_matrix), row, dimension=r.ndim - 2)
-    _, updated = orthogonal.qr(whole, full_matrices=False)
-    negative = E.lt(M.diagonal(updated), S.zeros(w))
-    sign = E.select_n(negative, S.full_like(w_vector, 1), S.full_like(w_vector, -1))
-    return E.mul(updated, M.rows(sign, updated))
+    row = structural.reshape(w_vector, shape=(*w.shape[:-1], 1, w.shape[-1]))
+    whole = structural.concatenate(M.triu(r_matrix), row, dimension=r.ndim - 2)
+    _, updated = qr.qr(whole, full_matrices=False)
+    negative = elementwise.lt(M.diagonal(updated), structural.zeros(w))
+    sign = elementwise.select_n(negative, structural.full_like(w_vector, 1), structural.full_like(w_vector, -1))
+    return elementwise.mul(updated, M.rows(sign, updated))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
 from functorch_like.errors import (
     ArgumentError,
@@ -24,7 +23,7 @@ from functorch_like.errors import (
     NumberError,
     ShapeError,
 )
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 def error(cls: type[FtError], reason: str, fix: str) -> FtError:
     """An error of a user-level function, with the user's line and the transformations in force."""
-    return cls(reason, fix=fix, chain=chain(state.trace), at=str(sources.user_line(state.source) or ""))
+    return cls(reason, fix=fix, chain=chain(state.trace), at=str(source_info.user_line(state.source) or ""))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -91,7 +90,7 @@ def match(*xs: Any) -> list[Any]:
         if is_number:
             x = _in_dtype(x, aval, dtype)
         if not aval.shape and shape:
-            x = S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
+            x = structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=())
         found.append(x)
     return found
 
@@ -103,7 +102,7 @@ def _repeated(x: Any, y: Any) -> list[Any]:
         return [x, y]
     shape, axes = tuple(n if m == 1 else m for m, n in zip(a, b, strict=True)), tuple(range(len(a)))
     return [
-        v if aval_of(v).shape == shape else S.broadcast_in_dim(v, shape=shape, broadcast_dimensions=axes)
+        v if aval_of(v).shape == shape else structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=axes)
         for v in (x, y)
     ]
 
@@ -113,7 +112,7 @@ def _in_dtype(x: Any, aval: Any, dtype: np.dtype[Any]) -> Any:
         return host(x, dtype)
     if aval.dtype == dtype:
         return x
-    return S.convert_element_type(x, new_dtype=dtype, weak_type=aval.weak_type)
+    return structural.convert_element_type(x, new_dtype=dtype, weak_type=aval.weak_type)
 
 
 def checked(*xs: Any) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.core import state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import device_for
@@ -53,4 +53,4 @@ def platform_dependent(
     if state.trace.staging:
         which = platform_index(platforms=tuple(given))
         return choose(which, functions, args, "platform_dependent", range(len(functions)))
-    return functions[index_of(device_for(bodies.arguments(args).leaves).platform, tuple(given))](*args)
+    return functions[index_of(device_for(traced_function.arguments(args).leaves).platform, tuple(given))](*args)

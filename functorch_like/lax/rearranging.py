@@ -8,10 +8,9 @@ from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.lax.operands import axis_of, error, ints, same_rank, value
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import top_k as ranking
-from functorch_like.primitives.structural import data_movement as S
-from functorch_like.primitives.structural import tile_split_barrier as rearranging
+from functorch_like.primitives.structural import tile_split_barrier
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -32,7 +31,7 @@ def tile(operand: ArrayLike, reps: Any) -> Array:
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     operand = value(operand)
-    return rearranging.tile(operand, reps=same_rank(ints(reps, "reps"), aval_of(operand).ndim, "reps"))
+    return tile_split_barrier.tile(operand, reps=same_rank(ints(reps, "reps"), aval_of(operand).ndim, "reps"))
 
 
 def split(operand: ArrayLike, sizes: Any, axis: int = 0) -> list[Any]:
@@ -50,7 +49,9 @@ def split(operand: ArrayLike, sizes: Any, axis: int = 0) -> list[Any]:
     [[0, 1], [2, 3, 4]]
     """
     operand = value(operand)
-    return list(rearranging.split(operand, sizes=ints(sizes, "sizes"), axis=axis_of(axis, aval_of(operand).ndim)))
+    return list(
+        tile_split_barrier.split(operand, sizes=ints(sizes, "sizes"), axis=axis_of(axis, aval_of(operand).ndim))
+    )
 
 
 def optimization_barrier(operand: Any) -> Any:
@@ -63,7 +64,7 @@ def optimization_barrier(operand: Any) -> Any:
     [1.0, 1.0]
     """
     leaves, structure = tree.flatten(operand)
-    return structure.unflatten(rearranging.optimization_barrier(*map(value, leaves)) if leaves else [])
+    return structure.unflatten(tile_split_barrier.optimization_barrier(*map(value, leaves)) if leaves else [])
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Any, Any]:
@@ -87,8 +88,8 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Any, Any]:
     last = aval_of(operand).ndim - 1
     at = axis_of(axis, last + 1)
     (count,) = ints(k, "k")
-    values, places = ranking.top_k(S.move(operand, at, last), k=count)
-    return S.move(values, last, at), S.move(places, last, at)
+    values, places = ranking.top_k(structural.move(operand, at, last), k=count)
+    return structural.move(values, last, at), structural.move(places, last, at)
 
 
 _APPROX = """The k {which} elements along a dimension, and where they are.
@@ -128,8 +129,8 @@ def _approx(name: str, which: str, shows: str) -> Any:
             raise error(ArgumentError, f"recall_target={recall_target} is no share", "use a number above 0, at most 1")
         if which == "greatest":
             return top_k(operand, k, axis=reduction_dimension)
-        values, places = top_k(E.neg(operand), k, axis=reduction_dimension)
-        return E.neg(values), places
+        values, places = top_k(elementwise.neg(operand), k, axis=reduction_dimension)
+        return elementwise.neg(values), places
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _APPROX.format(which=which, name=name, shows=shows)

@@ -11,11 +11,10 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.dtypes import as_dtype
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.lax.operands import axes_of, axis_of, error, host, match, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions import cumlogsumexp as log_cumulative
-from functorch_like.primitives.reductions import cumulative
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import cumulative, reductions
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -49,18 +48,22 @@ def _reduction(name: str, row: Any, summary: str, at: str, shows: str) -> Any:
     return function
 
 
-reduce_sum = _reduction("reduce_sum", S.reduce_sum, "Sums.", "[1.0, 2.0, 4.0]", "7.0")
-reduce_prod = _reduction("reduce_prod", R.reduce_prod, "Products.", "[1.0, 2.0, 4.0]", "8.0")
-reduce_max = _reduction("reduce_max", R.reduce_max, "The greatest elements.", "[1.0, 2.0, 4.0]", "4.0")
-reduce_min = _reduction("reduce_min", R.reduce_min, "The least elements.", "[1.0, 2.0, 4.0]", "1.0")
+reduce_sum = _reduction("reduce_sum", structural.reduce_sum, "Sums.", "[1.0, 2.0, 4.0]", "7.0")
+reduce_prod = _reduction("reduce_prod", reductions.reduce_prod, "Products.", "[1.0, 2.0, 4.0]", "8.0")
+reduce_max = _reduction("reduce_max", reductions.reduce_max, "The greatest elements.", "[1.0, 2.0, 4.0]", "4.0")
+reduce_min = _reduction("reduce_min", reductions.reduce_min, "The least elements.", "[1.0, 2.0, 4.0]", "1.0")
 reduce_and = _reduction(
-    "reduce_and", R.reduce_and, "Whether all are true; of integers bitwise and.", "[True, False]", "False"
+    "reduce_and", reductions.reduce_and, "Whether all are true; of integers bitwise and.", "[True, False]", "False"
 )
 reduce_or = _reduction(
-    "reduce_or", R.reduce_or, "Whether one is true; of integers bitwise or.", "[True, False]", "True"
+    "reduce_or", reductions.reduce_or, "Whether one is true; of integers bitwise or.", "[True, False]", "True"
 )
 reduce_xor = _reduction(
-    "reduce_xor", R.reduce_xor, "Whether an odd number is true; of integers bitwise xor.", "[True, True]", "False"
+    "reduce_xor",
+    reductions.reduce_xor,
+    "Whether an odd number is true; of integers bitwise xor.",
+    "[True, True]",
+    "False",
 )
 
 
@@ -74,7 +77,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
     1
     """
     operand = value(operand)
-    return R.argmax(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
+    return reductions.argmax(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
@@ -84,7 +87,7 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
     0
     """
     operand = value(operand)
-    return R.argmin(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
+    return reductions.argmin(operand, axes=(axis_of(axis, aval_of(operand).ndim),), index_dtype=as_dtype(index_dtype))
 
 
 # -------------------------------------------------------------------------------------------------------- running folds
@@ -135,10 +138,10 @@ def initial(init_value: Any, dtype: Any) -> Any:
     if aval_of(init_value).shape:
         raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
-        return match(init_value, S.full((), 0, dtype))[0]
+        return match(init_value, structural.full((), 0, dtype))[0]
     # An infinity where integers are reduced means their own extreme, as a float would say it.
     if dtype.kind in "iu" and isinstance(init_value, float) and np.isinf(init_value):
-        return R.lowest(dtype) if init_value < 0 else R.highest(dtype)
+        return reductions.lowest(dtype) if init_value < 0 else reductions.highest(dtype)
     return host(init_value, dtype)
 
 

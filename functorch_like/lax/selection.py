@@ -8,8 +8,7 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.lax.operands import PYTHON, error, match, value
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -36,12 +35,12 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         array = lambda v: type(v) not in PYTHON
         if array(x):
             min, max = (
-                v if array(v) else match(v, x if not aval_of(x).shape else S.full((), 0, aval_of(x).dtype))[0]
+                v if array(v) else match(v, x if not aval_of(x).shape else structural.full((), 0, aval_of(x).dtype))[0]
                 for v in (min, max)
             )
         else:
             min, x, max = match(min, x, max)
-    return E.clamp(min, x, max)
+    return elementwise.clamp(min, x, max)
 
 
 def select_n(which: ArrayLike, *cases: Any) -> Array:
@@ -59,7 +58,7 @@ def select_n(which: ArrayLike, *cases: Any) -> Array:
     """
     if not cases:
         raise error(ArgumentError, "lax.select_n was given no cases", "give at least one")
-    return E.select_n(value(which), *match(*cases))
+    return elementwise.select_n(value(which), *match(*cases))
 
 
 def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:

@@ -12,8 +12,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
 from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -30,7 +29,7 @@ def broadcast(operand: ArrayLike, sizes: Any) -> Array:
     operand, lead = value(operand), ints(sizes, "sizes")
     shape = aval_of(operand).shape
     dims = tuple(range(len(lead), len(lead) + len(shape)))
-    return S.broadcast_in_dim(operand, shape=lead + shape, broadcast_dimensions=dims)
+    return structural.broadcast_in_dim(operand, shape=lead + shape, broadcast_dimensions=dims)
 
 
 def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Any) -> Array:
@@ -49,7 +48,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Any
     (3, 2)
     """
     dims = ints(broadcast_dimensions, "broadcast_dimensions")
-    return S.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
+    return structural.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
 
 
 def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Array:
@@ -69,7 +68,7 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Array:
     operand, shape = value(operand), ints(new_sizes, "new_sizes")
     if dimensions is not None:
         operand = transpose(operand, dimensions)
-    return operand if aval_of(operand).shape == shape else S.reshape(operand, shape=shape)
+    return operand if aval_of(operand).shape == shape else structural.reshape(operand, shape=shape)
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -111,7 +110,7 @@ def transpose(operand: Any, permutation: Any) -> Array:
     operand, order = value(operand), ints(permutation, "permutation")
     if order == tuple(range(aval_of(operand).ndim)):
         return operand
-    return S.transpose(operand, permutation=order)
+    return structural.transpose(operand, permutation=order)
 
 
 def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
@@ -162,7 +161,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     if not operands:
         raise error(ShapeError, "lax.concatenate was given nothing to join", "give at least one array")
     at = axis_of(dimension, aval_of(operands[0]).ndim, "dimension")
-    return S.concatenate(*map(value, operands), dimension=at)
+    return structural.concatenate(*map(value, operands), dimension=at)
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
@@ -184,13 +183,13 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Ar
     if type(padding_value) is not ArrayImpl and not isinstance(padding_value, Tracer):
         padding_value = host(padding_value, aval.dtype)
     elif aval_of(padding_value).weak_type and aval_of(padding_value).dtype != aval.dtype:
-        padding_value = match(padding_value, S.full((), 0, aval.dtype))[0]
+        padding_value = match(padding_value, structural.full((), 0, aval.dtype))[0]
     config = tuple(ints(triple, "padding_config") for triple in padding_config)
     if any(len(triple) != 3 for triple in config):
         raise error(
             ShapeError, f"padding_config={config} is not of triples", "give (low, high, interior) for each dimension"
         )
-    return S.pad(operand, padding_value, padding_config=same_rank(config, aval.ndim, "padding_config"))
+    return structural.pad(operand, padding_value, padding_config=same_rank(config, aval.ndim, "padding_config"))
 
 
 def rev(operand: ArrayLike, dimensions: Axis) -> Array:
@@ -200,7 +199,7 @@ def rev(operand: ArrayLike, dimensions: Axis) -> Array:
     [2, 1, 0]
     """
     operand = value(operand)
-    return S.rev(operand, dimensions=axes_of(dimensions, aval_of(operand).ndim, "dimensions"))
+    return structural.rev(operand, dimensions=axes_of(dimensions, aval_of(operand).ndim, "dimensions"))
 
 
 # --------------------------------------------------------------------------------------------- converting, gradients
@@ -223,7 +222,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> hex(lax.bitcast_convert_type(1.0, "int32").item())
     '0x3f800000'
     """
-    return E.bitcast_convert_type(value(operand), new_dtype=dtypes.as_dtype(new_dtype))
+    return elementwise.bitcast_convert_type(value(operand), new_dtype=dtypes.as_dtype(new_dtype))
 
 
 def stop_gradient(x: T) -> T:
@@ -244,4 +243,4 @@ def stop_gradient(x: T) -> T:
 
 def _stopped(x: Any) -> Any:
     traced = type(x) is ArrayImpl or isinstance(x, Tracer)
-    return S.stop_gradient(x) if traced and dtypes.is_inexact(aval_of(x).dtype) else x
+    return structural.stop_gradient(x) if traced and dtypes.is_inexact(aval_of(x).dtype) else x

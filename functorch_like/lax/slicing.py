@@ -12,8 +12,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ShapeError
 from functorch_like.lax.operands import axis_of, error, host, ints, same_rank, value
 from functorch_like.lax.shapes import reshape, squeeze
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.updates import dynamic_slice as slicing
 from functorch_like.transforms.eager_jit import kernel
 
@@ -34,7 +33,7 @@ def slice(operand: ArrayLike, start_indices: Any, limit_indices: Any, strides: A
     """
     starts, limits = ints(start_indices, "start_indices"), ints(limit_indices, "limit_indices")
     steps = None if strides is None else ints(strides, "strides")
-    return S.slice(value(operand), start_indices=starts, limit_indices=limits, strides=steps)
+    return structural.slice(value(operand), start_indices=starts, limit_indices=limits, strides=steps)
 
 
 def slice_in_dim(
@@ -115,8 +114,12 @@ def _start(start: Any, n: int, dtype: Any) -> Any:
 @kernel(static=("size", "dtype"))
 def _wrap(start: Any, size: int, dtype: Any) -> Any:
     if aval_of(start).dtype != dtype:
-        start = S.convert_element_type(start, new_dtype=dtype)
-    return E.select_n(E.lt(start, S.full_like(start, 0)), start, E.add(start, S.full_like(start, size)))
+        start = structural.convert_element_type(start, new_dtype=dtype)
+    return elementwise.select_n(
+        elementwise.lt(start, structural.full_like(start, 0)),
+        start,
+        elementwise.add(start, structural.full_like(start, size)),
+    )
 
 
 def dynamic_slice(operand: ArrayLike, start_indices: Any, slice_sizes: Any) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.caches import Cache
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import Call, Static
 from functorch_like.calling.traced_function import Body, beside, name_of
 from functorch_like.core import EVALUATE, aval_of, state
@@ -19,7 +19,7 @@ from functorch_like.lax.operands import error
 from functorch_like.primitives.elementwise.arithmetic import neg
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.higher_order.custom.linear_solve import linear_solve
-from functorch_like.primitives.structural.data_movement import convert_element_type
+from functorch_like.primitives.structural import convert_element_type
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.jvp_vjp import jvp
 from functorch_like.transforms.linear_transpose import linear_transpose
@@ -61,8 +61,10 @@ def custom_linear_solve(
     >>> divide(4.0, 2.0).item(), ft.grad(divide)(4.0, 2.0).item()  # -b / a**2
     (0.5, -0.125)
     """
-    call = bodies.arguments((b,))
-    system = _System(bodies.staged(matvec, call, "custom_linear_solve"), call, tree.structure(b), name_of(matvec))
+    call = traced_function.arguments((b,))
+    system = _System(
+        traced_function.staged(matvec, call, "custom_linear_solve"), call, tree.structure(b), name_of(matvec)
+    )
     system.check(system.body, f"matvec {name_of(matvec)}", False)
     solver = system.solver(solve, has_aux)
     back, back_solver = None, None
@@ -73,7 +75,7 @@ def custom_linear_solve(
     consts = [[] if p is None else p.consts for p in parts]
     outs = linear_solve(
         *(c for group in consts for c in group),
-        *bodies.operands(call),
+        *traced_function.operands(call),
         functions=tuple(p and p.jaxpr for p in parts),
         counts=tuple(map(len, consts)),
     )
@@ -113,8 +115,8 @@ def custom_root(
     >>> round(sqrt(9.0).item(), 4), round(ft.grad(sqrt)(9.0).item(), 4)
     (3.0, 0.1667)
     """
-    call = bodies.arguments((initial_guess,))
-    system = _System(bodies.staged(f, call, "custom_root"), call, tree.structure(initial_guess), name_of(f))
+    call = traced_function.arguments((initial_guess,))
+    system = _System(traced_function.staged(f, call, "custom_root"), call, tree.structure(initial_guess), name_of(f))
     system.check(system.body, f"function {name_of(f)}", False)
     solver = system.solver(solve, has_aux)
     count = len(call.leaves)
@@ -138,7 +140,7 @@ def custom_root(
             moved = evaluate(tangents_body.jaxpr, [*own, *consts, *x, *right])
         return outs, [*tree.leaves(moved), *[None] * (len(outs) - count)]
 
-    outs = root(list(system.body.consts), list(solver.consts), tangent_consts, bodies.operands(call))
+    outs = root(list(system.body.consts), list(solver.consts), tangent_consts, traced_function.operands(call))
     return solver.out_tree.unflatten(outs)
 
 
@@ -185,7 +187,7 @@ class _System:
 
         solve.__name__ = name_of(tangent_solve)
         call = Call(Static((), ()), (like, leaves, leaves), {}, abstract=True)
-        return bodies.staged(solve, call, "custom_root", Cache())
+        return traced_function.staged(solve, call, "custom_root", Cache())
 
     def transpose(self) -> _System:
         """The transposed map."""
@@ -195,7 +197,7 @@ class _System:
             return linear_transpose(self, like)(ct)[0]
 
         kept = self.body.jaxpr.memo("transposed map", Cache)
-        body = bodies.staged(transposed, self.call, "custom_linear_solve", kept)
+        body = traced_function.staged(transposed, self.call, "custom_linear_solve", kept)
         return _System(body, self.call, self.structure, f"the transpose of {self.name}")
 
     def solver(self, how: Function, has_aux: bool) -> Body:
@@ -210,7 +212,7 @@ class _System:
             "solvers", weakref.WeakKeyDictionary
         )
         kept = solvers.setdefault(how, Cache())
-        body = bodies.staged(solve, self.call, "custom_linear_solve", kept)
+        body = traced_function.staged(solve, self.call, "custom_linear_solve", kept)
         self.check(body, f"solver {name_of(how)}", has_aux)
         return body
 

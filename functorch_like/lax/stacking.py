@@ -14,8 +14,8 @@ from functorch_like.lax.indexing import gather
 from functorch_like.lax.operands import axis_of, error, ints, value
 from functorch_like.lax.shapes import broadcast_in_dim, concatenate, expand_dims, squeeze
 from functorch_like.lax.slicing import index_in_dim
+from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
-from functorch_like.primitives.structural import data_movement as S
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -152,7 +152,7 @@ def shape_as_value(shape: Shape) -> Any:
     >>> lax.shape_as_value((2, 3)).tolist()
     [2, 3]
     """
-    return S.copy(np.asarray(ints(shape, "shape"), dtypes.default_int()))
+    return structural.copy(np.asarray(ints(shape, "shape"), dtypes.default_int()))
 
 
 def dtype(x: ArrayLike) -> np.dtype[Any]:

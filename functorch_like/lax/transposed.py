@@ -9,8 +9,8 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.convolution import conv_dimension_numbers, conv_general_dilated, padtype_to_pads
 from functorch_like.lax.operands import error, ints, same_rank, value
+from functorch_like.primitives import structural
 from functorch_like.primitives.contractions.convolution import ConvDimensionNumbers, dilated
-from functorch_like.primitives.structural import data_movement as S
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -71,7 +71,7 @@ def conv_transpose(
         padding, [left[d] for d in numbers.lhs_spec[2:]], windows, steps, bool(use_consistent_padding)
     )
     if transpose_kernel:
-        rhs = S.rev(rhs, dimensions=tuple(sorted(numbers.rhs_spec[2:])))
+        rhs = structural.rev(rhs, dimensions=tuple(sorted(numbers.rhs_spec[2:])))
         o, i, *spatial = numbers.rhs_spec
         numbers = numbers._replace(rhs_spec=(i, o, *spatial))
     return conv_general_dilated(

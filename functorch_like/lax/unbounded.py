@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import traced_function
 from functorch_like.calling.traced_function import Body
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
@@ -69,9 +69,9 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
         while cond_fun(init_val):
             init_val = step(init_val)
         return init_val
-    call = bodies.arguments((init_val,))
-    body = fixed_point(body_fun, call, bodies.operands(call), what, through, pair=False)
-    cond = bodies.staged(cond_fun, call, f"{what} condition")
+    call = traced_function.arguments((init_val,))
+    body = fixed_point(body_fun, call, traced_function.operands(call), what, through, pair=False)
+    cond = traced_function.staged(cond_fun, call, f"{what} condition")
     _check_condition(cond, cond_fun)
     n, m, carried = len(cond.consts), len(body.consts), len(body.starts)
     steps, same = body.jaxpr.memo(("while", m), lambda: unchanged(body.jaxpr, m, carried))

@@ -11,18 +11,17 @@ import numpy as np
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.lax import elementwise as L
+from functorch_like.lax import elementwise as lax_elementwise
 from functorch_like.lax.contract import dtype_of
 from functorch_like.lax.convolution import conv_dimension_numbers, pads_of
 from functorch_like.lax.folding import body_of, operands_of
 from functorch_like.lax.operands import error, ints, same_rank, value
 from functorch_like.lax.reductions import is_identity
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.window_geometry import NAMES, dilated, taps, window_count
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.higher_order.user_reductions import reduce_window as higher
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 from functorch_like.primitives.windows import reduce_window as windows
 
 if TYPE_CHECKING:
@@ -31,9 +30,24 @@ if TYPE_CHECKING:
 
 #: What computations are known by, the row that folds windows, the row that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
-    ((L.add, E.add, operator.add, np.add), windows.reduce_window_sum, E.add, lambda dtype: np.zeros((), dtype)),
-    ((L.max, E.max, max, np.maximum), windows.reduce_window_max, E.max, R.lowest),
-    ((L.min, E.min, min, np.minimum), windows.reduce_window_min, E.min, R.highest),
+    (
+        (lax_elementwise.add, elementwise.add, operator.add, np.add),
+        windows.reduce_window_sum,
+        elementwise.add,
+        lambda dtype: np.zeros((), dtype),
+    ),
+    (
+        (lax_elementwise.max, elementwise.max, max, np.maximum),
+        windows.reduce_window_max,
+        elementwise.max,
+        reductions.lowest,
+    ),
+    (
+        (lax_elementwise.min, elementwise.min, min, np.minimum),
+        windows.reduce_window_min,
+        elementwise.min,
+        reductions.highest,
+    ),
 ]
 
 
@@ -83,11 +97,11 @@ def reduce_window(
     config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
     ones = (1,) * avals[0].ndim
     out = row(
-        S.pad(x, start, padding_config=config),
+        structural.pad(x, start, padding_config=config),
         **params | {"padding": ((0, 0),) * avals[0].ndim, "base_dilation": ones},
     )
     return structure.unflatten(
-        [combine(out, S.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))]
+        [combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))]
     )
 
 
@@ -149,13 +163,13 @@ def conv_general_dilated_patches(
     reach = [dilated(w, h) for w, h in zip(window, holes, strict=True)]
     pads = same_rank(pads_of(padding, sizes, reach, strides), n, "padding")
     counts = [window_count(m, lo, hi, w, s) for m, (lo, hi), w, s in zip(sizes, pads, reach, strides, strict=True)]
-    line = S.transpose(lhs, permutation=tuple(numbers.lhs_spec))
+    line = structural.transpose(lhs, permutation=tuple(numbers.lhs_spec))
     config = ((0, 0, 0), (0, 0, 0), *((lo, hi, s - 1) for (lo, hi), s in zip(pads, stretch, strict=True)))
-    line = S.pad(line, S.full((), 0, aval_of(lhs).dtype), padding_config=config)
+    line = structural.pad(line, structural.full((), 0, aval_of(lhs).dtype), padding_config=config)
     params: dict[str, Any] = dict(zip(NAMES, (window, strides, pads, stretch, holes), strict=True))
     batch, features = aval_of(line).shape[:2]
     seen = [
-        S.slice(
+        structural.slice(
             line,
             start_indices=(0, 0, *(s.start for s in tap)),
             limit_indices=(batch, features, *(s.stop for s in tap)),
@@ -163,11 +177,11 @@ def conv_general_dilated_patches(
         )
         for tap in taps(counts, params)
     ]
-    apart = [S.reshape(x, shape=(batch, features, 1, *counts)) for x in seen]
-    out = S.reshape(S.concatenate(*apart, dimension=2), shape=(batch, features * len(apart), *counts))
-    out = S.transpose(out, permutation=tuple(np.argsort(numbers.out_spec).tolist()))
+    apart = [structural.reshape(x, shape=(batch, features, 1, *counts)) for x in seen]
+    out = structural.reshape(structural.concatenate(*apart, dimension=2), shape=(batch, features * len(apart), *counts))
+    out = structural.transpose(out, permutation=tuple(np.argsort(numbers.out_spec).tolist()))
     dtype = dtype_of(preferred_element_type)
-    return out if dtype is None else S.convert_element_type(out, new_dtype=dtype)
+    return out if dtype is None else structural.convert_element_type(out, new_dtype=dtype)
 
 
 def conv_general_dilated_local(
@@ -212,4 +226,4 @@ def conv_general_dilated_local(
         patches, rhs, dimension_numbers=dims, precision=canonical(precision), preferred_element_type=None
     )
     order = [n, n + 1, *range(n)]
-    return S.transpose(out, permutation=tuple(order[p] for p in np.argsort(numbers.out_spec)))
+    return structural.transpose(out, permutation=tuple(order[p] for p in np.argsort(numbers.out_spec)))

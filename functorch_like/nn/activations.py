@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -37,10 +36,10 @@ def real(x: Any, name: str, ints: bool = False) -> Any:
     """The operand as a float (or, where `ints`, as the number it is)."""
     aval = aval_of(x)
     if aval.dtype.kind in "cb":
-        raise P.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "convert with astype")
+        raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval!r}", "convert with astype")
     if ints and dtypes.is_integer(aval.dtype):
-        return P.convert(x, aval.dtype, aval.weak_type)
-    return P.to_inexact(x)
+        return promotion.convert(x, aval.dtype, aval.weak_type)
+    return promotion.to_inexact(x)
 
 
 def plain(
@@ -51,8 +50,8 @@ def plain(
         name=name, summary=summary, at=at, shows=shows, ints="stay integers" if ints else "become floats",
         source=f"\n    {source}\n" if source else "",
     )  # fmt: skip
-    made = P.unary(name, lambda x: body(real(x, name, ints)), doc)
-    made.__module__ = P.caller()
+    made = promotion.unary(name, lambda x: body(real(x, name, ints)), doc)
+    made.__module__ = promotion.caller()
     return made
 
 
@@ -62,7 +61,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
     def traced(x: Any, a: Any) -> Any:
         x = real(x, name)
         aval = aval_of(x)
-        return body(x, P.broadcast(P.convert(a, aval.dtype), aval.shape))
+        return body(x, promotion.broadcast(promotion.convert(a, aval.dtype), aval.shape))
 
     traced.__name__ = name
     fast = kernel(ints=True)(traced)
@@ -70,7 +69,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
     def function(x: Any, a: Any) -> Any:
         if isinstance(x, Tracer) or isinstance(a, Tracer):
             return traced(x, a)
-        return fast(*P.numbers(x, a))
+        return fast(*promotion.numbers(x, a))
 
     return function
 
@@ -78,36 +77,42 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
 # ---------------------------------------------------------------------------------------------------- pieces of lines
 def zero(x: Any) -> Any:
     """Zeros in the shape and dtype of x."""
-    return S.full_like(x, 0)
+    return structural.full_like(x, 0)
 
 
 def _relu(x: Any) -> Any:
-    return E.select_n(E.le(x, zero(x)), x, zero(x))  # chosen, not maximised: NaN stays, and the slope at 0 is 0
+    return elementwise.select_n(
+        elementwise.le(x, zero(x)), x, zero(x)
+    )  # chosen, not maximised: NaN stays, and the slope at 0 is 0
 
 
 def _relu6(x: Any) -> Any:
-    return E.select_n(E.ge(x, S.full_like(x, 6)), _relu(x), S.full_like(x, 6))
+    return elementwise.select_n(elementwise.ge(x, structural.full_like(x, 6)), _relu(x), structural.full_like(x, 6))
 
 
 def _hard_sigmoid(x: Any) -> Any:
-    return E.div(_relu6(E.add(x, S.full_like(x, 3))), S.full_like(x, 6))
+    return elementwise.div(_relu6(elementwise.add(x, structural.full_like(x, 3))), structural.full_like(x, 6))
 
 
 def _hard_tanh(x: Any) -> Any:
-    one, minus = S.full_like(x, 1), S.full_like(x, -1)
-    return E.select_n(E.gt(x, one), E.select_n(E.lt(x, minus), x, minus), one)
+    one, minus = structural.full_like(x, 1), structural.full_like(x, -1)
+    return elementwise.select_n(elementwise.gt(x, one), elementwise.select_n(elementwise.lt(x, minus), x, minus), one)
 
 
 def _sparse_plus(x: Any) -> Any:
-    one = S.full_like(x, 1)
-    bend = E.mul(E.square(E.add(x, one)), S.full_like(x, 0.25))
-    return E.select_n(E.ge(x, one), E.select_n(E.le(x, E.neg(one)), bend, zero(x)), x)
+    one = structural.full_like(x, 1)
+    bend = elementwise.mul(elementwise.square(elementwise.add(x, one)), structural.full_like(x, 0.25))
+    return elementwise.select_n(
+        elementwise.ge(x, one), elementwise.select_n(elementwise.le(x, elementwise.neg(one)), bend, zero(x)), x
+    )
 
 
 def _sparse_sigmoid(x: Any) -> Any:
-    one = S.full_like(x, 1)
-    rise = E.mul(E.add(x, one), S.full_like(x, 0.5))
-    return E.select_n(E.ge(x, one), E.select_n(E.le(x, E.neg(one)), rise, zero(x)), one)
+    one = structural.full_like(x, 1)
+    rise = elementwise.mul(elementwise.add(x, one), structural.full_like(x, 0.5))
+    return elementwise.select_n(
+        elementwise.ge(x, one), elementwise.select_n(elementwise.le(x, elementwise.neg(one)), rise, zero(x)), one
+    )
 
 
 sparse_plus = plain(
@@ -121,9 +126,11 @@ relu = plain("relu", _relu, "max(x, 0), with slope 0 at 0.", "-1.5", "0.0", ints
 relu6 = plain("relu6", _relu6, "min(max(x, 0), 6).", "7.0", "6.0", ints=True)
 hard_tanh = plain("hard_tanh", _hard_tanh, "min(max(x, -1), 1).", "0.5", "0.5")
 hard_sigmoid = plain("hard_sigmoid", _hard_sigmoid, "relu6(x + 3) / 6.", "0.0", "0.5")
-hard_silu = plain("hard_silu", lambda x: E.mul(x, _hard_sigmoid(x)), "x relu6(x + 3) / 6.", "1.0", "0.6667")
+hard_silu = plain("hard_silu", lambda x: elementwise.mul(x, _hard_sigmoid(x)), "x relu6(x + 3) / 6.", "1.0", "0.6667")
 hard_swish = hard_silu
-_leaky_relu = with_parameter("leaky_relu", lambda x, a: E.select_n(E.ge(x, zero(x)), E.mul(a, x), x))
+_leaky_relu = with_parameter(
+    "leaky_relu", lambda x, a: elementwise.select_n(elementwise.ge(x, zero(x)), elementwise.mul(a, x), x)
+)
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:

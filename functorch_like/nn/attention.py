@@ -15,10 +15,9 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.nn.blockwise import Parts, by_keys, by_queries
 from functorch_like.nn.softmax import masked_softmax, over, shift_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -90,7 +89,9 @@ def _restricted(q: Any, k: Any, mask: Any, query_lengths: Any, key_lengths: Any,
         if lengths is not None:
             aval = aval_of(lengths)
             if aval.shape != (q.shape[0] if q.ndim == 4 else 1,) or not dtypes.is_integer(aval.dtype):
-                raise P.error(ShapeError, f"{name}_seq_lengths is {aval!r}", "give one integer for each of the batch")
+                raise promotion.error(
+                    ShapeError, f"{name}_seq_lengths is {aval!r}", "give one integer for each of the batch"
+                )
             kept.append(lax.lt(fnp.asarray(places[None, None], "int32"), _wide(lengths, places.shape)))
     return None if not kept else functools.reduce(fnp.logical_and, kept)
 
@@ -104,34 +105,38 @@ def _form(params: mha.SDPAParams, wanted: str | None) -> str:
         *batch, t, n, _ = params.query.shape
         form = mha.choose(params, math.prod(batch) * n * t * params.key.shape[-3] * max(4, params.query.dtype.itemsize))
         if not form:
-            raise P.error(ArgumentError, "backends.mha allows no form of attention here", "turn backends.mha.math on")
+            raise promotion.error(
+                ArgumentError, "backends.mha allows no form of attention here", "turn backends.mha.math on"
+            )
         return form
     if wanted in ("math", "xla"):
         return "math"
     if wanted not in ("flash", "mem_efficient"):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"there is no implementation {wanted!r}", "use 'math', 'flash', 'mem_efficient' or None"
         )
     why = mha.uncut(wanted, params)
     if why:
         fix = "pad them and mask the padding, or use implementation='math'"
-        raise P.error(ArgumentError, f"{why}, as {wanted!r} wants", fix)
+        raise promotion.error(ArgumentError, f"{why}, as {wanted!r} wants", fix)
     return wanted
 
 
 def _check(q: Any, k: Any, v: Any) -> None:
     shown = f"query {q!r}, key {k!r}, value {v!r}"
     if not (q.dtype == k.dtype == v.dtype and q.dtype in dtypes.FLOATS):
-        raise P.error(DtypeError, f"{shown} are not of one floating dtype", "convert them with astype")
+        raise promotion.error(DtypeError, f"{shown} are not of one floating dtype", "convert them with astype")
     if (
         q.ndim not in (3, 4)
         or not q.ndim == k.ndim == v.ndim
         or k.shape[:-1] != v.shape[:-1]
         or q.shape[-1] != k.shape[-1]
     ):
-        raise P.error(ShapeError, f"{shown} do not fit together", "give [B, T, N, H], [B, S, K, H] and [B, S, K, H]")
+        raise promotion.error(
+            ShapeError, f"{shown} do not fit together", "give [B, T, N, H], [B, S, K, H] and [B, S, K, H]"
+        )
     if q.shape[:-3] != k.shape[:-3] or not k.shape[-2] or q.shape[-2] % k.shape[-2]:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"{shown} do not fit together",
             f"make the batches equal, and the {q.shape[-2]} heads of query a multiple of the {k.shape[-2]} of key",
         )  # fmt: skip
@@ -141,14 +146,14 @@ def _check(q: Any, k: Any, v: Any) -> None:
 def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool, form: str) -> Any:
     single = aval_of(query).ndim == 3
     if single:
-        query, key, value = (S.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
+        query, key, value = (structural.reshape(x, shape=(1, *aval_of(x).shape)) for x in (query, key, value))
     parts = _parts(query, key, value, bias, mask, scale, is_causal)
     if form == "math":
         out = parts.combine(parts.softmax(parts.logits(parts.query, key, np.int32(0), np.int32(0))), value)
     else:
         out = (by_keys if form == "flash" else by_queries)(parts)
-    out = P.convert(S.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
-    return S.reshape(out, shape=aval_of(out).shape[1:]) if single else out
+    out = promotion.convert(structural.transpose(out, permutation=(0, 2, 1, 3)), aval_of(query).dtype)
+    return structural.reshape(out, shape=aval_of(out).shape[1:]) if single else out
 
 
 def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool) -> Parts:
@@ -158,10 +163,10 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
     s, kv = aval_of(key).shape[1:3]
     whole = (b, n, t, s)
     if bias is not None:
-        bias = _fit(P.convert(bias, wide), whole, "bias")
+        bias = _fit(promotion.convert(bias, wide), whole, "bias")
     if mask is not None:
         if aval_of(mask).dtype != dtypes.bool_:
-            raise P.error(DtypeError, f"the mask {aval_of(mask)!r} is not of booleans", "add numbers as bias")
+            raise promotion.error(DtypeError, f"the mask {aval_of(mask)!r} is not of booleans", "add numbers as bias")
         mask = _fit(mask, whole, "mask")
 
     def logits(query: Any, key: Any, row: Any, column: Any) -> Any:
@@ -170,44 +175,50 @@ def _parts(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float,
             preferred_element_type=None if wide == dtype else wide,
         )  # fmt: skip
         shape = (b, n, aval_of(query).shape[3], aval_of(key).shape[1])
-        found = S.reshape(E.mul(found, S.full_like(found, scale)), shape=shape)
+        found = structural.reshape(elementwise.mul(found, structural.full_like(found, scale)), shape=shape)
         if bias is not None:
-            found = E.add(found, _block(bias, shape, row, column))
+            found = elementwise.add(found, _block(bias, shape, row, column))
         allowed = None if mask is None else _block(mask, shape, row, column)
         if is_causal:
             rows, columns = (
-                E.add(S.iota(dtype=dtypes.int32, shape=shape, dimension=d), P.broadcast(start, shape))
+                elementwise.add(
+                    structural.iota(dtype=dtypes.int32, shape=shape, dimension=d), promotion.broadcast(start, shape)
+                )
                 for d, start in ((2, row), (3, column))
             )
-            past = E.ge(rows, columns)
-            allowed = past if allowed is None else E.and_(allowed, past)
-        return found if allowed is None else E.select_n(allowed, S.full_like(found, -math.inf), found)
+            past = elementwise.ge(rows, columns)
+            allowed = past if allowed is None else elementwise.and_(allowed, past)
+        return (
+            found if allowed is None else elementwise.select_n(allowed, structural.full_like(found, -math.inf), found)
+        )
 
     def combine(weights: Any, value: Any) -> Any:
-        grouped = S.reshape(P.convert(weights, dtype), shape=(b, kv, n // kv, *aval_of(weights).shape[2:]))
+        grouped = structural.reshape(
+            promotion.convert(weights, dtype), shape=(b, kv, n // kv, *aval_of(weights).shape[2:])
+        )
         numbers = (((4,), (1,)), ((0, 1), (0, 2)))
         out = dot_general(grouped, value, dimension_numbers=numbers, precision=None, preferred_element_type=None)
-        return S.reshape(out, shape=(b, n, *aval_of(out).shape[3:]))
+        return structural.reshape(out, shape=(b, n, *aval_of(out).shape[3:]))
 
     def softmax(logits: Any) -> Any:
         if mask is None and not is_causal:
-            e = E.exp(E.sub(logits, shift_of(logits, (3,))))
-            return E.div(e, over(S.reduce_sum, e, (3,)))
-        return masked_softmax(logits, E.gt(logits, S.full_like(logits, -math.inf)), (3,))
+            e = elementwise.exp(elementwise.sub(logits, shift_of(logits, (3,))))
+            return elementwise.div(e, over(structural.reduce_sum, e, (3,)))
+        return masked_softmax(logits, elementwise.gt(logits, structural.full_like(logits, -math.inf)), (3,))
 
     # [B, T, N, H] -> [B, K, G, T, H]: G heads of the query for each of the key.
-    grouped = S.transpose(S.reshape(query, shape=(b, t, kv, n // kv, h)), permutation=(0, 2, 3, 1, 4))
+    grouped = structural.transpose(structural.reshape(query, shape=(b, t, kv, n // kv, h)), permutation=(0, 2, 3, 1, 4))
     return Parts(grouped, key, value, logits, combine, softmax)
 
 
 def _fit(x: Any, whole: tuple[int, ...], name: str) -> Any:
     """A bias or mask with as many dimensions as the logits, each whole or 1."""
     aval = aval_of(x)
-    if aval.ndim > 4 or P.broadcast_shapes(aval.shape, whole) != whole:
-        raise P.error(
+    if aval.ndim > 4 or promotion.broadcast_shapes(aval.shape, whole) != whole:
+        raise promotion.error(
             ArgumentError, f"the {name} {aval!r} does not broadcast to {whole}", "give [B, N, T, S], or 1 in places"
         )
-    return S.reshape(x, shape=(1,) * (4 - aval.ndim) + aval.shape)
+    return structural.reshape(x, shape=(1,) * (4 - aval.ndim) + aval.shape)
 
 
 def _block(x: Any, shape: tuple[int, ...], row: Any, column: Any) -> Any:
@@ -216,4 +227,4 @@ def _block(x: Any, shape: tuple[int, ...], row: Any, column: Any) -> Any:
     if tuple(sizes) != aval_of(x).shape:
         starts = [start if full > 1 else 0 for start, full in zip((0, 0, row, column), aval_of(x).shape, strict=True)]
         x = lax.dynamic_slice(x, starts, sizes)
-    return P.broadcast(x, shape)
+    return promotion.broadcast(x, shape)

@@ -15,9 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, random
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import binary as arithmetic
-from functorch_like.numpy import creation, shapes
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import binary, creation, promotion, shapes
 from functorch_like.random.arguments import shape_of
 
 if TYPE_CHECKING:
@@ -32,7 +30,7 @@ def _dtype(dtype: Any) -> Any:
 
 
 def _times(x: Any, factor: float) -> Any:
-    return arithmetic.multiply(x, factor)
+    return binary.multiply(x, factor)
 
 
 # ----------------------------------------------------------------------------------------------------- the same for all
@@ -164,10 +162,14 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         sizes, at = _columns(shape, column_axis, 3)
         if len(sizes) > 5 or at < len(sizes) - 2:
-            raise P.error(ShapeError, f"delta_orthogonal of the shape {sizes}", "give one to three, inputs, outputs")
+            raise promotion.error(
+                ShapeError, f"delta_orthogonal of the shape {sizes}", "give one to three, inputs, outputs"
+            )
         ins, outs = sizes[len(sizes) - 2 if at == len(sizes) - 1 else -1], sizes[at]
         if ins > outs:
-            raise P.error(ShapeError, f"delta_orthogonal of {ins} inputs and {outs} outputs", "give more outputs")
+            raise promotion.error(
+                ShapeError, f"delta_orthogonal of {ins} inputs and {outs} outputs", "give more outputs"
+            )
         matrix = _times(random.orthogonal(key, ins, (), _dtype(dtype), outs), scale)
         if at != len(sizes) - 1:
             matrix = shapes.swapaxes(matrix, 0, 1)
@@ -181,7 +183,7 @@ def _columns(shape: Any, axis: int, least: int) -> tuple[tuple[int, ...], int]:
     """A checked shape, and its axis of columns counted from 0."""
     sizes = shape_of(shape, "an initializer")
     if len(sizes) < least or not -len(sizes) <= axis < len(sizes):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"the shape {sizes} with columns along {axis}", f"give at least {least} dimensions, and that"
         )
     return sizes, axis % len(sizes)
@@ -219,13 +221,15 @@ def variance_scaling(
     (4, 5)
     """
     if mode not in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
-        raise P.error(ArgumentError, f"mode={mode!r} is unknown", "use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'")
+        raise promotion.error(
+            ArgumentError, f"mode={mode!r} is unknown", "use 'fan_in', 'fan_out', 'fan_avg' or 'fan_geo_avg'"
+        )
     if distribution not in ("normal", "uniform", "truncated_normal"):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"distribution={distribution!r} is unknown", "use 'normal', 'uniform' or 'truncated_normal'"
         )
     if not scale > 0:
-        raise P.error(ArgumentError, f"scale={scale} is not positive", "use initializers.zeros for zeros")
+        raise promotion.error(ArgumentError, f"scale={scale} is not positive", "use initializers.zeros for zeros")
 
     def init(key: Any, shape: Any, dtype: Any = dtype) -> Any:
         sizes, wanted = shape_of(shape, "an initializer"), _dtype(dtype)
@@ -252,7 +256,7 @@ def _fans(
 ) -> tuple[float, float]:
     ndim = len(shape)
     if ndim < 2 or not all(-ndim <= a < ndim for a in (*ins, *outs, *batch)):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"the shape {shape} has no axes {ins} of inputs and {outs} of outputs",
             "give weights at least two dimensions, or initialise biases with initializers.zeros",
         )  # fmt: skip
@@ -292,7 +296,7 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, variance: str
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    return P.named(function, name, _DOC.format(name=name, variance=variance, source=source), __name__)
+    return promotion.named(function, name, _DOC.format(name=name, variance=variance, source=source), __name__)
 
 
 glorot_normal = _scaled(

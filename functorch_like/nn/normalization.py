@@ -11,9 +11,8 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of, over
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -45,9 +44,9 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     x = array_of(x)
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
-        raise P.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
+        raise promotion.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
     if not isinstance(num_classes, (int, np.integer)) or num_classes < 0:
-        raise P.error(ArgumentError, f"num_classes={num_classes!r} is no size", "give a Python int")
+        raise promotion.error(ArgumentError, f"num_classes={num_classes!r} is no size", "give a Python int")
     (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     return _one_hot(x, count=int(num_classes), dtype=wanted, axis=at)
@@ -59,9 +58,9 @@ def _one_hot(x: Any, count: int, dtype: Any, axis: int) -> Any:
     number = dtypes.int64 if aval.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else dtypes.int32
     if aval.dtype == dtypes.uint64:
         number = dtypes.uint64
-    wide = S.widen(P.convert(x, number), count, axis)
-    places = S.iota(dtype=number, shape=aval_of(wide).shape, dimension=axis)
-    return P.convert(E.eq(wide, places), dtype)
+    wide = structural.widen(promotion.convert(x, number), count, axis)
+    places = structural.iota(dtype=number, shape=aval_of(wide).shape, dimension=axis)
+    return promotion.convert(elementwise.eq(wide, places), dtype)
 
 
 def standardize(
@@ -100,18 +99,20 @@ def standardize(
 def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "standardize")
     dtype = aval_of(x).dtype
-    x = P.convert(x, dtypes.accumulator(dtype))
+    x = promotion.convert(x, dtypes.accumulator(dtype))
     aval = aval_of(x)
-    like = lambda v: P.broadcast(P.convert(v, aval.dtype), aval.shape)
+    like = lambda v: promotion.broadcast(promotion.convert(v, aval.dtype), aval.shape)
     where = None if where is None else mask_of(where, x)
 
     def average(v: Any) -> Any:
         if where is None:
-            return E.div(over(S.reduce_sum, v, axes), S.full_like(v, math.prod(aval.shape[d] for d in axes)))
-        zero = S.full_like(v, 0)
-        count = over(S.reduce_sum, P.convert(where, aval.dtype), axes)
-        return E.div(over(S.reduce_sum, E.select_n(where, zero, v), axes), count)
+            return elementwise.div(
+                over(structural.reduce_sum, v, axes), structural.full_like(v, math.prod(aval.shape[d] for d in axes))
+            )
+        zero = structural.full_like(v, 0)
+        count = over(structural.reduce_sum, promotion.convert(where, aval.dtype), axes)
+        return elementwise.div(over(structural.reduce_sum, elementwise.select_n(where, zero, v), axes), count)
 
-    centred = E.sub(x, average(x) if mean is None else like(mean))
-    spread = average(E.square(centred)) if variance is None else like(variance)
-    return P.convert(E.mul(centred, E.rsqrt(E.add(spread, like(epsilon)))), dtype)
+    centred = elementwise.sub(x, average(x) if mean is None else like(mean))
+    spread = average(elementwise.square(centred)) if variance is None else like(variance)
+    return promotion.convert(elementwise.mul(centred, elementwise.rsqrt(elementwise.add(spread, like(epsilon)))), dtype)

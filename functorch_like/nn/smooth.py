@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.nn.activations import plain, real, with_parameter, zero
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -22,52 +21,75 @@ if TYPE_CHECKING:
 # --------------------------------------------------------------------------------------------- exponentials, logarithms
 def _softplus(x: Any) -> Any:
     # log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)), by choices whose derivatives of all orders agree at 0.
-    above = E.gt(x, zero(x))
-    return E.add(E.select_n(above, zero(x), x), E.log1p(E.exp(E.select_n(above, x, E.neg(x)))))
+    above = elementwise.gt(x, zero(x))
+    return elementwise.add(
+        elementwise.select_n(above, zero(x), x),
+        elementwise.log1p(elementwise.exp(elementwise.select_n(above, x, elementwise.neg(x)))),
+    )
 
 
 def _silu(x: Any) -> Any:
-    return E.mul(x, E.logistic(x))
+    return elementwise.mul(x, elementwise.logistic(x))
 
 
 def _elu(x: Any, a: Any) -> Any:
-    above = E.gt(x, zero(x))
-    return E.select_n(above, E.mul(a, E.expm1(E.select_n(above, x, zero(x)))), x)
+    above = elementwise.gt(x, zero(x))
+    return elementwise.select_n(
+        above, elementwise.mul(a, elementwise.expm1(elementwise.select_n(above, x, zero(x)))), x
+    )
 
 
 def _celu(x: Any, a: Any) -> Any:
-    above = E.gt(x, zero(x))
-    return E.select_n(above, E.mul(a, E.expm1(E.div(E.select_n(above, x, zero(x)), a))), x)
+    above = elementwise.gt(x, zero(x))
+    return elementwise.select_n(
+        above, elementwise.mul(a, elementwise.expm1(elementwise.div(elementwise.select_n(above, x, zero(x)), a))), x
+    )
 
 
 _ALPHA, _SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def _selu(x: Any) -> Any:
-    return E.mul(S.full_like(x, _SCALE), _elu(x, S.full_like(x, _ALPHA)))
+    return elementwise.mul(structural.full_like(x, _SCALE), _elu(x, structural.full_like(x, _ALPHA)))
 
 
 def _squareplus(x: Any, b: Any) -> Any:
-    return E.mul(S.full_like(x, 0.5), E.add(x, E.sqrt(E.add(E.square(x), b))))
+    return elementwise.mul(
+        structural.full_like(x, 0.5), elementwise.add(x, elementwise.sqrt(elementwise.add(elementwise.square(x), b)))
+    )
 
 
 def _log1mexp(x: Any) -> Any:
     # M. Maechler, "Accurately computing log(1 - exp(-|a|))", 2012: each half where it loses no digits.
-    small = E.lt(x, S.full_like(x, math.log(2)))
-    near = E.log(E.neg(E.expm1(E.neg(E.select_n(small, S.full_like(x, 1), x)))))
-    far = E.log1p(E.neg(E.exp(E.neg(E.select_n(small, x, S.full_like(x, 1))))))
-    return E.select_n(small, far, near)
+    small = elementwise.lt(x, structural.full_like(x, math.log(2)))
+    near = elementwise.log(
+        elementwise.neg(elementwise.expm1(elementwise.neg(elementwise.select_n(small, structural.full_like(x, 1), x))))
+    )
+    far = elementwise.log1p(
+        elementwise.neg(elementwise.exp(elementwise.neg(elementwise.select_n(small, x, structural.full_like(x, 1)))))
+    )
+    return elementwise.select_n(small, far, near)
 
 
 log1mexp = plain(
     "log1mexp", _log1mexp, "log(1 - exp(-x)), of positive x, exact for small and large ones.", "1.0", "-0.4587"
 )
-sigmoid = plain("sigmoid", E.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
+sigmoid = plain("sigmoid", elementwise.logistic, "1 / (1 + exp(-x)).", "0.0", "0.5")
 log_sigmoid = plain(
-    "log_sigmoid", lambda x: E.neg(_softplus(E.neg(x))), "log(sigmoid(x)), exact for large x.", "0.0", "-0.6931"
+    "log_sigmoid",
+    lambda x: elementwise.neg(_softplus(elementwise.neg(x))),
+    "log(sigmoid(x)), exact for large x.",
+    "0.0",
+    "-0.6931",
 )
 softplus = plain("softplus", _softplus, "log(1 + exp(x)), without overflow.", "0.0", "0.6931")
-soft_sign = plain("soft_sign", lambda x: E.div(x, E.add(E.abs(x), S.full_like(x, 1))), "x / (1 + |x|).", "1.0", "0.5")
+soft_sign = plain(
+    "soft_sign",
+    lambda x: elementwise.div(x, elementwise.add(elementwise.abs(x), structural.full_like(x, 1))),
+    "x / (1 + |x|).",
+    "1.0",
+    "0.5",
+)
 silu = plain(
     "silu", _silu, "x sigmoid(x).", "1.0", "0.7311",
     "S. Elfwing, E. Uchibe, K. Doya, \"Sigmoid-weighted linear units\", arXiv:1702.03118.",
@@ -75,7 +97,7 @@ silu = plain(
 swish = silu
 mish = plain(
     "mish",
-    lambda x: E.mul(x, E.tanh(_softplus(x))),
+    lambda x: elementwise.mul(x, elementwise.tanh(_softplus(x))),
     "x tanh(softplus(x)).",
     "1.0",
     "0.8651",
@@ -150,19 +172,22 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     >>> round(float(nn.gelu(1.0)), 4), round(float(nn.gelu(1.0, approximate=False)), 4)
     (0.8412, 0.8413)
     """
-    return _gelu(x if isinstance(x, Tracer) else P.numbers(x)[0], approximate=bool(approximate))
+    return _gelu(x if isinstance(x, Tracer) else promotion.numbers(x)[0], approximate=bool(approximate))
 
 
 @kernel(static=("approximate",), ints=True)
 def _gelu(x: Any, approximate: bool) -> Any:
     x = real(x, "gelu")
-    full = lambda number: S.full_like(x, number)
-    half = E.mul(full(0.5), x)
+    full = lambda number: structural.full_like(x, number)
+    half = elementwise.mul(full(0.5), x)
     if not approximate:
-        return E.mul(half, E.erfc(E.mul(full(-math.sqrt(0.5)), x)))
+        return elementwise.mul(half, elementwise.erfc(elementwise.mul(full(-math.sqrt(0.5)), x)))
     # The cube as x (1 + c x**2): its slope stays finite as long as x**2 does.
-    inner = E.mul(E.mul(full(math.sqrt(2 / math.pi)), x), E.add(full(1), E.mul(full(0.044715), E.square(x))))
-    return E.mul(half, E.add(full(1), E.tanh(inner)))
+    inner = elementwise.mul(
+        elementwise.mul(full(math.sqrt(2 / math.pi)), x),
+        elementwise.add(full(1), elementwise.mul(full(0.044715), elementwise.square(x))),
+    )
+    return elementwise.mul(half, elementwise.add(full(1), elementwise.tanh(inner)))
 
 
 def glu(x: ArrayLike, axis: int = -1) -> Array:
@@ -185,7 +210,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     """
     at = axis_of(axis, aval_of(x).ndim, "nn.glu")
     if aval_of(x).shape[at] % 2:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"nn.glu cannot halve dimension {axis} of {aval_of(x)!r}", "name a dimension of even size"
         )
     return _glu(x, axis=at)
@@ -196,8 +221,8 @@ def _glu(x: Any, axis: int) -> Any:
     x = real(x, "glu")
     shape = aval_of(x).shape
     middle = shape[axis] // 2
-    part = lambda a, b: S.slice(
+    part = lambda a, b: structural.slice(
         x, start_indices=tuple(a if d == axis else 0 for d in range(len(shape))),
         limit_indices=tuple(b if d == axis else n for d, n in enumerate(shape)), strides=None,
     )  # fmt: skip
-    return E.mul(part(0, middle), E.logistic(part(middle, shape[axis])))
+    return elementwise.mul(part(0, middle), elementwise.logistic(part(middle, shape[axis])))

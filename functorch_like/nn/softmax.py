@@ -10,10 +10,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import AxisError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -32,47 +31,49 @@ def axes_of(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     given = axis if isinstance(axis, (tuple, list, range)) else (axis,)
     if not all(isinstance(a, (int, np.integer)) and -ndim <= a < ndim for a in given):
-        raise P.error(AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has")
+        raise promotion.error(
+            AxisError, f"{name} was given axis={axis!r} of an array of rank {ndim}", "name dimensions it has"
+        )
     found = sorted(int(a) % ndim for a in given)
     if len(set(found)) != len(found):
-        raise P.error(ShapeError, f"{name} was given axis={axis!r}", "name each dimension once")
+        raise promotion.error(ShapeError, f"{name} was given axis={axis!r}", "name each dimension once")
     return tuple(found)
 
 
 def array_of(x: Any) -> Any:
     """An array, or a number; lists become NumPy arrays."""
-    return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in P.NUMBERS else np.asarray(x)
+    return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in promotion.NUMBERS else np.asarray(x)
 
 
 def over(row: Any, x: Any, axes: tuple[int, ...]) -> Any:
     """A reduction, repeated back to the shape of its operand."""
-    return R.spread(row(x, axes=axes), aval_of(x).shape, axes)
+    return reductions.spread(row(x, axes=axes), aval_of(x).shape, axes)
 
 
 def shift_of(x: Any, axes: tuple[int, ...]) -> Any:
     """The greatest elements along axes, repeated; a constant for derivatives, of which nothing depends on it."""
-    return over(R.reduce_max, S.stop_gradient(x), axes)
+    return over(reductions.reduce_max, structural.stop_gradient(x), axes)
 
 
 def floats_of(x: Any, name: str) -> Any:
     """Real numbers as floats."""
     if dtypes.is_complex(aval_of(x).dtype):
-        raise P.error(DtypeError, f"nn.{name} takes real numbers, got {aval_of(x)!r}", "take the real part")
-    return P.to_inexact(x)
+        raise promotion.error(DtypeError, f"nn.{name} takes real numbers, got {aval_of(x)!r}", "take the real part")
+    return promotion.to_inexact(x)
 
 
 def mask_of(where: Any, x: Any) -> Any:
     """A mask in the shape of x."""
     if aval_of(where).dtype != dtypes.bool_:
-        raise P.error(
+        raise promotion.error(
             DtypeError, f"where, {aval_of(where)!r}, is not of booleans", "compare, or convert with astype(bool)"
         )
-    return P.broadcast(where, aval_of(x).shape)
+    return promotion.broadcast(where, aval_of(x).shape)
 
 
 def _without(x: Any, where: Any) -> Any:
     """-inf where the mask is False."""
-    return E.select_n(where, S.full_like(x, -math.inf), x)
+    return elementwise.select_n(where, structural.full_like(x, -math.inf), x)
 
 
 # -------------------------------------------------------------------------------------------------------------- softmax
@@ -102,20 +103,20 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
 def _softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "softmax")
     if where is None:
-        e = E.exp(E.sub(x, shift_of(x, axes)))
-        return E.div(e, over(S.reduce_sum, e, axes))
+        e = elementwise.exp(elementwise.sub(x, shift_of(x, axes)))
+        return elementwise.div(e, over(structural.reduce_sum, e, axes))
     return masked_softmax(x, mask_of(where, x), axes)
 
 
 def masked_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     """The softmax of what the mask leaves; 0 elsewhere, and where it leaves nothing."""
-    zero = S.full_like(x, 0)
+    zero = structural.full_like(x, 0)
     top = shift_of(_without(x, where), axes)
-    top = E.select_n(E.eq(top, S.full_like(x, -math.inf)), top, zero)
+    top = elementwise.select_n(elementwise.eq(top, structural.full_like(x, -math.inf)), top, zero)
     # Masked twice: before exp, so that no infinity meets a zero derivative, and after it.
-    e = E.select_n(where, zero, E.exp(E.select_n(where, zero, E.sub(x, top))))
-    total = over(S.reduce_sum, e, axes)
-    return E.div(e, E.select_n(E.eq(total, zero), total, S.full_like(x, 1)))
+    e = elementwise.select_n(where, zero, elementwise.exp(elementwise.select_n(where, zero, elementwise.sub(x, top))))
+    total = over(structural.reduce_sum, e, axes)
+    return elementwise.div(e, elementwise.select_n(elementwise.eq(total, zero), total, structural.full_like(x, 1)))
 
 
 def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Array:
@@ -144,29 +145,36 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
 def _log_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "log_softmax")
     if where is None:
-        shifted = E.sub(x, shift_of(x, axes))
-        return E.sub(shifted, over(lambda v, axes: E.log(S.reduce_sum(v, axes=axes)), E.exp(shifted), axes))
+        shifted = elementwise.sub(x, shift_of(x, axes))
+        return elementwise.sub(
+            shifted,
+            over(lambda v, axes: elementwise.log(structural.reduce_sum(v, axes=axes)), elementwise.exp(shifted), axes),
+        )
     where = mask_of(where, x)
-    total = R.spread(_logsumexp_of(_without(x, where), axes), aval_of(x).shape, axes)
-    total = E.select_n(where, S.full_like(x, 0), total)
-    return _without(E.sub(E.select_n(where, S.full_like(x, 0), x), total), where)
+    total = reductions.spread(_logsumexp_of(_without(x, where), axes), aval_of(x).shape, axes)
+    total = elementwise.select_n(where, structural.full_like(x, 0), total)
+    return _without(elementwise.sub(elementwise.select_n(where, structural.full_like(x, 0), x), total), where)
 
 
 # ------------------------------------------------------------------------------------------------------------ logsumexp
 def _finite(top: Any) -> Any:
-    return E.select_n(E.is_finite(top), S.full_like(top, 0), top)
+    return elementwise.select_n(elementwise.is_finite(top), structural.full_like(top, 0), top)
 
 
 def _safe_log(total: Any) -> Any:
     """log, with derivative 0 where the result is -inf."""
-    empty = E.eq(total, S.full_like(total, 0))
-    return E.select_n(empty, E.log(E.select_n(empty, total, S.full_like(total, 1))), S.full_like(total, -math.inf))
+    empty = elementwise.eq(total, structural.full_like(total, 0))
+    return elementwise.select_n(
+        empty,
+        elementwise.log(elementwise.select_n(empty, total, structural.full_like(total, 1))),
+        structural.full_like(total, -math.inf),
+    )
 
 
 def _logsumexp_of(x: Any, axes: tuple[int, ...]) -> Any:
-    top = _finite(R.reduce_max(S.stop_gradient(x), axes=axes))
-    e = E.exp(E.sub(x, R.spread(top, aval_of(x).shape, axes)))
-    return E.add(_safe_log(S.reduce_sum(e, axes=axes)), top)
+    top = _finite(reductions.reduce_max(structural.stop_gradient(x), axes=axes))
+    e = elementwise.exp(elementwise.sub(x, reductions.spread(top, aval_of(x).shape, axes)))
+    return elementwise.add(_safe_log(structural.reduce_sum(e, axes=axes)), top)
 
 
 def logsumexp(
@@ -206,22 +214,27 @@ def logsumexp(
 def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool, signed: bool) -> Any:
     a = floats_of(a, "logsumexp")
     if b is not None:
-        a, b = P.align_inexact(a, floats_of(b, "logsumexp"))
+        a, b = promotion.align_inexact(a, floats_of(b, "logsumexp"))
     if where is not None:
         a = _without(a, mask_of(where, a))
     if b is None:
         out = _logsumexp_of(a, axes)
-        sign = S.full_like(out, 1) if signed else None
+        sign = structural.full_like(out, 1) if signed else None
     else:
-        a = E.select_n(E.eq(b, S.full_like(b, 0)), a, S.full_like(a, -math.inf))  # 0 times an infinity counts as 0
-        top = _finite(R.reduce_max(S.stop_gradient(a), axes=axes))
-        e = E.exp(E.sub(a, R.spread(top, aval_of(a).shape, axes)))
-        total = S.reduce_sum(E.mul(b, e), axes=axes)
-        sign = E.sign(total)
-        out = E.add(_safe_log(E.abs(total) if signed else total), top)
+        a = elementwise.select_n(
+            elementwise.eq(b, structural.full_like(b, 0)), a, structural.full_like(a, -math.inf)
+        )  # 0 times an infinity counts as 0
+        top = _finite(reductions.reduce_max(structural.stop_gradient(a), axes=axes))
+        e = elementwise.exp(elementwise.sub(a, reductions.spread(top, aval_of(a).shape, axes)))
+        total = structural.reduce_sum(elementwise.mul(b, e), axes=axes)
+        sign = elementwise.sign(total)
+        out = elementwise.add(_safe_log(elementwise.abs(total) if signed else total), top)
     if keepdims:
         shape = tuple(1 if d in axes else n for d, n in enumerate(aval_of(a).shape))
-        out, sign = S.reshape(out, shape=shape), None if sign is None else S.reshape(sign, shape=shape)
+        out, sign = (
+            structural.reshape(out, shape=shape),
+            None if sign is None else structural.reshape(sign, shape=shape),
+        )
     return (out, sign) if signed else out
 
 
@@ -252,5 +265,5 @@ def _logmeanexp(x: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> An
     x = floats_of(x, "logmeanexp")
     mask = mask_of(where, x)
     total = logsumexp(x, axis=axes, where=mask, keepdims=keepdims)
-    count = S.reduce_sum(P.convert(mask, aval_of(x).dtype), axes=axes)
-    return E.sub(total, E.log(S.reshape(count, shape=aval_of(total).shape)))
+    count = structural.reduce_sum(promotion.convert(mask, aval_of(x).dtype), axes=axes)
+    return elementwise.sub(total, elementwise.log(structural.reshape(count, shape=aval_of(total).shape)))

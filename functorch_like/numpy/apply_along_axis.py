@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import concatenate
@@ -38,7 +38,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     >>> fnp.apply_along_axis(lambda v: v - v.min(), 0, fnp.asarray([[1, 5], [3, 4]])).tolist()
     [[0, 1], [2, 0]]
     """
-    arr = arr if P.is_array(arr) else asarray(arr)
+    arr = arr if promotion.is_array(arr) else asarray(arr)
     n = ndim(arr)
     d = axis_of(axis, n, "fnp.apply_along_axis")
     mapped: Callable[[Any], Any] = lambda v: func1d(v, *args, **kwargs)
@@ -63,7 +63,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     >>> fnp.apply_over_axes(fnp.sum, fnp.ones((2, 3)), (0, 1)).tolist()
     [[6.0]]
     """
-    a = a if P.is_array(a) else asarray(a)
+    a = a if promotion.is_array(a) else asarray(a)
     n = ndim(a)
     for axis in axes if isinstance(axes, Sequence) else (axes,):
         d = axis_of(axis, n, "fnp.apply_over_axes")
@@ -71,7 +71,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
         out = expand_dims(out, d) if ndim(out) == n - 1 else out
         if ndim(out) != n:
             why = f"the function of fnp.apply_over_axes gave {aval_of(out)!r} for {aval_of(a)!r}"
-            raise P.error(ShapeError, why, "it should reduce the axis it is given")
+            raise promotion.error(ShapeError, why, "it should reduce the axis it is given")
         a = out
     return a
 
@@ -100,7 +100,9 @@ def _depth(arrays: Any) -> int:
     depths = {_depth(a) for a in arrays}
     if len(depths) != 1:
         why = "an empty list" if not depths else f"lists of depths {sorted(depths)} side by side"
-        raise P.error(ArgumentError, f"fnp.block was given {why}", "nest all lists equally deep, none of them empty")
+        raise promotion.error(
+            ArgumentError, f"fnp.block was given {why}", "nest all lists equally deep, none of them empty"
+        )
     return 1 + depths.pop()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like import dtypes as D
+from functorch_like import dtypes as dtype_module
 from functorch_like.backends import xla
 from functorch_like.numpy.dtype_functions import isdtype
 
@@ -58,10 +58,10 @@ class ArrayNamespaceInfo:
         """
         xla.find_device(device)
         return {
-            "real floating": D.default_float(),
-            "complex floating": D.default_complex(),
-            "integral": D.default_int(),
-            "indexing": D.default_int(),
+            "real floating": dtype_module.default_float(),
+            "complex floating": dtype_module.default_complex(),
+            "integral": dtype_module.default_int(),
+            "indexing": dtype_module.default_int(),
         }
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class ArrayNamespaceInfo:
         ['float32', 'float64']
         """
         xla.find_device(device)
-        found = {name: D.as_dtype(name) for name in _STANDARD}
+        found = {name: dtype_module.as_dtype(name) for name in _STANDARD}
         return found if kind is None else {name: d for name, d in found.items() if isdtype(d, kind)}
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.lax.applying import scatter_apply
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.index_plan import Plan
 from functorch_like.numpy.indexing import get
+from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.compile_time_eval import ensure_compile_time_eval
 
 
@@ -36,19 +36,19 @@ def apply_repeatedly(x: Any, places: Any, func: Callable[[Any], Any]) -> Any:
     """x with `func` applied at places of the raveled x, once for each; those beyond its end are left out."""
     shape, count = aval_of(x).shape, aval_of(places).size
     out = scatter_apply(
-        S.reshape(x, shape=(aval_of(x).size,)),
-        S.reshape(places, shape=(count, 1)),
+        structural.reshape(x, shape=(aval_of(x).size,)),
+        structural.reshape(places, shape=(count, 1)),
         _scalar(func, aval_of(x).dtype),
         ScatterDimensionNumbers((), (0,), (0,)),
         update_shape=(count,),
     )
-    return S.reshape(out, shape=shape)
+    return structural.reshape(out, shape=shape)
 
 
 def _scalar(func: Callable[[Any], Any], dtype: Any) -> Callable[[Any], Any]:
     def applied(x: Any) -> Any:
         out = func(x)
         given = aval_of(out).dtype
-        return P.convert(out, dtype) if dtypes.is_complex(dtype) or not dtypes.is_complex(given) else out
+        return promotion.convert(out, dtype) if dtypes.is_complex(dtype) or not dtypes.is_complex(given) else out
 
     return applied

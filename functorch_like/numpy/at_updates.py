@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import DtypeError, NonConcreteBooleanIndexError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.binary import divide, power
 from functorch_like.numpy.creation import asarray, ones_like
 from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
@@ -30,11 +30,10 @@ from functorch_like.numpy.indexing import (
 )  # fmt: skip
 from functorch_like.numpy.logic import truth
 from functorch_like.numpy.unary import negative
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.indexing import gather_and_scatter_add as G
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.indexing import gather_and_scatter_add
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
-from functorch_like.primitives.structural import data_movement as S
-from functorch_like.primitives.updates import dynamic_slice as D
+from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.primitives.updates.scatter import scatter, scatter_max, scatter_min, scatter_mul
 from functorch_like.transforms.eager_jit import kernel
 
@@ -42,10 +41,20 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Index
 
-_ROWS = {"set": scatter, "add": G.scatter_add, "mul": scatter_mul, "min": scatter_min, "max": scatter_max}
+_ROWS = {
+    "set": scatter,
+    "add": gather_and_scatter_add.scatter_add,
+    "mul": scatter_mul,
+    "min": scatter_min,
+    "max": scatter_max,
+}
 _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
-    "set": lambda old, new: new, "add": E.add, "mul": E.mul, "min": E.min, "max": E.max,
-}  # fmt: skip
+    "set": lambda old, new: new,
+    "add": elementwise.add,
+    "mul": elementwise.mul,
+    "min": elementwise.min,
+    "max": elementwise.max,
+}
 
 
 class IndexUpdate:
@@ -217,7 +226,7 @@ def _update(
         return _masked(op, x, e.mask, values)
     except Nothing:
         return x
-    x, values = P.numbers(x, values)
+    x, values = promotion.numbers(x, values)
     return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
 
 
@@ -225,19 +234,21 @@ def _masked(op: str, x: Any, mask: Any, values: Any) -> Any:
     """A traced mask: of known shape, so that it can choose element by element, if there is one value for all."""
     shape, given = aval_of(x).shape, aval_of(mask).shape
     if given != shape[: len(given)] or aval_of(values).ndim > len(shape) - len(given):
-        raise P.error(
+        raise promotion.error(
             NonConcreteBooleanIndexError,
             f"x.at[mask].{op} with a traced mask {aval_of(mask)!r} on {aval_of(x)!r} and values {aval_of(values)!r}",
             "use fnp.where(mask, values, x) with values of the shape of x",
         )
-    mask = S.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=tuple(range(len(given))))
-    new = P.broadcast(_cast(x, values), shape)
-    return E.select_n(mask, x, _combined(op, x, new))
+    mask = structural.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=tuple(range(len(given))))
+    new = promotion.broadcast(_cast(x, values), shape)
+    return elementwise.select_n(mask, x, _combined(op, x, new))
 
 
 def _combined(op: str, old: Any, new: Any) -> Any:
     if aval_of(old).dtype == dtypes.bool_:
-        return {"add": E.or_, "max": E.or_, "mul": E.and_, "min": E.and_}.get(op, _COMBINE["set"])(old, new)
+        return {"add": elementwise.or_, "max": elementwise.or_, "mul": elementwise.and_, "min": elementwise.and_}.get(
+            op, _COMBINE["set"]
+        )(old, new)
     return _COMBINE[op](old, new)
 
 
@@ -245,18 +256,18 @@ def _cast(x: Any, values: Any) -> Any:
     """Values in the dtype of x; an imaginary part would be lost silently, so it is refused."""
     dtype = aval_of(x).dtype
     if aval_of(values).dtype.kind == "c" and dtype.kind != "c":
-        raise P.error(
+        raise promotion.error(
             DtypeError, f"{aval_of(values)!r} cannot be written into {aval_of(x)!r}", "take fnp.real, or make x complex"
         )
-    return P.convert(values, dtype)
+    return promotion.convert(values, dtype)
 
 
 @kernel(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)
 def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_sorted: bool, unique: bool) -> Any:
     values = _cast(x, values)
-    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
+    x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, which scatters know
-        out = _kernel.inline(P.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
+        out = _kernel.inline(promotion.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
         return truth(out)
     plan = Plan(items, tuple(data))
     dims = [item for item in items if item[0] != "new"]
@@ -270,30 +281,30 @@ def _fitted(values: Any, shape: tuple[int, ...], x: Any) -> Any:
     given = aval_of(values).shape
     while len(given) > len(shape) and given[0] == 1:
         given = given[1:]
-    values = values if given == aval_of(values).shape else S.reshape(values, shape=given)
+    values = values if given == aval_of(values).shape else structural.reshape(values, shape=given)
     if len(given) > len(shape) or any(n not in (1, m) for n, m in zip(given[::-1], shape[::-1], strict=False)):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"values {aval_of(values)!r} do not broadcast to {shape}, the shape of x[idx] for x {aval_of(x)!r}",
             "give values that broadcast to it",
         )
-    return P.broadcast(values, shape)
+    return promotion.broadcast(values, shape)
 
 
 def _static_set(x: Any, values: Any, items: tuple[Item, ...], dims: list[Item]) -> Any:
     shape = tuple(1 if item[0] == "new" else item[2] for item in items if item[0] != "at")
     values = _fitted(values, shape, x)
     window = tuple(1 if item[0] == "at" else item[2] for item in dims)
-    values = S.reshape(values, shape=window)
+    values = structural.reshape(values, shape=window)
     turned = tuple(d for d, item in enumerate(dims) if item[0] == "cut" and item[3] < 0 and item[2] > 1)
-    values = S.rev(values, dimensions=turned) if turned else values
+    values = structural.rev(values, dimensions=turned) if turned else values
     starts = [
         item[1] if item[0] == "at" or item[3] > 0 or not item[2] else item[1] + (item[2] - 1) * item[3] for item in dims
     ]
     if window == aval_of(x).shape:
         return values
     wide = np.int32 if all(s < 2**31 for s in starts) else np.int64
-    return D.dynamic_update_slice(x, values, *[np.asarray(s, wide) for s in starts])
+    return dynamic_slice.dynamic_update_slice(x, values, *[np.asarray(s, wide) for s in starts])
 
 
 def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: bool, unique: bool) -> Any:
@@ -306,7 +317,7 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
         d += item[0] != "new"
         if is_position(item):
             arrays[d] = position(item[1] if item[0] == "at" else plan.values[item[1]], sizes[d], mode)
-    batch = P.broadcast_shapes(*(aval_of(a).shape for a in arrays.values())) if arrays else ()
+    batch = promotion.broadcast_shapes(*(aval_of(a).shape for a in arrays.values())) if arrays else ()
     # Dimensions of x[idx], in order; what each is: part of the batch, new, whole, or a slice with positions of its own.
     shape: list[int] = []
     whole: dict[int, int] = {}  # dimension of x -> dimension of x[idx]
@@ -332,17 +343,17 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
     for d in sorted((*arrays, *ranges)):
         if d in arrays:
             into = tuple(outside.index(lead + k) for k in range(len(batch)))
-            full = P.broadcast(arrays[d], batch)
-            vectors.append(S.broadcast_in_dim(full, shape=outer, broadcast_dimensions=into))
+            full = promotion.broadcast(arrays[d], batch)
+            vectors.append(structural.broadcast_in_dim(full, shape=outer, broadcast_dimensions=into))
         else:
             at, (_, start, size, step) = ranges[d]
             places = np.arange(start, start + size * step, step, dtype=np.int32 if sizes[d] < 2**31 else np.int64)[
                 :size
             ]
-            vectors.append(S.broadcast_in_dim(places, shape=outer, broadcast_dimensions=(outside.index(at),)))
+            vectors.append(structural.broadcast_in_dim(places, shape=outer, broadcast_dimensions=(outside.index(at),)))
     indexed = tuple(sorted((*arrays, *ranges)))
     if not indexed:
-        return _combined(op, x, S.reshape(values, shape=sizes))
+        return _combined(op, x, structural.reshape(values, shape=sizes))
     return _ROWS[op](
         x,
         index_vectors(vectors),

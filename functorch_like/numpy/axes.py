@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.errors import AxisError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
@@ -20,11 +20,11 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
     try:
         d = operator.index(axis)
     except TypeError:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"{what}: axis={axis!r} is no int", "axes are fixed when a function is traced: give an int"
         ) from None
     if not -ndim <= d < ndim:
-        raise P.error(
+        raise promotion.error(
             AxisError,
             f"{what}: axis {d} is out of bounds for an array of {ndim} dimensions",
             f"use {-ndim} to {ndim - 1}" if ndim else "an array of rank 0 has no axes; leave axis out",
@@ -45,7 +45,7 @@ def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
         return (axis_of(axis, ndim, what),)
     found = tuple(sorted(axis_of(a, ndim, what) for a in axis))
     if len(set(found)) != len(found):
-        raise P.error(ShapeError, f"{what}: axis={tuple(axis)} names an axis twice", "name each axis once")
+        raise promotion.error(ShapeError, f"{what}: axis={tuple(axis)} names an axis twice", "name each axis once")
     return found
 
 

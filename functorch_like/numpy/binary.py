@@ -11,10 +11,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.elementwise.powers import HALVES
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ _DOC = """{summary}
 
 
 def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = "3.5, -2.0") -> Binary:
-    made = P.binary(name, body, _DOC.format(summary=summary, name=name, at=at))
+    made = promotion.binary(name, body, _DOC.format(summary=summary, name=name, at=at))
     made.__module__ = __name__
     return made
 
@@ -51,8 +50,8 @@ def _row(row: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None
 
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
-        if a is not b or type(x) in P.NUMBERS:
-            x, y = P.align2(x, y)
+        if a is not b or type(x) in promotion.NUMBERS:
+            x, y = promotion.align2(x, y)
             a = aval_of(x)
         return bools(x, y) if a.dtype.kind == "b" and bools is not None else row(x, y)
 
@@ -62,90 +61,105 @@ def _row(row: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None
 def _inexact(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
-        if a is b and a.dtype.kind in "fc" and type(x) not in P.NUMBERS:
+        if a is b and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return row(x, y)
-        x, y = P.align2(x, y)
-        return row(x, y) if aval_of(x).dtype.kind in "fc" else row(P.to_inexact(x), P.to_inexact(y))
+        x, y = promotion.align2(x, y)
+        return row(x, y) if aval_of(x).dtype.kind in "fc" else row(promotion.to_inexact(x), promotion.to_inexact(y))
 
     return body
 
 
 def _no_bool_subtract(x: Any, y: Any) -> Any:
-    raise P.error(DtypeError, "booleans cannot be subtracted", "use fnp.logical_xor (x ^ y), or convert with astype")
+    raise promotion.error(
+        DtypeError, "booleans cannot be subtracted", "use fnp.logical_xor (x ^ y), or convert with astype"
+    )
 
 
-add = _binary("add", _row(E.add, E.or_), "Sum; of booleans logical or.")
-subtract = _binary("subtract", _row(E.sub, _no_bool_subtract), "Difference.")
-multiply = _binary("multiply", _row(E.mul, E.and_), "Product; of booleans logical and.")
-divide = _binary("divide", _inexact(E.div), "Quotient, in floating point for integers too.")
+add = _binary("add", _row(elementwise.add, elementwise.or_), "Sum; of booleans logical or.")
+subtract = _binary("subtract", _row(elementwise.sub, _no_bool_subtract), "Difference.")
+multiply = _binary("multiply", _row(elementwise.mul, elementwise.and_), "Product; of booleans logical and.")
+divide = _binary("divide", _inexact(elementwise.div), "Quotient, in floating point for integers too.")
 true_divide = divide
 
 
 # ------------------------------------------------------------------------------------------ floor division, remainders
 def _real_only(name: str, x: Any) -> None:
     if aval_of(x).dtype.kind in "cb":
-        raise P.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "convert with astype")
+        raise promotion.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "convert with astype")
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    x, y = P.align2(x, y)
+    x, y = promotion.align2(x, y)
     _real_only("floor_divide", x)
     dtype = aval_of(x).dtype
     if dtypes.is_unsigned(dtype):
-        return _no_zero(y, E.div(x, y))
+        return _no_zero(y, elementwise.div(x, y))
     if dtypes.is_integer(dtype):
-        q, r = E.div(x, y), E.rem(x, y)
-        zero = P.like(x, 0)
-        down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
-        return _no_zero(y, E.select_n(down, q, E.sub(q, P.like(q, 1))))
+        q, r = elementwise.div(x, y), elementwise.rem(x, y)
+        zero = promotion.like(x, 0)
+        down = elementwise.and_(
+            elementwise.ne(r, zero), elementwise.ne(elementwise.lt(r, zero), elementwise.lt(y, zero))
+        )
+        return _no_zero(y, elementwise.select_n(down, q, elementwise.sub(q, promotion.like(q, 1))))
     # As Python: the quotient that goes with the remainder, so that x == q * y + r as well as rounding allows.
-    x, y = S.stop_gradient(x), S.stop_gradient(y)  # a step function; the steps below have derivatives, some infinite
-    r, zero = E.rem(x, y), P.like(x, 0)
-    q = E.div(E.sub(x, r), y)
-    down = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
-    q = E.select_n(down, q, E.sub(q, P.like(q, 1)))
-    low = E.floor(q)
-    q = E.select_n(E.gt(E.sub(q, low), P.like(q, 0.5)), low, E.add(low, P.like(low, 1)))
-    quotient = E.div(x, y)
-    q = E.select_n(E.eq(q, zero), q, E.mul(quotient, zero))  # zero keeps its sign
+    x, y = (
+        structural.stop_gradient(x),
+        structural.stop_gradient(y),
+    )  # a step function; the steps below have derivatives, some infinite
+    r, zero = elementwise.rem(x, y), promotion.like(x, 0)
+    q = elementwise.div(elementwise.sub(x, r), y)
+    down = elementwise.and_(elementwise.ne(r, zero), elementwise.ne(elementwise.lt(r, zero), elementwise.lt(y, zero)))
+    q = elementwise.select_n(down, q, elementwise.sub(q, promotion.like(q, 1)))
+    low = elementwise.floor(q)
+    q = elementwise.select_n(
+        elementwise.gt(elementwise.sub(q, low), promotion.like(q, 0.5)),
+        low,
+        elementwise.add(low, promotion.like(low, 1)),
+    )
+    quotient = elementwise.div(x, y)
+    q = elementwise.select_n(elementwise.eq(q, zero), q, elementwise.mul(quotient, zero))  # zero keeps its sign
     # Where an operand is infinite or y is 0, the array API standard's value, which is NaN or -1 in Python.
-    plain = E.or_(E.eq(y, zero), E.not_(E.and_(E.is_finite(x), E.is_finite(y))))
-    return E.select_n(plain, q, E.floor(quotient))
+    plain = elementwise.or_(
+        elementwise.eq(y, zero), elementwise.not_(elementwise.and_(elementwise.is_finite(x), elementwise.is_finite(y)))
+    )
+    return elementwise.select_n(plain, q, elementwise.floor(quotient))
 
 
 def _no_zero(y: Any, out: Any) -> Any:
     """NumPy's integer division by zero gives 0."""
-    return E.select_n(E.eq(y, P.like(y, 0)), out, P.like(out, 0))
+    return elementwise.select_n(elementwise.eq(y, promotion.like(y, 0)), out, promotion.like(out, 0))
 
 
 def _python_rem(x: Any, y: Any) -> Any:
-    r, zero = E.rem(x, y), P.like(x, 0)
-    other = E.and_(E.ne(r, zero), E.ne(E.lt(r, zero), E.lt(y, zero)))
-    return E.select_n(other, r, E.add(r, y))
+    r, zero = elementwise.rem(x, y), promotion.like(x, 0)
+    other = elementwise.and_(elementwise.ne(r, zero), elementwise.ne(elementwise.lt(r, zero), elementwise.lt(y, zero)))
+    return elementwise.select_n(other, r, elementwise.add(r, y))
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    x, y = P.align2(x, y)
+    x, y = promotion.align2(x, y)
     _real_only("remainder", x)
     r = _python_rem(x, y)
     if dtypes.is_integer(aval_of(x).dtype):
         return _no_zero(y, r)
     # A zero gets the sign of y, and keeps the derivatives of r: `nextafter` of equal numbers is the second of them.
-    return E.select_n(E.eq(r, P.like(r, 0)), r, E.nextafter(r, _copysign_row(P.like(r, 0), y)))
+    return elementwise.select_n(
+        elementwise.eq(r, promotion.like(r, 0)), r, elementwise.nextafter(r, _copysign_row(promotion.like(r, 0), y))
+    )
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    x, y = P.align2(x, y)
+    x, y = promotion.align2(x, y)
     _real_only("fmod", x)
-    r = E.rem(x, y)
+    r = elementwise.rem(x, y)
     return _no_zero(y, r) if dtypes.is_integer(aval_of(x).dtype) else r
 
 
 def _copysign_row(x: Any, y: Any) -> Any:
     bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
-    minus = E.bitcast_convert_type(y, new_dtype=bits)
-    size = E.abs(x)
-    return E.select_n(E.lt(minus, P.like(minus, 0)), size, E.neg(size))
+    minus = elementwise.bitcast_convert_type(y, new_dtype=bits)
+    size = elementwise.abs(x)
+    return elementwise.select_n(elementwise.lt(minus, promotion.like(minus, 0)), size, elementwise.neg(size))
 
 
 floor_divide = _binary(
@@ -155,12 +169,17 @@ remainder = _binary("remainder", _remainder, "x1 - x2 * floor(x1 / x2): has the 
 fmod = _binary("fmod", _fmod, "The remainder of division rounded towards zero: has the sign of x1.")
 mod = remainder
 arctan2 = _binary(
-    "arctan2", lambda y, x: E.atan2(*P.align_inexact(y, x)), "The angle of the point (x2, x1), in radians."
+    "arctan2",
+    lambda y, x: elementwise.atan2(*promotion.align_inexact(y, x)),
+    "The angle of the point (x2, x1), in radians.",
 )
 atan2 = arctan2
-copysign = _binary("copysign", lambda x, y: _copysign_row(*P.align_inexact(x, y)), "x1 with the sign of x2.")
+copysign = _binary("copysign", lambda x, y: _copysign_row(*promotion.align_inexact(x, y)), "x1 with the sign of x2.")
 nextafter = _binary(
-    "nextafter", lambda x, y: E.nextafter(*P.align_inexact(x, y)), "The number next to x1 towards x2.", "1.0, 2.0"
+    "nextafter",
+    lambda x, y: elementwise.nextafter(*promotion.align_inexact(x, y)),
+    "The number next to x1 towards x2.",
+    "1.0, 2.0",
 )
 
 
@@ -185,7 +204,7 @@ def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
 
     def body(x: Any, y: Any) -> Any:
         if aval_of(x).dtype.kind == "c" or aval_of(y).dtype.kind == "c":
-            return _complex_order().extreme(*P.align2(x, y), greatest)
+            return _complex_order().extreme(*promotion.align2(x, y), greatest)
         return inner(x, y)
 
     return body
@@ -193,17 +212,20 @@ def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
 
 def _ignoring_nan(body: Any, greatest: bool) -> Any:
     def quiet(x: Any, y: Any) -> Any:
-        x, y = P.align2(x, y)
+        x, y = promotion.align2(x, y)
         if aval_of(x).dtype.kind == "c":
             return _complex_order().extreme(x, y, greatest, skip=True)
         if not dtypes.is_float(aval_of(x).dtype):
             return body(x, y)
-        return E.select_n(E.ne(x, x), E.select_n(E.ne(y, y), body(x, y), x), y)
+        return elementwise.select_n(elementwise.ne(x, x), elementwise.select_n(elementwise.ne(y, y), body(x, y), x), y)
 
     return quiet
 
 
-_max_body, _min_body = _ordered(E.max, E.or_, True), _ordered(E.min, E.and_, False)
+_max_body, _min_body = (
+    _ordered(elementwise.max, elementwise.or_, True),
+    _ordered(elementwise.min, elementwise.and_, False),
+)
 maximum = _binary("maximum", _max_body, "The greater of two; NaN if either is. Ties share the derivative evenly.")
 minimum = _binary("minimum", _min_body, "The lesser of two; NaN if either is. Ties share the derivative evenly.")
 fmax = _binary("fmax", _ignoring_nan(_max_body, True), "The greater of two; a number beats NaN.")
@@ -212,16 +234,22 @@ fmin = _binary("fmin", _ignoring_nan(_min_body, False), "The lesser of two; a nu
 
 # ---------------------------------------------------------------------------------------------- powers and their kin
 def _hypot(x: Any, y: Any) -> Any:
-    x, y = P.align_inexact(x, y)
+    x, y = promotion.align_inexact(x, y)
     _real_only("hypot", x)
-    x, y = E.abs(x), E.abs(y)
-    big, small = E.max(x, y), E.min(x, y)
-    zero, one = P.like(x, 0), P.like(x, 1)
-    usable = E.and_(E.gt(big, zero), E.is_finite(big))
-    ratio = E.div(small, E.select_n(usable, one, big))
-    length = E.mul(E.select_n(usable, one, big), E.sqrt(E.add(one, E.square(ratio))))
-    endless = E.or_(E.eq(x, P.like(x, math.inf)), E.eq(y, P.like(y, math.inf)))  # even beside NaN
-    return E.select_n(endless, E.select_n(usable, E.add(x, y), length), P.like(x, math.inf))
+    x, y = elementwise.abs(x), elementwise.abs(y)
+    big, small = elementwise.max(x, y), elementwise.min(x, y)
+    zero, one = promotion.like(x, 0), promotion.like(x, 1)
+    usable = elementwise.and_(elementwise.gt(big, zero), elementwise.is_finite(big))
+    ratio = elementwise.div(small, elementwise.select_n(usable, one, big))
+    length = elementwise.mul(
+        elementwise.select_n(usable, one, big), elementwise.sqrt(elementwise.add(one, elementwise.square(ratio)))
+    )
+    endless = elementwise.or_(
+        elementwise.eq(x, promotion.like(x, math.inf)), elementwise.eq(y, promotion.like(y, math.inf))
+    )  # even beside NaN
+    return elementwise.select_n(
+        endless, elementwise.select_n(usable, elementwise.add(x, y), length), promotion.like(x, math.inf)
+    )
 
 
 hypot = _binary("hypot", _hypot, "sqrt(x1**2 + x2**2), without overflow.")
@@ -231,27 +259,35 @@ def _log_add(base: float) -> Callable[[Any, Any], Any]:
     """log(base**x + base**y) / log(base), given log(base). Derivatives are right at infinities and ties too."""
 
     def body(x: Any, y: Any) -> Any:
-        x, y = P.align_inexact(x, y)
+        x, y = promotion.align_inexact(x, y)
         if dtypes.is_complex(aval_of(x).dtype):
             return _complex_log_add(x, y, base)
-        high = E.max(x, y)
-        gap = E.select_n(E.eq(x, y), E.sub(x, y), P.like(x, 0))  # inf - inf would be NaN
-        gap = E.neg(E.abs(gap))
+        high = elementwise.max(x, y)
+        gap = elementwise.select_n(
+            elementwise.eq(x, y), elementwise.sub(x, y), promotion.like(x, 0)
+        )  # inf - inf would be NaN
+        gap = elementwise.neg(elementwise.abs(gap))
         if base == 1:
-            return E.add(high, E.log1p(E.exp(gap)))
-        scale = P.like(gap, base)
-        return E.add(high, E.div(E.log1p(E.exp(E.mul(gap, scale))), scale))
+            return elementwise.add(high, elementwise.log1p(elementwise.exp(gap)))
+        scale = promotion.like(gap, base)
+        return elementwise.add(
+            high, elementwise.div(elementwise.log1p(elementwise.exp(elementwise.mul(gap, scale))), scale)
+        )
 
     return body
 
 
 def _complex_log_add(x: Any, y: Any, base: float) -> Any:
     """The same of complex numbers: what has the smaller real part is added to the other."""
-    first = E.ge(E.real(x), E.real(y))
-    high, low = E.select_n(first, y, x), E.select_n(first, x, y)
-    gap = E.select_n(E.eq(high, low), E.sub(low, high), P.like(x, 0))  # inf - inf would be NaN
-    scale = P.like(gap, base)
-    return E.add(high, E.div(E.log1p(E.exp(E.mul(gap, scale))), scale))
+    first = elementwise.ge(elementwise.real(x), elementwise.real(y))
+    high, low = elementwise.select_n(first, y, x), elementwise.select_n(first, x, y)
+    gap = elementwise.select_n(
+        elementwise.eq(high, low), elementwise.sub(low, high), promotion.like(x, 0)
+    )  # inf - inf would be NaN
+    scale = promotion.like(gap, base)
+    return elementwise.add(
+        high, elementwise.div(elementwise.log1p(elementwise.exp(elementwise.mul(gap, scale))), scale)
+    )
 
 
 logaddexp = _binary("logaddexp", _log_add(1.0), "log(exp(x1) + exp(x2)), without overflow.")
@@ -259,30 +295,30 @@ logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), 
 
 
 def _pow(x: Any, y: Any) -> Any:
-    x, y = P.align2(x, y)
+    x, y = promotion.align2(x, y)
     if aval_of(x).dtype.kind == "b":
-        x, y = (P.convert(v, dtypes.default_int()) for v in (x, y))
-    return E.pow(x, y)
+        x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
+    return elementwise.pow(x, y)
 
 
 def _static_pow(x: Any, y: Any) -> Any:
     if type(y) is float:
-        x = P.to_inexact(x)
+        x = promotion.to_inexact(x)
         if y == 0.5:
-            return E.sqrt(x)
+            return elementwise.sqrt(x)
         if y % 1:
             wide = aval_of(x).dtype in (dtypes.float32, dtypes.float64)  # a narrow result of a product is less exact
-            return E.half_integer_pow(x, y=y) if wide else E.pow(x, P.like(x, y))
+            return elementwise.half_integer_pow(x, y=y) if wide else elementwise.pow(x, promotion.like(x, y))
         y = int(y)
-    if type(x) in P.NUMBERS or aval_of(x).dtype.kind == "b":
-        x = P.convert(x, dtypes.default_int() if aval_of(x).dtype.kind == "b" else aval_of(x).dtype)
+    if type(x) in promotion.NUMBERS or aval_of(x).dtype.kind == "b":
+        x = promotion.convert(x, dtypes.default_int() if aval_of(x).dtype.kind == "b" else aval_of(x).dtype)
     if y < 0 and dtypes.is_integer(aval_of(x).dtype):
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"integers ({aval_of(x)!r}) to the negative power {y}",
             "convert to a float: x.astype('float32')",
         )
-    return E.integer_pow(x, y=y)
+    return elementwise.integer_pow(x, y=y)
 
 
 _static_pow_kernel = kernel(static=("y",))(_static_pow)
@@ -313,10 +349,10 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     if type(x2) is int or (type(x2) is float and x2 in _SPECIAL):
         if type(x1) is ArrayImpl:
             return _static_pow_kernel(x1, x2)
-        return _static_pow(x1, x2) if isinstance(x1, Tracer) else _static_pow_kernel(*P.numbers(x1), x2)
+        return _static_pow(x1, x2) if isinstance(x1, Tracer) else _static_pow_kernel(*promotion.numbers(x1), x2)
     if isinstance(x1, Tracer) or isinstance(x2, Tracer):
         return _pow(x1, x2)
-    return _pow_kernel(*P.numbers(x1, x2))
+    return _pow_kernel(*promotion.numbers(x1, x2))
 
 
 pow = power
@@ -328,9 +364,9 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> float(fnp.float_power(2, -1))
     0.5
     """
-    return _float_power(*P.numbers(x1, x2))
+    return _float_power(*promotion.numbers(x1, x2))
 
 
 @kernel(ints=True)
 def _float_power(x: Any, y: Any) -> Any:
-    return E.pow(*P.align_inexact(x, y))
+    return elementwise.pow(*promotion.align_inexact(x, y))

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def _order(bitorder: Any, name: str) -> Any:
     """What the eight bits are worth, as shifts."""
     if bitorder not in ("big", "little"):
-        raise P.error(ArgumentError, f"fnp.{name} with bitorder={bitorder!r}", "use 'big' or 'little'")
+        raise promotion.error(ArgumentError, f"fnp.{name} with bitorder={bitorder!r}", "use 'big' or 'little'")
     return bitorder == "big"
 
 
@@ -52,15 +52,15 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     """
     (a,) = given(a)
     if aval_of(a).dtype.kind not in "iub":
-        raise P.error(DtypeError, f"fnp.packbits of {aval_of(a)!r}", "compare with something first")
+        raise promotion.error(DtypeError, f"fnp.packbits of {aval_of(a)!r}", "compare with something first")
     big = _order(bitorder, "packbits")
     return _packbits(a, d=None if axis is None else axis_of(axis, aval_of(a).ndim, "fnp.packbits"), big=big)
 
 
 @kernel(static=("d", "big"))
 def _packbits(a: Any, d: int | None, big: bool) -> Any:
-    bits = fnp.moveaxis(P.convert(a != 0, dtypes.uint8), d, -1) if d is not None else fnp.ravel(a != 0)
-    bits = P.convert(bits, dtypes.uint8)
+    bits = fnp.moveaxis(promotion.convert(a != 0, dtypes.uint8), d, -1) if d is not None else fnp.ravel(a != 0)
+    bits = promotion.convert(bits, dtypes.uint8)
     *lead, n = aval_of(bits).shape
     bits = fnp.pad(bits, [(0, 0)] * len(lead) + [(0, -n % 8)])
     rows = fnp.reshape(bits, (*lead, -(-n // 8), 8))
@@ -88,7 +88,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     """
     (a,) = given(a)
     if aval_of(a).dtype != dtypes.uint8:
-        raise P.error(DtypeError, f"fnp.unpackbits of {aval_of(a)!r}", "convert to uint8 with astype")
+        raise promotion.error(DtypeError, f"fnp.unpackbits of {aval_of(a)!r}", "convert to uint8 with astype")
     big, d = _order(bitorder, "unpackbits"), None
     if axis is not None:
         d = axis_of(axis, aval_of(a).ndim, "fnp.unpackbits")

@@ -7,10 +7,9 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import flip, reshape
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 
@@ -35,34 +34,39 @@ def view(x: Any, dtype: Any = None) -> Any:
 
 @kernel(static=("dtype",))
 def _view(x: Any, dtype: Any) -> Any:
-    x, own = P.convert(x, aval_of(x).dtype), aval_of(x).dtype
+    x, own = promotion.convert(x, aval_of(x).dtype), aval_of(x).dtype
     for kind in (own, dtype):
         if dtypes.itemsize_bits(kind) < 8 and kind != dtypes.bool_:
-            raise P.error(DtypeError, f"{aval_of(x)!r} viewed as {dtype.name}: elements of half a byte", "use astype")
+            raise promotion.error(
+                DtypeError, f"{aval_of(x)!r} viewed as {dtype.name}: elements of half a byte", "use astype"
+            )
     if own == dtype:
         return x
     last = aval_of(x).shape[-1:]
     size = (last[0] if last else 1) * own.itemsize
     if size % dtype.itemsize or (not last and own.itemsize != dtype.itemsize):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"{aval_of(x)!r} has {size} bytes along its last dimension, which cannot be viewed as {dtype.name}",
             "their number must be a multiple of the size of an element, and arrays of rank 0 keep theirs",
         )
     shape = (*aval_of(x).shape[:-1], size // dtype.itemsize) if last else ()
     if own == dtypes.bool_:
-        x = P.convert(x, dtypes.uint8)
+        x = promotion.convert(x, dtypes.uint8)
     elif own.kind == "c":
-        pair = [reshape(part(x), (*aval_of(x).shape, 1)) for part in (E.real, E.imag)]
-        x = S.concatenate(*pair, dimension=aval_of(x).ndim)
+        pair = [reshape(part(x), (*aval_of(x).shape, 1)) for part in (elementwise.real, elementwise.imag)]
+        x = structural.concatenate(*pair, dimension=aval_of(x).ndim)
     plain = dtypes.uint8 if dtype == dtypes.bool_ else dtypes.real_part(dtype)
     x = _bits(reshape(x, (-1,) if aval_of(x).size else (0,)), plain)
     if dtype.kind == "c":
         x = reshape(x, (*shape, 2))
-        first, second = (S.slice(x, start_indices=(0,) * len(shape) + (i,), limit_indices=(*shape, i + 1), strides=None)
-                         for i in (0, 1))  # fmt: skip
-        return E.complex(reshape(first, shape), reshape(second, shape))
-    return reshape(E.ne(x, P.like(x, 0)) if dtype == dtypes.bool_ else x, shape)
+        starts = [(*[0] * len(shape), i) for i in (0, 1)]
+        first, second = (
+            structural.slice(x, start_indices=start, limit_indices=(*shape, start[-1] + 1), strides=None)
+            for start in starts
+        )
+        return elementwise.complex(reshape(first, shape), reshape(second, shape))
+    return reshape(elementwise.ne(x, promotion.like(x, 0)) if dtype == dtypes.bool_ else x, shape)
 
 
 def _bits(flat: Any, dtype: Any) -> Any:
@@ -73,7 +77,7 @@ def _bits(flat: Any, dtype: Any) -> Any:
     if own.itemsize < dtype.itemsize:
         many = dtype.itemsize // own.itemsize
         flat = reshape(flat, (aval_of(flat).size // many, many))
-    out = E.bitcast_convert_type(flat, new_dtype=dtype)
+    out = elementwise.bitcast_convert_type(flat, new_dtype=dtype)
     return reshape(out, (aval_of(out).size,))
 
 

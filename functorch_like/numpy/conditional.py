@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
@@ -21,7 +21,7 @@ from functorch_like.numpy.selection import clip, select, where
 from functorch_like.numpy.shapes import ndim, ravel, reshape
 from functorch_like.numpy.sorting_searching import nonzero
 from functorch_like.numpy.unique import known
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _array(x: Any) -> Any:
-    return x if P.is_array(x) else asarray(x)
+    return x if promotion.is_array(x) else asarray(x)
 
 
 def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
@@ -49,36 +49,40 @@ def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") ->
     >>> fnp.choose(fnp.asarray([1, 0]), [fnp.asarray([1, 2]), fnp.asarray([10, 20])]).tolist()
     [10, 2]
     """
-    P.no_out(out, "fnp.choose")
+    promotion.no_out(out, "fnp.choose")
     a = _array(a)
     if not dtypes.is_integer(aval_of(a).dtype) and aval_of(a).dtype != dtypes.bool_:
-        raise P.error(DtypeError, f"fnp.choose takes integers, got {aval_of(a)!r}", "convert with astype('int32')")
-    given = [choices[i] for i in range(len(choices))] if P.is_array(choices) else [_array(c) for c in choices]
+        raise promotion.error(
+            DtypeError, f"fnp.choose takes integers, got {aval_of(a)!r}", "convert with astype('int32')"
+        )
+    given = [choices[i] for i in range(len(choices))] if promotion.is_array(choices) else [_array(c) for c in choices]
     n = len(given)
     if not n:
-        raise P.error(ArgumentError, "fnp.choose was given no choices", "give one or more")
-    index = P.convert(a, dtypes.default_int())
+        raise promotion.error(ArgumentError, "fnp.choose was given no choices", "give one or more")
+    index = promotion.convert(a, dtypes.default_int())
     if mode == "raise":
         host = known(a)
         if host is None:
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"fnp.choose of a traced {aval_of(a)!r} cannot raise for numbers without a choice",
                 "use mode='clip' or mode='wrap'",
             )
         if host.size and not (host.min() >= 0 and host.max() < n):
-            raise P.error(BoundsError, f"fnp.choose: a number is outside of 0 to {n - 1}", "use mode='clip' or 'wrap'")
+            raise promotion.error(
+                BoundsError, f"fnp.choose: a number is outside of 0 to {n - 1}", "use mode='clip' or 'wrap'"
+            )
     elif mode == "wrap":
         index = index % n
     elif mode == "clip":
         index = clip(index, 0, n - 1)
     else:
-        raise P.error(ArgumentError, f"fnp.choose does not know mode={mode!r}", "use 'raise', 'wrap' or 'clip'")
+        raise promotion.error(ArgumentError, f"fnp.choose does not know mode={mode!r}", "use 'raise', 'wrap' or 'clip'")
     index, *given = [
-        P.broadcast(v, P.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in given)))
-        for v in (index, *P.promote(*given))
+        promotion.broadcast(v, promotion.broadcast_shapes(aval_of(a).shape, *(aval_of(c).shape for c in given)))
+        for v in (index, *promotion.promote(*given))
     ]
-    stacked = S.concatenate(*[reshape(c, (1, *aval_of(c).shape)) for c in given], dimension=0)
+    stacked = structural.concatenate(*[reshape(c, (1, *aval_of(c).shape)) for c in given], dimension=0)
     chosen = take_along_axis(stacked, reshape(index, (1, *aval_of(index).shape)), axis=0, mode="clip")
     return reshape(chosen, aval_of(index).shape)
 
@@ -109,12 +113,12 @@ def compress(
     >>> fnp.compress(fnp.asarray([True, False, True]), fnp.asarray([1, 2, 3])).tolist()
     [1, 3]
     """
-    P.no_out(out, "fnp.compress")
+    promotion.no_out(out, "fnp.compress")
     condition, a = _array(condition), _array(a)
     a, axis = (ravel(a), 0) if axis is None else (a, axis_of(axis, ndim(a), "fnp.compress"))
     n = aval_of(a).shape[axis]
     if ndim(condition) != 1 or aval_of(condition).size > n:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"fnp.compress of {aval_of(a)!r} by {aval_of(condition)!r} along axis {axis}",
             "give a condition in one dimension, no longer than the axis; fnp.extract takes any shape",
@@ -122,7 +126,9 @@ def compress(
     (places,) = nonzero(condition, size=size, fill_value=n)
     if not n:
         shape = aval_of(a).shape
-        return S.full((*shape[:axis], *aval_of(places).shape, *shape[axis + 1 :]), fill_value, aval_of(a).dtype)
+        return structural.full(
+            (*shape[:axis], *aval_of(places).shape, *shape[axis + 1 :]), fill_value, aval_of(a).dtype
+        )
     return take(a, places, axis, mode="fill", fill_value=fill_value)
 
 
@@ -160,11 +166,11 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
     if isinstance(condlist, (list, tuple)) and condlist and not isinstance(condlist[0], (list, tuple)):
         conditions = list(condlist) if ndim(condlist[0]) or not ndim(x) else [condlist]
     else:
-        conditions = [condlist] if P.is_array(condlist) and ndim(condlist) <= 1 and ndim(x) else list(condlist)
+        conditions = [condlist] if promotion.is_array(condlist) and ndim(condlist) <= 1 and ndim(x) else list(condlist)
     conditions = [truth(_array(c)) for c in conditions]
     n = len(conditions)
     if len(funclist) not in (n, n + 1) or not n:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.piecewise was given {n} conditions and {len(funclist)} functions",
             "give a function for each condition, and at most one more",
@@ -172,17 +178,17 @@ def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, 
 
     def value(f: Any) -> Any:
         out = f(x, *args, **kw) if callable(f) else f
-        out = out if type(out) in P.NUMBERS else _array(out)
-        return P.broadcast(P.convert(out, aval_of(x).dtype), aval_of(x).shape)
+        out = out if type(out) in promotion.NUMBERS else _array(out)
+        return promotion.broadcast(promotion.convert(out, aval_of(x).dtype), aval_of(x).shape)
 
-    default = value(funclist[n]) if len(funclist) > n else S.full_like(x, 0)
+    default = value(funclist[n]) if len(funclist) > n else structural.full_like(x, 0)
     return select(conditions[::-1], [value(f) for f in funclist[:n]][::-1], default)
 
 
 # ------------------------------------------------------------------------------------------------ NumPy's assignments
 def _refuse(inplace: bool, name: str) -> None:
     if inplace:
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"fnp.{name} cannot change an array in place", "pass inplace=False and use the result"
         )
 
@@ -205,14 +211,16 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     _refuse(inplace, "place")
     arr, mask, vals = _array(arr), truth(_array(mask)), ravel(_array(vals))
     if aval_of(mask).size != aval_of(arr).size:
-        raise P.error(ShapeError, f"fnp.place of {aval_of(arr)!r} by {aval_of(mask)!r}", "give a mask of the same size")
+        raise promotion.error(
+            ShapeError, f"fnp.place of {aval_of(arr)!r} by {aval_of(mask)!r}", "give a mask of the same size"
+        )
     n = aval_of(vals).size
     if not n:
         if not aval_of(arr).size:
             return arr
-        raise P.error(ArgumentError, "fnp.place was given no values", "give one or more")
+        raise promotion.error(ArgumentError, "fnp.place was given no values", "give one or more")
     places = (cumsum(mask, dtype=dtypes.default_int()) - 1) % n
-    values = reshape(take(P.convert(vals, aval_of(arr).dtype), places, mode="clip"), aval_of(arr).shape)
+    values = reshape(take(promotion.convert(vals, aval_of(arr).dtype), places, mode="clip"), aval_of(arr).shape)
     return where(reshape(mask, aval_of(arr).shape), values, arr)
 
 
@@ -225,11 +233,13 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     _refuse(inplace, "putmask")
     a, mask, values = _array(a), truth(_array(mask)), ravel(_array(values))
     if aval_of(mask).size != aval_of(a).size:
-        raise P.error(ShapeError, f"fnp.putmask of {aval_of(a)!r} by {aval_of(mask)!r}", "give a mask of the same size")
+        raise promotion.error(
+            ShapeError, f"fnp.putmask of {aval_of(a)!r} by {aval_of(mask)!r}", "give a mask of the same size"
+        )
     if not aval_of(values).size:
         return a
     places = np.arange(aval_of(a).size, dtype=np.int32) % aval_of(values).size
-    values = reshape(take(P.convert(values, aval_of(a).dtype), places, mode="clip"), aval_of(a).shape)
+    values = reshape(take(promotion.convert(values, aval_of(a).dtype), places, mode="clip"), aval_of(a).shape)
     return where(reshape(mask, aval_of(a).shape), values, a)
 
 
@@ -294,13 +304,13 @@ def put_along_axis(
         return reshape(flat, aval_of(arr).shape)
     n = ndim(arr)
     if ndim(indices) != n:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"fnp.put_along_axis of {aval_of(arr)!r} at {aval_of(indices)!r}: the numbers of dimensions differ",
             "give indices with as many dimensions",
         )
     d, sizes = axis_of(axis, n, "fnp.put_along_axis"), aval_of(arr).shape
     grid = [np.arange(m, dtype=np.int32).reshape([m if k == i else 1 for k in range(n)]) for i, m in enumerate(sizes)]
-    full = P.broadcast_shapes(aval_of(indices).shape, tuple(1 if k == d else m for k, m in enumerate(sizes)))
-    where_to = tuple(P.broadcast(indices, full) if k == d else grid[k] for k in range(n))
+    full = promotion.broadcast_shapes(aval_of(indices).shape, tuple(1 if k == d else m for k, m in enumerate(sizes)))
+    where_to = tuple(promotion.broadcast(indices, full) if k == d else grid[k] for k in range(n))
     return IndexUpdate(arr)[where_to].set(_array(values), mode=mode)

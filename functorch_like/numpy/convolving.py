@@ -8,7 +8,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
@@ -23,14 +23,14 @@ MODES = ("full", "same", "valid")
 def check_mode(mode: Any, what: str) -> None:
     """Raise ArgumentError for another mode than the three."""
     if mode not in MODES:
-        raise P.error(ArgumentError, f"{what}: mode={mode!r}", "use 'full', 'same' or 'valid'")
+        raise promotion.error(ArgumentError, f"{what}: mode={mode!r}", "use 'full', 'same' or 'valid'")
 
 
 def slide(a: Any, window: Any, pads: list[tuple[int, int]], precision: Any = None, preferred: Any = None) -> Any:
     """The sums of products with a window at each place of an array with a margin of zeros, in all dimensions."""
     dtype = aval_of(a).dtype
     if dtype == dtypes.bool_:
-        a, window = (P.convert(x, dtypes.default_int()) for x in (a, window))
+        a, window = (promotion.convert(x, dtypes.default_int()) for x in (a, window))
         return slide(a, window, pads, precision, preferred) != 0
     out = lax.conv_general_dilated(
         a[None, None],
@@ -48,7 +48,7 @@ def _operands(a: Any, v: Any, name: str, mode: Any) -> tuple[Any, Any]:
     a, v = (fnp.atleast_1d(x) if not aval_of(x).ndim else x for x in given(a, v))
     for x in (a, v):
         if aval_of(x).ndim != 1 or not aval_of(x).size:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"fnp.{name} of {aval_of(a)!r} and {aval_of(v)!r}", "give one dimension, and not size 0"
             )
     return a, v
@@ -85,7 +85,7 @@ def convolve(
 
 @kernel(static=("mode", "precision", "preferred"))
 def _convolve(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
-    a, v = P.promote(a, v)
+    a, v = promotion.promote(a, v)
     n, m = aval_of(a).size, aval_of(v).size
     if m > n:
         a, v, n, m = v, a, m, n
@@ -112,7 +112,7 @@ def correlate(
 
 @kernel(static=("mode", "precision", "preferred"))
 def _correlate(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
-    a, v = P.promote(a, v)
+    a, v = promotion.promote(a, v)
     v = fnp.conj(v)
     if aval_of(v).size > aval_of(a).size:
         return fnp.flip(_convolve.inline(v, fnp.flip(a), mode, precision, preferred))

@@ -8,7 +8,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype
 from functorch_like.transforms.eager_jit import kernel
@@ -54,15 +54,15 @@ def cov(
     m, y, fweights, aweights = given(m, y, fweights, aweights)
     for a in (m, y):
         if a is not None and aval_of(a).ndim > 2:
-            raise P.error(ShapeError, f"fnp.cov of {aval_of(a)!r}", "give at most two dimensions")
+            raise promotion.error(ShapeError, f"fnp.cov of {aval_of(a)!r}", "give at most two dimensions")
     if ddof is not None and ddof != int(ddof):
-        raise P.error(ArgumentError, f"fnp.cov with ddof={ddof}", "give an int")
+        raise promotion.error(ArgumentError, f"fnp.cov with ddof={ddof}", "give an int")
     ddof = ddof if ddof is not None else 0 if bias else 1
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=int(ddof), dtype=_dtype(dtype))
 
 
 def _variables(a: Any, rowvar: bool) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     return a.T if aval_of(a).ndim == 2 and not rowvar else fnp.atleast_2d(a)
 
 
@@ -72,20 +72,20 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
     if y is not None:
         x = fnp.concatenate([x, _variables(y, rowvar)], 0)
     dtype = aval_of(x).dtype if dtype is None else dtype
-    x = P.convert(x, dtypes.accumulator(dtype))
+    x = promotion.convert(x, dtypes.accumulator(dtype))
     n = aval_of(x).shape[1]
     weights = None
     for given_weights in (fweights, aweights):
         if given_weights is not None:
             if aval_of(given_weights).shape != (n,):
-                raise P.error(
+                raise promotion.error(
                     ShapeError, f"fnp.cov of {n} observations with weights {aval_of(given_weights)!r}", "give one each"
                 )
             weights = given_weights if weights is None else weights * given_weights
     if weights is None:
         mean, total, freedom = fnp.mean(x, 1), n, n - ddof
     else:
-        weights = P.convert(weights, fnp.real(x).dtype)
+        weights = promotion.convert(weights, fnp.real(x).dtype)
         total = fnp.sum(weights)
         mean = fnp.sum(x * weights, 1) / total
         freedom = total - ddof
@@ -93,8 +93,8 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
             freedom = total - ddof * fnp.sum(weights * aweights) / total
     gap = x - mean[:, None]
     weighted = fnp.conj(gap if weights is None else gap * weights)
-    freedom = fnp.maximum(P.convert(freedom, fnp.real(x).dtype), 0)
-    return P.convert(fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom), dtype)
+    freedom = fnp.maximum(promotion.convert(freedom, fnp.real(x).dtype), 0)
+    return promotion.convert(fnp.squeeze(fnp.matmul(gap, weighted.T) / freedom), dtype)
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:

@@ -13,10 +13,10 @@ from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct,
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir import dtype_origins
 from functorch_like.masked import unmasked
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -50,7 +50,9 @@ def asarray(
     ('int32', 'float64')
     """
     if order not in (None, "K", "C"):
-        raise P.error(ArgumentError, f"order={order!r} is not supported: arrays are row-major", "leave order out")
+        raise promotion.error(
+            ArgumentError, f"order={order!r} is not supported: arrays are row-major", "leave order out"
+        )
     made = _asarray(a, None if dtype is None else dtypes.as_dtype(dtype), copy)
     return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))  # pyright: ignore[reportReturnType]
 
@@ -60,17 +62,19 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
     if kind is ArrayImpl or isinstance(a, Tracer):
         if dtype is None or (aval_of(a).dtype == dtype and not aval_of(a).weak_type):
             if dtype is not None:
-                origins.chosen(a)
-            return S.copy(a) if copy else a
-        return S.convert_element_type(a, new_dtype=dtype, weak_type=False)
+                dtype_origins.chosen(a)
+            return structural.copy(a) if copy else a
+        return structural.convert_element_type(a, new_dtype=dtype, weak_type=False)
     if copy is False:
-        raise P.error(ArgumentError, f"a {kind.__name__} cannot become an array without a copy", "leave copy out")
-    if kind in P.NUMBERS:
+        raise promotion.error(
+            ArgumentError, f"a {kind.__name__} cannot become an array without a copy", "leave copy out"
+        )
+    if kind in promotion.NUMBERS:
         weak = dtype is None and kind is not bool
-        return xla.device_put(P.host(a, dtype or aval_of(a).dtype), weak_type=weak)
+        return xla.device_put(promotion.host(a, dtype or aval_of(a).dtype), weak_type=weak)
     if isinstance(a, (np.ndarray, np.generic)):
         if dtype is None:
-            return origins.made(xla.device_put(native(unmasked(a))))
+            return dtype_origins.made(xla.device_put(native(unmasked(a))))
         if a.dtype != dtype:
             a = np.asarray(unmasked(a)).astype(dtype)
         return xla.device_put(native(unmasked(a)))
@@ -81,7 +85,7 @@ def _asarray(a: Any, dtype: Any, copy: bool | None) -> Any:
             return _asarray(a.__jax_array__() if protocol == "__jax_array__" else np.asarray(a), dtype, None)
     if isinstance(a, (bytes, bytearray, memoryview)):
         return _asarray(np.asarray(memoryview(a)), dtype, None)
-    return xla.device_put(P.host(a, aval_of(a).dtype))  # subclasses of numbers; others are refused there
+    return xla.device_put(promotion.host(a, aval_of(a).dtype))  # subclasses of numbers; others are refused there
 
 
 def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
@@ -94,7 +98,9 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     try:
         host = np.asarray(a)
     except ValueError as e:
-        raise P.error(ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length") from e
+        raise promotion.error(
+            ShapeError, "a nested sequence has rows of unequal lengths", "pad the rows to one length"
+        ) from e
     if not host.dtype.isnative:
         host = native(host)
     named = dtype is not None
@@ -102,11 +108,13 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         dtype = _sequence_dtype(a, kinds, host)
     if host.dtype.kind in "iu":
         for extreme in (host.min(), host.max()) if host.size else ():
-            P.check_int(int(extreme), dtype)
+            promotion.check_int(int(extreme), dtype)
     elif host.dtype.kind == "O":
-        raise P.error(DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits")
+        raise promotion.error(
+            DtypeError, f"no array holds {host.reshape(-1)[0]!r:.60}", "use numbers of at most 64 bits"
+        )
     out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
-    return out if named else origins.made(out)
+    return out if named else dtype_origins.made(out)
 
 
 def _check_masks(a: Sequence[Any]) -> None:
@@ -130,12 +138,12 @@ def leaf_types(a: Any, found: set[type], depth: int = 1) -> None:
 
 
 def _sequence_dtype(a: Any, kinds: set[type], host: np.ndarray[Any, Any]) -> Any:
-    if kinds <= P.NUMBERS:
+    if kinds <= promotion.NUMBERS:
         if host.dtype.kind == "b":
             return dtypes.bool_
         if host.dtype.kind in "iu":
             default = dtypes.default_int()
-            low, high = P.bounds(default)
+            low, high = promotion.bounds(default)
             fits = host.size == 0 or (low <= int(host.min()) and int(host.max()) <= high)
             return default if fits else host.dtype
         return {"f": dtypes.default_float(), "c": dtypes.default_complex()}.get(host.dtype.kind, host.dtype)
@@ -149,12 +157,12 @@ def _stack_nested(a: Any, dtype: Any) -> Any:
         return zeros((0,), dtype)
     shapes = {aval_of(p).shape for p in parts}
     if len(shapes) > 1:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"a sequence of arrays of shapes {sorted(shapes)} makes no array", "give all one shape"
         )
-    parts = P.promote(*parts)
-    joined = S.concatenate(*[S.reshape(p, shape=(1, *aval_of(p).shape)) for p in parts], dimension=0)
-    return P.convert(joined, dtype or aval_of(joined).dtype)
+    parts = promotion.promote(*parts)
+    joined = structural.concatenate(*[structural.reshape(p, shape=(1, *aval_of(p).shape)) for p in parts], dimension=0)
+    return promotion.convert(joined, dtype or aval_of(joined).dtype)
 
 
 def array(
@@ -181,7 +189,7 @@ def array(
     """
     made = asarray(object, dtype, order, copy=copy or None, device=device)
     lead = ndmin - aval_of(made).ndim
-    return made if lead <= 0 else S.reshape(made, shape=(1,) * lead + aval_of(made).shape)
+    return made if lead <= 0 else structural.reshape(made, shape=(1,) * lead + aval_of(made).shape)
 
 
 def copy(a: ArrayLike, order: str | None = None) -> Array:
@@ -218,7 +226,7 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
         traced = isinstance(shape, Tracer) or (
             not isinstance(shape, str) and any(isinstance(n, Tracer) for n in _items(shape))
         )
-        raise P.error(
+        raise promotion.error(
             ConcretizationError if traced else ShapeError,
             f"{what} needs a shape of non-negative ints, got {shape!r}",
             "shapes are fixed when a function is traced: use static_argnums, or x.shape"
@@ -250,16 +258,16 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, device:
     sizes = shape_of(shape, "fnp.full")
     aval = aval_of(fill_value if not isinstance(fill_value, (list, tuple)) else asarray(fill_value))
     wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
-    if aval.shape and P.broadcast_shapes(sizes, aval.shape) != sizes:
+    if aval.shape and promotion.broadcast_shapes(sizes, aval.shape) != sizes:
         why = f"fnp.full of shape {sizes} with values {aval!r}"
-        raise P.error(ShapeError, why, "give values that broadcast to the shape")
+        raise promotion.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
-        made = P.broadcast(P.convert(asarray(fill_value), wanted), sizes)
+        made = promotion.broadcast(promotion.convert(asarray(fill_value), wanted), sizes)
         return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))  # pyright: ignore[reportReturnType]
     ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
-    value = P.host(fill_value, wanted)
+    value = promotion.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
-        return S.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)
+        return structural.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)
     return _put(np.broadcast_to(value, sizes), device)
 
 

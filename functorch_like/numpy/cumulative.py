@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype, _widened, plain
 from functorch_like.numpy.shapes import arr, ndim
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import cumulative as C
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import cumulative
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def _running(row: Any, name: str) -> Any:
     def body(x: Any, axis: Any, dtype: Any, reverse: bool = False) -> Any:
         x = _widened(plain(x), dtype)
         if axis is None:
-            x, axis = S.reshape(x, shape=(aval_of(x).size,)), 0
+            x, axis = structural.reshape(x, shape=(aval_of(x).size,)), 0
         d = axis_of(axis, aval_of(x).ndim, f"fnp.{name}")
         return row(x, axis=d, reverse=reverse)
 
@@ -37,7 +36,7 @@ def _running(row: Any, name: str) -> Any:
     return kernel(static=("axis", "dtype", "reverse"))(body)
 
 
-_cumsum, _cumprod = _running(C.cumsum, "cumsum"), _running(C.cumprod, "cumprod")
+_cumsum, _cumprod = _running(cumulative.cumsum, "cumsum"), _running(cumulative.cumprod, "cumprod")
 
 
 def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -52,8 +51,8 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
     >>> fnp.cumsum(fnp.asarray([1, 2, 3])).tolist()
     [1, 3, 6]
     """
-    P.no_out(out, "fnp.cumsum")
-    return _cumsum(*P.numbers(a), axis, _dtype(dtype))
+    promotion.no_out(out, "fnp.cumsum")
+    return _cumsum(*promotion.numbers(a), axis, _dtype(dtype))
 
 
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
@@ -62,8 +61,8 @@ def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = Non
     >>> fnp.cumprod(fnp.asarray([1, 2, 3])).tolist()
     [1, 2, 6]
     """
-    P.no_out(out, "fnp.cumprod")
-    return _cumprod(*P.numbers(a), axis, _dtype(dtype))
+    promotion.no_out(out, "fnp.cumprod")
+    return _cumprod(*promotion.numbers(a), axis, _dtype(dtype))
 
 
 def cumulative_sum(
@@ -102,13 +101,13 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     x = arr(x, what)
     if ndim(x) == 0 or (axis is None and ndim(x) != 1):
         why = f"{what} of {aval_of(x)!r} was given axis={axis}"
-        raise P.error(ShapeError, why, "give an array of one dimension or more, and the axis of more than one")
+        raise promotion.error(ShapeError, why, "give an array of one dimension or more, and the axis of more than one")
     d = axis_of(axis or 0, ndim(x), what)
     out = running(x, d, dtype)
     if not include_initial:
         return out
     shape = aval_of(out).shape
-    return concatenate([S.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
+    return concatenate([structural.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
 def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
@@ -131,9 +130,9 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: 
     a = arr(a, "fnp.diff")
     n = operator.index(n)
     if n < 0:
-        raise P.error(ArgumentError, f"fnp.diff was given n={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.diff was given n={n}", "use 0 or more")
     if ndim(a) == 0:
-        raise P.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
+        raise promotion.error(ShapeError, "a scalar has no differences", "give an array of one dimension or more")
     d = axis_of(axis, ndim(a), "fnp.diff")
     if not n:  # as in NumPy, nothing is put in front or behind
         return asarray(a)
@@ -143,7 +142,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: 
             extra = asarray(extra)
             if ndim(extra) == 0:
                 shape = aval_of(a).shape
-                extra = P.broadcast(extra, (*shape[:d], 1, *shape[d + 1 :]))
+                extra = promotion.broadcast(extra, (*shape[:d], 1, *shape[d + 1 :]))
         ends.append([] if extra is None else [extra])
     if prepend is not None or append is not None:
         a = concatenate([*ends[0], a, *ends[1]], d)
@@ -157,7 +156,7 @@ def _diff(a: Any, n: int, d: int) -> Any:
         if size < 2:
             return _cut(a, d, 0, 0)
         high, low = _cut(a, d, 1, size), _cut(a, d, 0, size - 1)
-        a = E.ne(high, low) if aval_of(a).dtype == dtypes.bool_ else E.sub(high, low)
+        a = elementwise.ne(high, low) if aval_of(a).dtype == dtypes.bool_ else elementwise.sub(high, low)
     return a
 
 
@@ -172,9 +171,9 @@ def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
     >>> fnp.ediff1d(fnp.asarray([[1, 4], [9, 16]]), to_end=0).tolist()
     [3, 5, 7, 0]
     """
-    out = diff(S.reshape(arr(ary, "fnp.ediff1d"), shape=(aval_of(ary).size,)))
+    out = diff(structural.reshape(arr(ary, "fnp.ediff1d"), shape=(aval_of(ary).size,)))
     _, to_begin, to_end = given(out, to_begin, to_end)
-    flat = lambda e: P.convert(S.reshape(e, shape=(aval_of(e).size,)), aval_of(out).dtype)
+    flat = lambda e: promotion.convert(structural.reshape(e, shape=(aval_of(e).size,)), aval_of(out).dtype)
     front, back = ([] if e is None else [flat(asarray(e))] for e in (to_begin, to_end))
     return concatenate([*front, out, *back]) if front or back else out
 
@@ -191,22 +190,24 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     >>> float(fnp.trapezoid(fnp.asarray([1.0, 2.0, 3.0])))
     4.0
     """
-    return _trapezoid(*P.numbers(y, x, dx), axis=operator.index(axis))
+    return _trapezoid(*promotion.numbers(y, x, dx), axis=operator.index(axis))
 
 
 @kernel(static=("axis",), ints=True)
 def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
-    y = P.to_inexact(y if x is None else P.promote(y, x)[0])  # integers beside float64 keep their digits
+    y = promotion.to_inexact(
+        y if x is None else promotion.promote(y, x)[0]
+    )  # integers beside float64 keep their digits
     d = axis_of(axis, aval_of(y).ndim, "fnp.trapezoid")
     n = aval_of(y).shape[d]
-    middle = E.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))
+    middle = elementwise.add(_cut(y, d, min(1, n), n), _cut(y, d, 0, max(n - 1, 0)))
     if x is None:
         width = dx
     elif aval_of(x).ndim == 1:
         width = _diff.inline(x, 1, 0)
-        width = S.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
+        width = structural.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
     else:
         width = _diff.inline(x, 1, d)
-    middle, width = P.align(middle, width)
-    half = E.mul(E.mul(middle, width), S.full_like(middle, 0.5))
-    return S.reduce_sum(half, axes=(d,))
+    middle, width = promotion.align(middle, width)
+    half = elementwise.mul(elementwise.mul(middle, width), structural.full_like(middle, 0.5))
+    return structural.reduce_sum(half, axes=(d,))

@@ -10,14 +10,13 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -43,16 +42,17 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     a = arr(a, "fnp.diagonal")
     n = aval_of(a).ndim
     if n < 2:
-        raise P.error(ShapeError, f"{aval_of(a)!r} is no matrix", "give an array of two dimensions or more")
+        raise promotion.error(ShapeError, f"{aval_of(a)!r} is no matrix", "give an array of two dimensions or more")
     i, j = (axis_of(d, n, "fnp.diagonal") for d in (axis1, axis2))
     k = operator.index(offset)
-    a = S.transpose(a, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
+    a = structural.transpose(a, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
     rows, columns = aval_of(a).shape[-2:]
     size = max(0, min(rows + min(k, 0), columns - max(k, 0)))
     at = np.arange(size)
     if not size:
-        return S.reshape(S.slice(a, start_indices=(0,) * n, limit_indices=(*aval_of(a).shape[:-2], 0, 0), strides=None),
-                         shape=(*aval_of(a).shape[:-2], 0))  # fmt: skip
+        outer = aval_of(a).shape[:-2]
+        none = structural.slice(a, start_indices=(0,) * n, limit_indices=(*outer, 0, 0), strides=None)
+        return structural.reshape(none, shape=(*outer, 0))
     return getitem(a, (Ellipsis, at - min(k, 0), at + max(k, 0)))
 
 
@@ -69,21 +69,23 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     >>> fnp.diag(fnp.asarray([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
-    v = v if P.is_array(v) else asarray(v)
+    v = v if promotion.is_array(v) else asarray(v)
     n = aval_of(v).ndim
     if n == 2:
         return diagonal(v, k)
     if n != 1:
-        raise P.error(ShapeError, f"fnp.diag of {aval_of(v)!r}", "give a vector or a matrix; fnp.diagonal takes more")
+        raise promotion.error(
+            ShapeError, f"fnp.diag of {aval_of(v)!r}", "give a vector or a matrix; fnp.diagonal takes more"
+        )
     return _diag(v, k=operator.index(k))
 
 
 @kernel(static=("k",))
 def _diag(v: Any, k: int) -> Any:
     n = aval_of(v).size + abs(k)
-    padded = S.pad(v, np.zeros((), aval_of(v).dtype), padding_config=((max(k, 0), max(-k, 0), 0),))
-    rows = S.broadcast_in_dim(padded, shape=(n, n), broadcast_dimensions=(1,))
-    return E.select_n(diagonal_band((n, n), k, E.eq), S.full_like(rows, 0), rows)
+    padded = structural.pad(v, np.zeros((), aval_of(v).dtype), padding_config=((max(k, 0), max(-k, 0), 0),))
+    rows = structural.broadcast_in_dim(padded, shape=(n, n), broadcast_dimensions=(1,))
+    return elementwise.select_n(diagonal_band((n, n), k, elementwise.eq), structural.full_like(rows, 0), rows)
 
 
 def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
@@ -102,7 +104,7 @@ def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool =
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if inplace:
-        raise P.error(
+        raise promotion.error(
             ArgumentError, "fnp.fill_diagonal cannot change an array in place", "pass inplace=False and use the result"
         )
     a = arr(a, "fnp.fill_diagonal")

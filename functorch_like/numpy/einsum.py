@@ -13,14 +13,13 @@ from functorch_like.backends.precision_names import canonical
 from functorch_like.caches import cleared
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.einsum_paths import Path, PathInfo, find_path
 from functorch_like.numpy.matrix_products import dot_general
 from functorch_like.numpy.ranges import diagonal_band
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.reductions import reduce_or
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def einsum(
     >>> fnp.einsum("ij,kj->ik", fnp.ones((2, 3)), fnp.ones((4, 3))).shape
     (2, 4)
     """
-    P.no_out(out, "fnp.einsum")
+    promotion.no_out(out, "fnp.einsum")
     text, arrays = _arguments(subscripts, operands)
     shapes = tuple(aval_of(a).shape for a in arrays)
     inputs, result = _parse(text, shapes)
@@ -89,11 +88,11 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = None) -> tup
 
 def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
     if isinstance(subscripts, str):
-        return subscripts.replace(" ", ""), tuple(asarray(o) if not P.is_array(o) else o for o in operands)
+        return subscripts.replace(" ", ""), tuple(asarray(o) if not promotion.is_array(o) else o for o in operands)
     given = [subscripts, *operands]
     text = next((o for o in operands if isinstance(o, str)), None)
     if text is not None:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.einsum was given the subscripts {text!r} after an operand",
             f"the subscripts come first: fnp.einsum({text!r}, ...)",
@@ -104,7 +103,7 @@ def _arguments(subscripts: Any, operands: Sequence[Any]) -> tuple[str, tuple[Any
         last = arrays.pop()
     for labels in [*lists, *([] if last is None else [last])]:
         if not (isinstance(labels, (list, tuple)) and all(map(_is_label, labels))) or not lists:
-            raise P.error(
+            raise promotion.error(
                 ArgumentError,
                 f"fnp.einsum without text of subscripts was given {labels!r:.60} as the labels of an operand",
                 'give text and operands, as in fnp.einsum("ij,jk->ik", x, y); or after each operand a list of ints '
@@ -129,7 +128,7 @@ def _parse(text: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[str, .
     parts = left.split(",")
 
     def wrong(why: str, fix: str) -> Any:
-        return P.error(ArgumentError, f"fnp.einsum({text!r}): {why}", fix)
+        return promotion.error(ArgumentError, f"fnp.einsum({text!r}): {why}", fix)
 
     if len(parts) != len(shapes):
         raise wrong(f"{len(parts)} operands are described and {len(shapes)} given", "separate operands by commas")
@@ -168,7 +167,7 @@ def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: s
     for letters, shape in zip(inputs, shapes, strict=True):
         for c, n in zip(letters, shape, strict=True):
             if sizes.setdefault(c, n) not in (1, n) and n != 1:
-                raise P.error(
+                raise promotion.error(
                     ShapeError,
                     f"fnp.einsum({text!r}): {c!r} has sizes {sizes[c]} and {n}",
                     "use another letter, or equal sizes",
@@ -180,7 +179,7 @@ def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: s
 @kernel(static=("inputs", "result", "path", "precision", "preferred"))
 def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, preferred: Any) -> Any:
     """Contract along the path; `inputs` are the letters of each operand."""
-    arrays = P.promote(*arrays)
+    arrays = promotion.promote(*arrays)
     sizes = _sizes(tuple(inputs), tuple(aval_of(a).shape for a in arrays), ",".join(inputs))
     terms = [_one(a, letters, sizes) for a, letters in zip(arrays, inputs, strict=True)]
     for step in path:
@@ -196,11 +195,11 @@ def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, p
     gone = tuple(i for i, c in enumerate(letters) if c not in result)
     x, letters = _reduced(x, gone), [c for c in letters if c in result]
     if preferred is not None and aval_of(x).dtype != preferred:
-        x = P.convert(x, preferred)
+        x = promotion.convert(x, preferred)
     if "".join(letters) != result:
-        x = S.transpose(x, permutation=tuple(letters.index(c) for c in result))
+        x = structural.transpose(x, permutation=tuple(letters.index(c) for c in result))
     missing = aval_of(x).shape != tuple(sizes[c] for c in result)
-    return P.broadcast(x, tuple(sizes[c] for c in result)) if missing else x
+    return promotion.broadcast(x, tuple(sizes[c] for c in result)) if missing else x
 
 
 def _reduced(x: Any, axes: tuple[int, ...]) -> Any:
@@ -208,7 +207,7 @@ def _reduced(x: Any, axes: tuple[int, ...]) -> Any:
         return x
     if aval_of(x).dtype == dtypes.bool_:
         return reduce_or(x, axes=axes)
-    return S.reduce_sum(x, axes=axes)
+    return structural.reduce_sum(x, axes=axes)
 
 
 def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
@@ -217,16 +216,16 @@ def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
     shape = aval_of(x).shape
     broadcasting = [i for i, c in enumerate(left) if shape[i] == 1 and sizes[c] != 1]
     if broadcasting:
-        x = S.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in broadcasting))
+        x = structural.reshape(x, shape=tuple(n for i, n in enumerate(shape) if i not in broadcasting))
         left = [c for i, c in enumerate(left) if i not in broadcasting]
     for c in dict.fromkeys(left):
         while left.count(c) > 1:  # a diagonal
             i = left.index(c)
             j = left.index(c, i + 1)
             n = len(left)
-            x = S.transpose(x, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
-            on = diagonal_band(aval_of(x).shape, 0, E.eq)
-            x = _reduced(E.select_n(on, S.full_like(x, 0), x), (n - 2,))
+            x = structural.transpose(x, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
+            on = diagonal_band(aval_of(x).shape, 0, elementwise.eq)
+            x = _reduced(elementwise.select_n(on, structural.full_like(x, 0), x), (n - 2,))
             left = [*(k for d, k in enumerate(left) if d not in (i, j)), c]
     return x, left
 

@@ -11,7 +11,7 @@ from typing import Any
 from functorch_like.backends import opt_einsum
 from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 
 #: For each step the positions of operands that are taken from the list; their product goes to its end.
 Path = tuple[tuple[int, ...], ...]
@@ -161,14 +161,14 @@ def _checked(path: Path, count: int, text: str) -> Path:
     left = count
     for step in path:
         if len(set(step)) != len(step) or not all(0 <= i < left for i in step) or not step:
-            raise P.error(
+            raise promotion.error(
                 ArgumentError,
                 f"fnp.einsum({text!r}): step {step} of the path {list(path)} does not fit {left} operands",
                 "name positions in what is left of the list; products go to its end",
             )
         left -= len(step) - 1
     if left != 1:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.einsum({text!r}): the path {list(path)} leaves {left} operands",
             "contract until one is left, or give optimize='auto'",

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import shapes as N
+from functorch_like.numpy import promotion, shapes
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.frequencies import fftfreq as fftfreq
 from functorch_like.numpy.frequencies import fftshift as fftshift
 from functorch_like.numpy.frequencies import ifftshift as ifftshift
 from functorch_like.numpy.frequencies import rfftfreq as rfftfreq
-from functorch_like.primitives.contractions import fft as F
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.contractions import fft as fft_primitive
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -40,7 +38,7 @@ _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 def _norm(norm: Any, name: str) -> str:
     norm = "backward" if norm is None else norm
     if norm not in _OPPOSITE:
-        raise P.error(ArgumentError, f"fnp.fft.{name}: norm={norm!r}", "use 'backward', 'ortho' or 'forward'")
+        raise promotion.error(ArgumentError, f"fnp.fft.{name}: norm={norm!r}", "use 'backward', 'ortho' or 'forward'")
     return norm
 
 
@@ -49,25 +47,27 @@ def _length(n: Any, name: str) -> int:
         n = operator.index(n)
     except TypeError:
         why = f"fnp.fft.{name}: {n!r} is no length"
-        raise P.error(ShapeError, why, "lengths are ints, fixed while tracing") from None
+        raise promotion.error(ShapeError, why, "lengths are ints, fixed while tracing") from None
     if n < 1:
-        raise P.error(ShapeError, f"fnp.fft.{name} of {n} points", "a transform has at least 1 point")
+        raise promotion.error(ShapeError, f"fnp.fft.{name} of {n} points", "a transform has at least 1 point")
     return n
 
 
 def _many(kind: str, a: Any, s: Any, axes: Any, norm: Any, name: str) -> Any:
     """A transform over several axes: lengths and axes made plain, then the kernel."""
-    a = N.arr(a, f"fnp.fft.{name}")
+    a = shapes.arr(a, f"fnp.fft.{name}")
     shape = aval_of(a).shape
     if axes is None:
         axes = range(len(shape)) if s is None else range(-len(tuple(s)), 0)
     found = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in axes)
     if not found and kind in ("RFFT", "IRFFT"):
-        raise P.error(ShapeError, f"fnp.fft.{name} over no axes", "name at least one axis")
+        raise promotion.error(ShapeError, f"fnp.fft.{name} over no axes", "name at least one axis")
     sizes = [shape[d] for d in found]
     if s is not None:
         if len(tuple(s)) != len(found):
-            raise P.error(ShapeError, f"fnp.fft.{name}: s={s} for axes {found}", "give one length for each axis")
+            raise promotion.error(
+                ShapeError, f"fnp.fft.{name}: s={s} for axes {found}", "give one length for each axis"
+            )
         sizes = [size if n is None or n == -1 else n for n, size in zip(s, sizes, strict=True)]
     if kind == "IRFFT" and (s is None or tuple(s)[-1] in (None, -1)):
         sizes[-1] = 2 * (shape[found[-1]] - 1)
@@ -87,20 +87,20 @@ def _transform(a: Any, kind: str, s: tuple[int, ...], axes: tuple[int, ...], nor
     total = math.prod(s)
     inverse = kind in ("IFFT", "IRFFT")
     scale = {"backward": 1.0, "ortho": math.sqrt(total), "forward": float(total)}[norm]
-    return a if scale == 1 else E.mul(a, S.full_like(a, scale if inverse else 1 / scale))
+    return a if scale == 1 else elementwise.mul(a, structural.full_like(a, scale if inverse else 1 / scale))
 
 
 def _operand(a: Any, kind: str, name: str) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     aval = aval_of(a)
     if dtypes.is_complex(aval.dtype):
         if kind == "RFFT":
-            raise P.error(
+            raise promotion.error(
                 DtypeError, f"fnp.fft.{name} takes real numbers, got {aval!r}", "take the real part, or use fnp.fft.fft"
             )
         return a
-    a = a if aval.dtype == dtypes.float64 else P.convert(a, dtypes.float32, aval.weak_type)
-    return a if kind == "RFFT" else E.complex(a, S.full_like(a, 0))
+    a = a if aval.dtype == dtypes.float64 else promotion.convert(a, dtypes.float32, aval.weak_type)
+    return a if kind == "RFFT" else elementwise.complex(a, structural.full_like(a, 0))
 
 
 def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
@@ -108,7 +108,7 @@ def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int
     plain = {"RFFT": "FFT", "IRFFT": "IFFT"}.get(kind, kind)
     groups: list[list[tuple[int, int]]] = []
     for pair in reversed(pairs):  # the last axis first, as NumPy
-        if not groups or len(groups[-1]) == F.MOST or pair[1] in [axis for _, axis in groups[-1]]:
+        if not groups or len(groups[-1]) == fft_primitive.MOST or pair[1] in [axis for _, axis in groups[-1]]:
             groups.append([])
         groups[-1].insert(0, pair)
     if kind == "IRFFT":  # the group with the halved axis comes last; the others commute with it
@@ -127,13 +127,13 @@ def _apply(a: Any, kind: str, lengths: tuple[int, ...], axes: tuple[int, ...]) -
     if any(shape[d] != n for d, n in zip(axes, wanted, strict=True)):
         size = dict(zip(axes, wanted, strict=True))
         config = tuple((0, size.get(d, n) - n, 0) for d, n in enumerate(shape))
-        a = S.pad(a, S.full((), 0, aval_of(a).dtype), padding_config=config)
+        a = structural.pad(a, structural.full((), 0, aval_of(a).dtype), padding_config=config)
     rest = tuple(d for d in range(len(shape)) if d not in axes)
     order = (*rest, *axes)
     moved = order != tuple(range(len(shape)))
-    a = S.transpose(a, permutation=order) if moved else a
-    a = F.fft(a, fft_type=kind, fft_lengths=lengths)
-    return S.transpose(a, permutation=tuple(order.index(d) for d in range(len(shape)))) if moved else a
+    a = structural.transpose(a, permutation=order) if moved else a
+    a = fft_primitive.fft(a, fft_type=kind, fft_lengths=lengths)
+    return structural.transpose(a, permutation=tuple(order.index(d) for d in range(len(shape)))) if moved else a
 
 
 # ------------------------------------------------------------------------------------------------------- the functions
@@ -173,7 +173,7 @@ def _one(name: str, kind: str, summary: str) -> Any:
     def function(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
         return _single(kind, a, n, axis, norm, name)
 
-    return P.named(function, name, _document(name, kind, summary, _ONE), __name__)
+    return promotion.named(function, name, _document(name, kind, summary, _ONE), __name__)
 
 
 def _two(name: str, kind: str, summary: str) -> Any:
@@ -181,7 +181,7 @@ def _two(name: str, kind: str, summary: str) -> Any:
         return _many(kind, a, s, axes, norm, name)
 
     sizes = _ALL.replace("{default}", "the last two by default")
-    return P.named(function, name, _document(name, kind, summary, sizes), __name__)
+    return promotion.named(function, name, _document(name, kind, summary, sizes), __name__)
 
 
 def _any(name: str, kind: str, summary: str) -> Any:
@@ -189,7 +189,7 @@ def _any(name: str, kind: str, summary: str) -> Any:
         return _many(kind, a, s, axes, norm, name)
 
     sizes = _ALL.replace("{default}", "all by default, or the last len(s)")
-    return P.named(function, name, _document(name, kind, summary, sizes), __name__)
+    return promotion.named(function, name, _document(name, kind, summary, sizes), __name__)
 
 
 _half = "the half of the spectrum that determines it"
@@ -219,7 +219,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     >>> fnp.fft.hfft(np.array([1.0, 2.0, 3.0])).tolist()
     [8.0, -2.0, 0.0, -2.0]
     """
-    return _single("IRFFT", _conj(N.arr(a, "fnp.fft.hfft")), n, axis, _OPPOSITE[_norm(norm, "hfft")], "hfft")
+    return _single("IRFFT", _conj(shapes.arr(a, "fnp.fft.hfft")), n, axis, _OPPOSITE[_norm(norm, "hfft")], "hfft")
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -239,4 +239,4 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 
 @kernel
 def _conj(a: Any) -> Any:
-    return E.conj(a) if dtypes.is_complex(aval_of(a).dtype) else a
+    return elementwise.conj(a) if dtypes.is_complex(aval_of(a).dtype) else a

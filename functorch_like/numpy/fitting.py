@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.source_info import user_line
 from functorch_like.transforms.eager_jit import kernel
@@ -57,20 +57,22 @@ def polyfit(
     x, y, w = given(x, y, w)
     left, right = aval_of(x), aval_of(y)
     if deg < 0:
-        raise P.error(ArgumentError, f"fnp.polyfit of degree {deg}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.polyfit of degree {deg}", "use 0 or more")
     fits = left.ndim == 1 and left.size and right.ndim in (1, 2) and right.shape[0] == left.size
     if not fits or (w is not None and aval_of(w).shape != left.shape):
         what = "" if w is None else f" with weights {aval_of(w)!r}"
-        raise P.error(ShapeError, f"fnp.polyfit of {left!r} and {right!r}{what}", "give (n,) and (n,) or (n, k), n > 0")
+        raise promotion.error(
+            ShapeError, f"fnp.polyfit of {left!r} and {right!r}{what}", "give (n,) and (n,) or (n, k), n > 0"
+        )
     points = left.size
     if cov and not full and cov != "unscaled" and points <= deg + 1:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.polyfit: {points} points leave nothing to scale the covariance of degree {deg} with",
             "give more points, or cov='unscaled'",
         )
     if rcond is None:
-        dtype = np.result_type(*(P.inexact_dtype(aval_of(a).dtype) for a in (x, y)))
+        dtype = np.result_type(*(promotion.inexact_dtype(aval_of(a).dtype) for a in (x, y)))
         rcond = points * float(fnp.finfo(dtype).eps)
     c, squares, rank, s, base = _polyfit(x, y, w, deg=deg, rcond=float(rcond), unscaled=cov == "unscaled")
     if full:
@@ -89,7 +91,7 @@ def polyfit(
 
 @kernel(static=("deg", "rcond", "unscaled"))
 def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float, unscaled: bool) -> Any:
-    x, y = map(P.to_inexact, P.promote(x, y))
+    x, y = map(promotion.to_inexact, promotion.promote(x, y))
     matrix = x[:, None] ** fnp.arange(deg, -1, -1)
     if w is not None:
         matrix, y = matrix * w[:, None], y * (w[:, None] if aval_of(y).ndim == 2 else w)

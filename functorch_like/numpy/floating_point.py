@@ -10,10 +10,10 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.binary import _copysign_row
 from functorch_like.numpy.unary import signbit
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.transforms.eager_jit import kernel
 
@@ -35,8 +35,10 @@ _DOC = """{summary}
 
 def _real(x: Any, name: str) -> Any:
     if aval_of(x).dtype.kind == "c":
-        raise P.error(DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "take fnp.real or fnp.abs")
-    return P.to_inexact(x)
+        raise promotion.error(
+            DtypeError, f"fnp.{name} takes real numbers, got {aval_of(x)!r}", "take fnp.real or fnp.abs"
+        )
+    return promotion.to_inexact(x)
 
 
 class _Layout(NamedTuple):
@@ -57,15 +59,15 @@ def _layout(dtype: np.dtype[Any]) -> _Layout:
 def _wide(x: Any) -> Any:
     """16-bit numbers and smaller ones in 32 bits, which hold them and what is computed of them exactly."""
     aval = aval_of(x)
-    return P.convert(x, dtypes.float32, aval.weak_type) if aval.dtype.itemsize < 4 else x
+    return promotion.convert(x, dtypes.float32, aval.weak_type) if aval.dtype.itemsize < 4 else x
 
 
 def _field(x: Any) -> Any:
     """The exponent field, as integers of the width of x."""
     at = _layout(aval_of(x).dtype)
-    pattern = E.bitcast_convert_type(x, new_dtype=at.bits)
-    shifted = E.shift_right_arithmetic(pattern, P.like(pattern, at.mantissa))
-    return E.and_(shifted, P.like(shifted, at.most))
+    pattern = elementwise.bitcast_convert_type(x, new_dtype=at.bits)
+    shifted = elementwise.shift_right_arithmetic(pattern, promotion.like(pattern, at.mantissa))
+    return elementwise.and_(shifted, promotion.like(shifted, at.most))
 
 
 def _exponent(x: Any) -> tuple[Any, Any]:
@@ -75,33 +77,38 @@ def _exponent(x: Any) -> tuple[Any, Any]:
     """
     at = _layout(aval_of(x).dtype)
     up = at.mantissa + 1
-    field, raised = _field(x), _field(E.mul(x, P.like(x, 2.0**up)))
-    zero = P.like(field, 0)
-    k = E.sub(E.select_n(E.eq(field, zero), field, E.sub(raised, P.like(field, up))), P.like(field, at.bias - 1))
-    return k, E.or_(E.eq(raised, zero), E.eq(field, P.like(field, at.most)))
+    field, raised = _field(x), _field(elementwise.mul(x, promotion.like(x, 2.0**up)))
+    zero = promotion.like(field, 0)
+    k = elementwise.sub(
+        elementwise.select_n(elementwise.eq(field, zero), field, elementwise.sub(raised, promotion.like(field, up))),
+        promotion.like(field, at.bias - 1),
+    )
+    return k, elementwise.or_(elementwise.eq(raised, zero), elementwise.eq(field, promotion.like(field, at.most)))
 
 
 def _power_of_two(k: Any, like: Any) -> Any:
     """2**k in the dtype of another value, for exponents of normal numbers."""
     at = _layout(aval_of(like).dtype)
-    pattern = E.shift_left(E.add(k, P.like(k, at.bias)), P.like(k, at.mantissa))
-    return E.bitcast_convert_type(pattern, new_dtype=aval_of(like).dtype)
+    pattern = elementwise.shift_left(elementwise.add(k, promotion.like(k, at.bias)), promotion.like(k, at.mantissa))
+    return elementwise.bitcast_convert_type(pattern, new_dtype=aval_of(like).dtype)
 
 
 def _scaled(x: Any, k: Any) -> Any:
     """x * 2**k, rounded once: in steps that are exact, and a last one into the subnormal numbers."""
     at = _layout(aval_of(x).dtype)
-    bound = lambda v, low, high: E.min(E.max(v, P.like(v, low)), P.like(v, high))
+    bound = lambda v, low, high: elementwise.min(elementwise.max(v, promotion.like(v, low)), promotion.like(v, high))
     reach = 3 * at.bias - 3
     k = bound(k, -reach, reach)
     # Down to the least normal number first: x = 0 may go anywhere.
-    floor = E.sub(P.like(k, 1 - at.bias), E.sub(_exponent(x)[0], P.like(k, 1)))
-    whole = E.select_n(E.lt(k, P.like(k, 0)), k, E.min(E.max(k, floor), P.like(k, 0)))
-    rest = bound(E.sub(k, whole), 1 - at.bias, 0)
-    third = bound(E.div(whole, P.like(whole, 3)), 1 - at.bias, at.bias)
-    last = bound(E.sub(whole, E.add(third, third)), 1 - at.bias, at.bias)
+    floor = elementwise.sub(promotion.like(k, 1 - at.bias), elementwise.sub(_exponent(x)[0], promotion.like(k, 1)))
+    whole = elementwise.select_n(
+        elementwise.lt(k, promotion.like(k, 0)), k, elementwise.min(elementwise.max(k, floor), promotion.like(k, 0))
+    )
+    rest = bound(elementwise.sub(k, whole), 1 - at.bias, 0)
+    third = bound(elementwise.div(whole, promotion.like(whole, 3)), 1 - at.bias, at.bias)
+    last = bound(elementwise.sub(whole, elementwise.add(third, third)), 1 - at.bias, at.bias)
     for step in (third, third, last, rest):
-        x = E.mul(x, _power_of_two(step, x))
+        x = elementwise.mul(x, _power_of_two(step, x))
     return x
 
 
@@ -109,8 +116,10 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     given = aval_of(_real(x, "frexp"))
     x = _wide(_real(x, "frexp"))
     k, none = _exponent(x)
-    k = E.select_n(none, k, P.like(k, 0))
-    return P.convert(_scaled(x, E.neg(k)), given.dtype, given.weak_type), P.convert(k, dtypes.int32)
+    k = elementwise.select_n(none, k, promotion.like(k, 0))
+    return promotion.convert(_scaled(x, elementwise.neg(k)), given.dtype, given.weak_type), promotion.convert(
+        k, dtypes.int32
+    )
 
 
 _frexp_kernel = kernel(ints=True)(_frexp)
@@ -132,27 +141,27 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
     >>> m.tolist(), k.tolist()
     ([0.75], [4])
     """
-    return tuple(_frexp_kernel(*P.numbers(x)))
+    return tuple(_frexp_kernel(*promotion.numbers(x)))
 
 
 def _ldexp(x: Any, k: Any) -> Any:
     if not (dtypes.is_integer(aval_of(k).dtype) or aval_of(k).dtype == dtypes.bool_):
-        raise P.error(
+        raise promotion.error(
             DtypeError, f"fnp.ldexp takes integers as exponents, got {aval_of(k)!r}", "convert with astype('int32')"
         )
     x = _real(x, "ldexp")
     given = aval_of(x)
-    x, k = P.spread(_wide(x), P.convert(k, aval_of(k).dtype))
+    x, k = promotion.spread(_wide(x), promotion.convert(k, aval_of(k).dtype))
     bits = _layout(aval_of(x).dtype).bits
     if aval_of(k).dtype.itemsize > bits.itemsize or dtypes.is_unsigned(aval_of(k).dtype):
         top = np.iinfo(np.int16).max
-        k = k if np.iinfo(aval_of(k).dtype).max <= top else E.min(k, P.like(k, top))
-        low = None if dtypes.is_unsigned(aval_of(k).dtype) else P.like(k, np.iinfo(np.int16).min)
-        k = k if low is None else E.max(k, low)
-    return P.convert(_scaled(x, P.convert(k, bits)), given.dtype, given.weak_type)
+        k = k if np.iinfo(aval_of(k).dtype).max <= top else elementwise.min(k, promotion.like(k, top))
+        low = None if dtypes.is_unsigned(aval_of(k).dtype) else promotion.like(k, np.iinfo(np.int16).min)
+        k = k if low is None else elementwise.max(k, low)
+    return promotion.convert(_scaled(x, promotion.convert(k, bits)), given.dtype, given.weak_type)
 
 
-ldexp = P.binary(
+ldexp = promotion.binary(
     "ldexp",
     _ldexp,
     _DOC.format(
@@ -167,11 +176,19 @@ ldexp = P.binary(
 
 def _modf(x: Any) -> tuple[Any, Any]:
     x = _real(x, "modf")
-    whole = E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))
-    size = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(x, whole), P.like(x, 0))
-    turned = E.select_n(E.eq(E.abs(x), P.like(x, math.inf)), E.sub(E.neg(x), E.neg(whole)), P.like(x, 0))
+    whole = elementwise.select_n(elementwise.lt(x, promotion.like(x, 0)), elementwise.floor(x), elementwise.ceil(x))
+    size = elementwise.select_n(
+        elementwise.eq(elementwise.abs(x), promotion.like(x, math.inf)), elementwise.sub(x, whole), promotion.like(x, 0)
+    )
+    turned = elementwise.select_n(
+        elementwise.eq(elementwise.abs(x), promotion.like(x, math.inf)),
+        elementwise.sub(elementwise.neg(x), elementwise.neg(whole)),
+        promotion.like(x, 0),
+    )
     below: Any = signbit
-    return E.select_n(below.body(x), size, E.neg(turned)), whole  # zeros have the sign of x, and derivative 1
+    return elementwise.select_n(
+        below.body(x), size, elementwise.neg(turned)
+    ), whole  # zeros have the sign of x, and derivative 1
 
 
 _modf_kernel = kernel(ints=True)(_modf)
@@ -190,40 +207,46 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     >>> [float(part) for part in fnp.modf(-2.5)]
     [-0.5, -2.0]
     """
-    P.no_out(out, "fnp.modf")
-    return tuple(_modf_kernel(*P.numbers(x)))
+    promotion.no_out(out, "fnp.modf")
+    return tuple(_modf_kernel(*promotion.numbers(x)))
 
 
 def _spacing(x: Any) -> Any:
     """By the bits: floating-point arithmetic on CPUs would take subnormal distances as zeros."""
     x = _real(x, "spacing")
     at, field = _layout(aval_of(x).dtype), _field(x)
-    one, width = P.like(field, 1), P.like(field, at.mantissa)
-    normal = E.shift_left(E.max(E.sub(field, width), one), width)
-    subnormal = E.shift_left(one, E.min(E.max(E.sub(field, one), P.like(field, 0)), width))
-    pattern = E.select_n(E.gt(field, width), subnormal, normal)
-    gap = _copysign_row(E.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
-    pattern = E.bitcast_convert_type(x, new_dtype=aval_of(field).dtype)
-    zero = E.eq(E.shift_left(pattern, one), P.like(pattern, 0))  # comparisons take subnormal numbers as zeros, too
-    gap = E.select_n(zero, gap, E.abs(gap))
-    return E.select_n(E.eq(field, P.like(field, at.most)), gap, P.like(x, math.nan))
+    one, width = promotion.like(field, 1), promotion.like(field, at.mantissa)
+    normal = elementwise.shift_left(elementwise.max(elementwise.sub(field, width), one), width)
+    subnormal = elementwise.shift_left(
+        one, elementwise.min(elementwise.max(elementwise.sub(field, one), promotion.like(field, 0)), width)
+    )
+    pattern = elementwise.select_n(elementwise.gt(field, width), subnormal, normal)
+    gap = _copysign_row(elementwise.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
+    pattern = elementwise.bitcast_convert_type(x, new_dtype=aval_of(field).dtype)
+    zero = elementwise.eq(
+        elementwise.shift_left(pattern, one), promotion.like(pattern, 0)
+    )  # comparisons take subnormal numbers as zeros, too
+    gap = elementwise.select_n(zero, gap, elementwise.abs(gap))
+    return elementwise.select_n(elementwise.eq(field, promotion.like(field, at.most)), gap, promotion.like(x, math.nan))
 
 
 def _heaviside(x: Any, at_zero: Any) -> Any:
-    x, at_zero = P.align_inexact(x, at_zero)
+    x, at_zero = promotion.align_inexact(x, at_zero)
     if aval_of(x).dtype.kind == "c":
-        raise P.error(DtypeError, "fnp.heaviside takes real numbers", "take fnp.real")
-    step = E.select_n(E.gt(x, P.like(x, 0)), P.like(x, 0), P.like(x, 1))
-    return E.select_n(E.ne(x, x), E.select_n(E.eq(x, P.like(x, 0)), step, at_zero), x)
+        raise promotion.error(DtypeError, "fnp.heaviside takes real numbers", "take fnp.real")
+    step = elementwise.select_n(elementwise.gt(x, promotion.like(x, 0)), promotion.like(x, 0), promotion.like(x, 1))
+    return elementwise.select_n(
+        elementwise.ne(x, x), elementwise.select_n(elementwise.eq(x, promotion.like(x, 0)), step, at_zero), x
+    )
 
 
 def _i0(x: Any) -> Any:
-    x = E.abs(_real(x, "i0"))
-    return E.mul(bessel_i0e(x), E.exp(x))
+    x = elementwise.abs(_real(x, "i0"))
+    return elementwise.mul(bessel_i0e(x), elementwise.exp(x))
 
 
 _ONE = "x: array or number; integers and booleans become the default float."
-spacing = P.unary(
+spacing = promotion.unary(
     "spacing",
     _spacing,
     _DOC.format(
@@ -231,15 +254,15 @@ spacing = P.unary(
         args=_ONE, extra="", example="float(fnp.spacing(fnp.float32(1)))", value="1.1920928955078125e-07",
     ),
 )  # fmt: skip
-fabs = P.unary(
+fabs = promotion.unary(
     "fabs",
-    lambda x: E.abs(_real(x, "fabs")),
+    lambda x: elementwise.abs(_real(x, "fabs")),
     _DOC.format(
         summary="Absolute value, in floating point for integers too.",
         args=_ONE, extra="", example="float(fnp.fabs(-2))", value="2.0",
     ),
 )  # fmt: skip
-heaviside = P.binary(
+heaviside = promotion.binary(
     "heaviside",
     _heaviside,
     _DOC.format(
@@ -248,7 +271,7 @@ heaviside = P.binary(
         extra="", example="fnp.heaviside(fnp.asarray([-2.0, 0.0, 3.0]), 0.5).tolist()", value="[0.0, 0.5, 1.0]",
     ),
 )  # fmt: skip
-i0 = P.unary(
+i0 = promotion.unary(
     "i0",
     _i0,
     _DOC.format(

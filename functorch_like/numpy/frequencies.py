@@ -10,8 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import shapes as N
+from functorch_like.numpy import promotion, shapes
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.repeating import roll
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 def _count(n: Any, name: str) -> int:
     if not isinstance(n, (int, np.integer)) or n < 1:
-        raise P.error(ArgumentError, f"fnp.fft.{name}: n={n!r}", "give the length, an int of at least 1")
+        raise promotion.error(ArgumentError, f"fnp.fft.{name}: n={n!r}", "give the length, an int of at least 1")
     return int(n)
 
 
@@ -73,7 +72,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
 
 def _shift(x: Any, axes: Any, name: str, back: bool) -> Any:
-    x = N.arr(x, f"fnp.fft.{name}")
+    x = shapes.arr(x, f"fnp.fft.{name}")
     shape = aval_of(x).shape
     given = range(len(shape)) if axes is None else axes if isinstance(axes, Sequence) else (axes,)
     over = tuple(axis_of(d, len(shape), f"fnp.fft.{name}") for d in given)

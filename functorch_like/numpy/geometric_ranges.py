@@ -11,15 +11,14 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.binary import floor_divide
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.reductions import plain
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import cumulative as C
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import cumulative
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -56,44 +55,49 @@ def geomspace(
     """
     n = operator.index(num)
     if n < 0:
-        raise P.error(ArgumentError, f"fnp.geomspace was given num={n}", "use 0 or more")
-    start, stop = (v if P.is_array(v) or type(v) in P.NUMBERS else asarray(v) for v in (start, stop))
-    promoted = P.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
+        raise promotion.error(ArgumentError, f"fnp.geomspace was given num={n}", "use 0 or more")
+    start, stop = (v if promotion.is_array(v) or type(v) in promotion.NUMBERS else asarray(v) for v in (start, stop))
+    promoted = promotion.inexact_dtype(dtypes.promote(aval_of(start), aval_of(stop))[0])
     wanted = promoted if dtype is None else dtypes.as_dtype(dtype)
     if wanted in (dtypes.float64, dtypes.complex128):  # a Python float by itself would count as float32
         start, stop = (
-            np.asarray(v, np.result_type(wanted, type(v)))[()] if type(v) in P.NUMBERS else v for v in (start, stop)
+            np.asarray(v, np.result_type(wanted, type(v)))[()] if type(v) in promotion.NUMBERS else v
+            for v in (start, stop)
         )
-    return _geomspace(*P.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted)
+    return _geomspace(
+        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted
+    )
 
 
 @kernel(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    start, stop = P.align_inexact(start, stop)
+    start, stop = promotion.align_inexact(start, stop)
     given = aval_of(start)
     d = axis_of(axis, given.ndim + 1, "fnp.geomspace")
     shape = (*given.shape[:d], num, *given.shape[d:])
     others = tuple(k for k in range(len(shape)) if k != d)
-    spread = lambda v: S.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
+    spread = lambda v: structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
     # By logarithms of both, for their quotient may overflow.
     if given.dtype.kind == "c":
-        low = E.log(E.abs(start))
-        turn = E.div(start, S.convert_element_type(E.abs(start), new_dtype=given.dtype))
-        high = E.log(E.div(stop, turn))
-        low = S.convert_element_type(low, new_dtype=given.dtype)
+        low = elementwise.log(elementwise.abs(start))
+        turn = elementwise.div(start, structural.convert_element_type(elementwise.abs(start), new_dtype=given.dtype))
+        high = elementwise.log(elementwise.div(stop, turn))
+        low = structural.convert_element_type(low, new_dtype=given.dtype)
     else:
-        turn = E.sign(start)
-        low, high = E.log(E.mul(start, turn)), E.log(E.mul(stop, turn))
-    places = S.iota(dtype=dtypes.real_part(given.dtype), shape=shape, dimension=d)
+        turn = elementwise.sign(start)
+        low, high = elementwise.log(elementwise.mul(start, turn)), elementwise.log(elementwise.mul(stop, turn))
+    places = structural.iota(dtype=dtypes.real_part(given.dtype), shape=shape, dimension=d)
     spaces = max(num - 1 if endpoint else num, 1)
-    part = E.div(places, S.full_like(places, spaces))
-    part = part if given.dtype.kind != "c" else S.convert_element_type(part, new_dtype=given.dtype)
+    part = elementwise.div(places, structural.full_like(places, spaces))
+    part = part if given.dtype.kind != "c" else structural.convert_element_type(part, new_dtype=given.dtype)
     low, high, turn = spread(low), spread(high), spread(turn)
-    out = E.mul(turn, E.exp(E.add(low, E.mul(E.sub(high, low), part))))
-    out = E.select_n(E.eq(places, S.full_like(places, 0)), out, spread(start))
+    out = elementwise.mul(
+        turn, elementwise.exp(elementwise.add(low, elementwise.mul(elementwise.sub(high, low), part)))
+    )
+    out = elementwise.select_n(elementwise.eq(places, structural.full_like(places, 0)), out, spread(start))
     if endpoint and num > 1:
-        out = E.select_n(E.eq(places, S.full_like(places, num - 1)), out, spread(stop))
-    return P.convert(out, dtype)
+        out = elementwise.select_n(elementwise.eq(places, structural.full_like(places, num - 1)), out, spread(stop))
+    return promotion.convert(out, dtype)
 
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
@@ -111,24 +115,24 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     >>> fnp.vander(fnp.asarray([1, 2, 3]), 3).tolist()
     [[1, 1, 1], [4, 2, 1], [9, 3, 1]]
     """
-    x = x if P.is_array(x) else asarray(x)
+    x = x if promotion.is_array(x) else asarray(x)
     if aval_of(x).ndim != 1:
-        raise P.error(ShapeError, f"fnp.vander of {aval_of(x)!r}", "give a vector")
+        raise promotion.error(ShapeError, f"fnp.vander of {aval_of(x)!r}", "give a vector")
     n = aval_of(x).size if N is None else operator.index(N)
     if n < 0:
-        raise P.error(ArgumentError, f"fnp.vander was given N={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.vander was given N={n}", "use 0 or more")
     return _vander(x, n=n, increasing=bool(increasing))
 
 
 @kernel(static=("n", "increasing"))
 def _vander(x: Any, n: int, increasing: bool) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):  # powers soon outgrow small integers
-        x = P.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.default_int()))
+        x = promotion.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.default_int()))
     m = aval_of(x).size
-    one = S.full((m, min(n, 1)), 1, aval_of(x).dtype)
-    factors = S.broadcast_in_dim(x, shape=(m, max(n - 1, 0)), broadcast_dimensions=(0,))
-    out = C.cumprod(S.concatenate(one, factors, dimension=1), axis=1, reverse=False)
-    return out if increasing else S.rev(out, dimensions=(1,))
+    one = structural.full((m, min(n, 1)), 1, aval_of(x).dtype)
+    factors = structural.broadcast_in_dim(x, shape=(m, max(n - 1, 0)), broadcast_dimensions=(0,))
+    out = cumulative.cumprod(structural.concatenate(one, factors, dimension=1), axis=1, reverse=False)
+    return out if increasing else structural.rev(out, dimensions=(1,))
 
 
 def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi) -> Array:
@@ -146,34 +150,38 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     >>> fnp.unwrap(fnp.asarray([0, 3, 1, 0]), period=4).tolist()
     [0, -1, -3, -4]
     """
-    p = p if P.is_array(p) else asarray(p)
+    p = p if promotion.is_array(p) else asarray(p)
     d = axis_of(axis, aval_of(p).ndim, "fnp.unwrap")
-    return _unwrap(*P.numbers(p, discont, period), d=d)
+    return _unwrap(*promotion.numbers(p, discont, period), d=d)
 
 
 @kernel(static=("d",), ints=True)
 def _unwrap(p: Any, discont: Any, period: Any, d: int) -> Any:
-    both = P.promote(plain(p), plain(period))
-    p, period = (P.to_inexact(v) for v in both) if aval_of(both[0]).dtype == dtypes.bool_ else both
+    both = promotion.promote(plain(p), plain(period))
+    p, period = (promotion.to_inexact(v) for v in both) if aval_of(both[0]).dtype == dtypes.bool_ else both
     n = aval_of(p).shape[d]
     if n < 2:
         return p
-    step = E.sub(_cut(p, d, 1, n), _cut(p, d, 0, n - 1))
-    fill = lambda v: P.broadcast(P.convert(v, aval_of(step).dtype), aval_of(step).shape)
-    period, up = fill(period), E.gt(step, P.like(step, 0))
+    step = elementwise.sub(_cut(p, d, 1, n), _cut(p, d, 0, n - 1))
+    fill = lambda v: promotion.broadcast(promotion.convert(v, aval_of(step).dtype), aval_of(step).shape)
+    period, up = fill(period), elementwise.gt(step, promotion.like(step, 0))
     # Whole periods to take off. Of a step of half a period none are, whichever its sign.
     if dtypes.is_integer(aval_of(step).dtype):
-        half = E.div(period, P.like(step, 2))
-        rest = E.sub(E.sub(period, P.like(step, 1)), half)
+        half = elementwise.div(period, promotion.like(step, 2))
+        rest = elementwise.sub(elementwise.sub(period, promotion.like(step, 1)), half)
         divide: Any = floor_divide
-        turns = divide.body(E.add(step, E.select_n(up, half, rest)), period)
+        turns = divide.body(elementwise.add(step, elementwise.select_n(up, half, rest)), period)
     else:
-        half = E.mul(period, P.like(step, 0.5))
-        part = E.div(step, period)
-        turns = E.select_n(up, E.floor(E.add(part, P.like(part, 0.5))), E.ceil(E.sub(part, P.like(part, 0.5))))
-    change = E.neg(E.mul(period, turns))
+        half = elementwise.mul(period, promotion.like(step, 0.5))
+        part = elementwise.div(step, period)
+        turns = elementwise.select_n(
+            up,
+            elementwise.floor(elementwise.add(part, promotion.like(part, 0.5))),
+            elementwise.ceil(elementwise.sub(part, promotion.like(part, 0.5))),
+        )
+    change = elementwise.neg(elementwise.mul(period, turns))
     if discont is not None:
-        half = E.max(half, fill(discont))
-    change = E.select_n(E.lt(E.abs(step), half), change, P.like(step, 0))
-    change = C.cumsum(change, axis=d, reverse=False)
-    return S.concatenate(_cut(p, d, 0, 1), E.add(_cut(p, d, 1, n), change), dimension=d)
+        half = elementwise.max(half, fill(discont))
+    change = elementwise.select_n(elementwise.lt(elementwise.abs(step), half), change, promotion.like(step, 0))
+    change = cumulative.cumsum(change, axis=d, reverse=False)
+    return structural.concatenate(_cut(p, d, 0, 1), elementwise.add(_cut(p, d, 1, n), change), dimension=d)

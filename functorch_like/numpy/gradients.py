@@ -8,7 +8,7 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.operands import given
@@ -37,24 +37,26 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     f, *distances = given(f, *varargs)
     aval, order = aval_of(f), 1 if edge_order is None else edge_order
     if order not in (1, 2):
-        raise P.error(ArgumentError, f"fnp.gradient with edge_order={edge_order}", "use 1 or 2")
+        raise promotion.error(ArgumentError, f"fnp.gradient with edge_order={edge_order}", "use 1 or 2")
     single = axis is not None and not isinstance(axis, Sequence)
     listed = list(range(aval.ndim)) if axis is None else [axis] if single else list(axis)  # type: ignore[arg-type]
     axes = tuple(axis_of(a, aval.ndim, "fnp.gradient") for a in listed)
     if len(distances) not in (0, 1, len(axes)) or len(set(axes)) != len(axes):
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.gradient over axes {axes} with {len(distances)} distances",
             "give one for all, or one for each; name each axis once",
         )
     if len(distances) == 1 and len(axes) > 1 and aval_of(distances[0]).ndim:
-        raise P.error(ArgumentError, "fnp.gradient with coordinates of one of its axes", "give them for each")
+        raise promotion.error(ArgumentError, "fnp.gradient with coordinates of one of its axes", "give them for each")
     distances = distances * len(axes) if len(distances) == 1 else distances or [1] * len(axes)
     for d, h in zip(axes, distances, strict=True):
         if aval.shape[d] <= order:
-            raise P.error(ShapeError, f"fnp.gradient of {aval!r} along axis {d}", f"give more than {order} samples")
+            raise promotion.error(
+                ShapeError, f"fnp.gradient of {aval!r} along axis {d}", f"give more than {order} samples"
+            )
         if aval_of(h).ndim and aval_of(h).shape != (aval.shape[d],):
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"fnp.gradient of {aval!r} along axis {d} with {aval_of(h)!r}", "give one coordinate each"
             )
     found = [_along(f, h, d=d, order=order) for d, h in zip(axes, distances, strict=True)]
@@ -63,7 +65,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
 
 @kernel(static=("d", "order"), ints=True)
 def _along(f: Any, h: Any, d: int, order: int) -> Any:
-    f = P.to_inexact(f)
+    f = promotion.to_inexact(f)
     n, rank = aval_of(f).shape[d], aval_of(f).ndim
     at = lambda start, stop: _cut(f, d, start, stop)
     end = lambda k: at(k % n, k % n + 1)
@@ -75,7 +77,7 @@ def _along(f: Any, h: Any, d: int, order: int) -> Any:
             first = (-1.5 * end(0) + 2.0 * end(1) - 0.5 * end(2)) / h
             last = (1.5 * end(-1) - 2.0 * end(-2) + 0.5 * end(-3)) / h
     else:  # parabolas through three points
-        steps = P.to_inexact(fnp.diff(h))
+        steps = promotion.to_inexact(fnp.diff(h))
         wide = lambda s: fnp.reshape(s, [-1 if k == d else 1 for k in range(rank)])
         a, b = wide(steps[:-1]), wide(steps[1:])
         inner = -b / (a * (a + b)) * at(0, n - 2) + (b - a) / (a * b) * at(1, n - 1) + a / (b * (a + b)) * at(2, n)

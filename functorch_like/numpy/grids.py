@@ -7,7 +7,7 @@ from typing import Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import known
 
 
@@ -17,7 +17,7 @@ def _line(part: slice) -> Any:
     if isinstance(part.step, complex):
         return fnp.linspace(start, part.stop, int(abs(part.step)))
     if part.stop is None:
-        raise P.error(ArgumentError, f"the slice {part} has no end", "give one: 0:5")
+        raise promotion.error(ArgumentError, f"the slice {part} has no end", "give one: 0:5")
     return fnp.arange(start, part.stop, 1 if part.step is None else part.step)
 
 
@@ -33,7 +33,7 @@ class _Grid:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
             return _line(key)
-        made = fnp.meshgrid(*P.promote(*map(_line, key)), indexing="ij", sparse=self._sparse) if key else []
+        made = fnp.meshgrid(*promotion.promote(*map(_line, key)), indexing="ij", sparse=self._sparse) if key else []
         if self._sparse:
             return made
         return fnp.stack(made) if made else fnp.zeros(0, int)
@@ -60,7 +60,7 @@ class _Joined:
                 try:
                     axis, least, place = (*map(int, text.split(",")), *(axis, least, place)[text.count(",") + 1 :])
                 except ValueError:
-                    raise P.error(
+                    raise promotion.error(
                         ArgumentError, f"fnp.{self._name}[{text!r}, ...]", "begin with 'r', 'c', or up to three ints"
                     ) from None
         arrays = [self._raised(p, least, place) for p in parts]
@@ -72,7 +72,9 @@ class _Joined:
     def _raised(self, part: Any, least: int, place: int) -> Any:
         """At least of so many dimensions; the array's own begin at `place`, or end at the last for -1."""
         if isinstance(part, str):
-            raise P.error(ArgumentError, f"fnp.{self._name}: {part!r} is not the first", "put a directive first")
+            raise promotion.error(
+                ArgumentError, f"fnp.{self._name}: {part!r} is not the first", "put a directive first"
+            )
         a = fnp.asarray(_line(part) if isinstance(part, slice) else part)
         own = aval_of(a).ndim
         if own == 0:

@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
 
@@ -46,42 +46,46 @@ def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights
 
 
 def _several(bins: Any) -> bool:
-    return isinstance(bins, (list, tuple)) or (P.is_array(bins) and aval_of(bins).ndim > 0)
+    return isinstance(bins, (list, tuple)) or (promotion.is_array(bins) and aval_of(bins).ndim > 0)
 
 
 def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     if isinstance(bins, str):
         values = known(a)
         if values is None:
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"{what} of a traced {aval_of(a)!r} with bins={bins!r}: the number of bins is not known",
                 "give the number of bins",
             )
         bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
     if _several(bins):
-        return P.to_inexact(given(a, bins)[1])
+        return promotion.to_inexact(given(a, bins)[1])
     try:
-        bins = operator.index(known(bins)[()] if P.is_array(bins) else bins)  # type: ignore[index]
+        bins = operator.index(known(bins)[()] if promotion.is_array(bins) else bins)  # type: ignore[index]
     except TypeError:
-        raise P.error(ArgumentError, f"{what}: bins={bins!r}", "give a number, known while tracing, or edges") from None
+        raise promotion.error(
+            ArgumentError, f"{what}: bins={bins!r}", "give a number, known while tracing, or edges"
+        ) from None
     if bins < 1:
-        raise P.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
+        raise promotion.error(ArgumentError, f"{what} of {bins} bins", "use at least 1")
     if range is not None:
         _, low, high = given(a, *range)
         ends = [known(low), known(high)]
         if not any(e is None for e in ends) and not ends[0] <= ends[1]:  # type: ignore[operator]
-            raise P.error(ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one")
+            raise promotion.error(
+                ArgumentError, f"{what}: range={range!r}", "the first number must not be the greater one"
+            )
         return _spaced(a, low, high, bins=bins)
     return _spaced(a, None, None, bins=bins)
 
 
 @kernel(static=("bins",), ints=True)
 def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     if low is None:
         low, high = (fnp.min(a), fnp.max(a)) if aval_of(a).size else (fnp.zeros_like(a, shape=()), 1)
-    low, high = P.align_inexact(low, high)
+    low, high = promotion.align_inexact(low, high)
     same = fnp.equal(low, high)
     dtype = aval_of(a).dtype
     return fnp.linspace(fnp.where(same, low - 0.5, low), fnp.where(same, high + 0.5, high), bins + 1, dtype=dtype)
@@ -111,9 +115,11 @@ def histogram(
     """
     a, weights = given(a, weights)
     if weights is not None and aval_of(weights).shape != aval_of(a).shape:
-        raise P.error(ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight each")
+        raise promotion.error(
+            ShapeError, f"fnp.histogram of {aval_of(a)!r} with {aval_of(weights)!r}", "give one weight each"
+        )
     if weights is not None and isinstance(bins, str):
-        raise P.error(ArgumentError, f"fnp.histogram with weights and bins={bins!r}", "give the number of bins")
+        raise promotion.error(ArgumentError, f"fnp.histogram with weights and bins={bins!r}", "give the number of bins")
     edges = _edges(a, bins, range, "fnp.histogram")
     return _histogram(a, edges, weights, density=bool(density)), edges
 
@@ -124,14 +130,14 @@ def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     total = _counted(place, aval_of(edges).size - 1, None if weights is None else fnp.ravel(weights))
     if not density:
         return total
-    kinds = (P.inexact_dtype(aval_of(x).dtype) for x in (total, edges))
-    total = P.convert(total, dtypes.result_type(*kinds))
+    kinds = (promotion.inexact_dtype(aval_of(x).dtype) for x in (total, edges))
+    total = promotion.convert(total, dtypes.result_type(*kinds))
     return total / fnp.diff(edges) / fnp.sum(total)
 
 
 def _bin(x: Any, edges: Any) -> Any:
     """The number of the bin of each element; one too large for those that are in none."""
-    x, edges = P.promote(x, edges, told=False)
+    x, edges = promotion.promote(x, edges, told=False)
     n = aval_of(edges).size
     place = fnp.searchsorted(edges, x, side="right") - 1
     place = fnp.where(x == edges[-1], n - 2, place)
@@ -199,12 +205,16 @@ def histogramdd(
     sample, weights = given(sample, weights)
     aval = aval_of(sample)
     if aval.ndim != 2 or (weights is not None and aval_of(weights).shape != aval.shape[:1]):
-        raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}", "give points as rows, and one weight for each")
+        raise promotion.error(
+            ShapeError, f"fnp.histogramdd of {aval!r}", "give points as rows, and one weight for each"
+        )
     d = aval.shape[1]
     each = list(bins) if _several(bins) else [bins] * d
     ranges = [None] * d if range is None else list(range)
     if len(each) != d or len(ranges) != d:
-        raise P.error(ShapeError, f"fnp.histogramdd of {aval!r}: bins={bins!r}, range={range!r}", f"give {d} of each")
+        raise promotion.error(
+            ShapeError, f"fnp.histogramdd of {aval!r}: bins={bins!r}, range={range!r}", f"give {d} of each"
+        )
     edges = [_edges(sample[:, k], each[k], ranges[k], "fnp.histogramdd") for k in np.arange(d)]
     return _histogramdd(sample, edges, weights, density=bool(density)), edges
 
@@ -220,7 +230,7 @@ def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
     counts = fnp.reshape(_counted(fnp.where(outside, total, flat), total, weights), sizes)
     if not density:
         return counts
-    counts = P.to_inexact(counts)
+    counts = promotion.to_inexact(counts)
     whole = fnp.sum(counts)
     for edge in edges:
         counts = counts / fnp.reshape(fnp.diff(edge), [-1 if e is edge else 1 for e in edges])
@@ -250,24 +260,30 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     x, weights = given(fnp.zeros(0, int) if isinstance(x, Sequence) and not x else x, weights)
     aval = aval_of(x)
     if aval.ndim != 1 or (weights is not None and aval_of(weights).shape != aval.shape):
-        raise P.error(ShapeError, f"fnp.bincount of {aval!r}", "give one dimension, and one weight for each element")
+        raise promotion.error(
+            ShapeError, f"fnp.bincount of {aval!r}", "give one dimension, and one weight for each element"
+        )
     if aval.dtype.kind not in "iub":
-        raise P.error(DtypeError, f"fnp.bincount of {aval!r}", "convert to whole numbers with astype")
+        raise promotion.error(DtypeError, f"fnp.bincount of {aval!r}", "convert to whole numbers with astype")
     if length is None:
         values = known(x)
         if values is None:
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"fnp.bincount of a traced {aval!r}: the size of the result is not known",
                 "pass length=",
             )
         if values.size and values.min() < 0:
-            raise P.error(ArgumentError, f"fnp.bincount of the negative number {values.min()}", "use x >= 0")
+            raise promotion.error(ArgumentError, f"fnp.bincount of the negative number {values.min()}", "use x >= 0")
         length = max(int(values.max()) + 1 if values.size else 0, minlength)
     return _bincount(x, weights, length=operator.index(length))
 
 
 @kernel(static=("length",))
 def _bincount(x: Any, weights: Any, length: int) -> Any:
-    x = P.convert(x, dtypes.default_int()) if aval_of(x).dtype.kind == "b" or aval_of(x).dtype.itemsize < 4 else x
+    x = (
+        promotion.convert(x, dtypes.default_int())
+        if aval_of(x).dtype.kind == "b" or aval_of(x).dtype.itemsize < 4
+        else x
+    )
     return _counted(fnp.where(x < 0, length, x), length, weights)

@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray, ones, shape_of
 from functorch_like.numpy.diagonals import diag, diag_indices, tril_indices, triu_indices
 from functorch_like.numpy.selection import clip
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
 
 def _integers(x: Any, what: str) -> Any:
-    x = x if P.is_array(x) else asarray(x)
+    x = x if promotion.is_array(x) else asarray(x)
     if not dtypes.is_integer(aval_of(x).dtype):
-        raise P.error(DtypeError, f"{what} takes integers, got {aval_of(x)!r}", "convert with astype('int32')")
+        raise promotion.error(DtypeError, f"{what} takes integers, got {aval_of(x)!r}", "convert with astype('int32')")
     return x
 
 
 def _index_dtype(sizes: Sequence[int]) -> Any:
-    return dtypes.default_int() if math.prod(sizes) <= P.bounds(dtypes.default_int())[1] + 1 else dtypes.int64
+    return dtypes.default_int() if math.prod(sizes) <= promotion.bounds(dtypes.default_int())[1] + 1 else dtypes.int64
 
 
 def _strides(sizes: tuple[int, ...], order: str, what: str) -> list[int]:
     if order not in ("C", "F"):
-        raise P.error(ArgumentError, f"{what} does not know order={order!r}", "use 'C' or 'F'")
+        raise promotion.error(ArgumentError, f"{what} does not know order={order!r}", "use 'C' or 'F'")
     k = range(len(sizes))
     return [math.prod(sizes[i + 1 :]) if order == "C" else math.prod(sizes[:i]) for i in k]
 
@@ -71,13 +71,13 @@ def ravel_multi_index(
     given = [_integers(i, "fnp.ravel_multi_index") for i in multi_index]
     modes = (mode,) * len(sizes) if isinstance(mode, str) else tuple(mode)
     if len(given) != len(sizes) or len(modes) != len(sizes):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"fnp.ravel_multi_index: {len(given)} indices for {len(sizes)} dimensions", "give one for each"
         )
     wanted = _index_dtype(sizes) if dtype is None else dtypes.as_dtype(dtype)
     total: Any = 0
     for i, n, how, stride in zip(given, sizes, modes, _strides(sizes, order, "fnp.ravel_multi_index"), strict=True):
-        total = total + P.convert(_bounded(i, n, how), wanted) * stride
+        total = total + promotion.convert(_bounded(i, n, how), wanted) * stride
     return asarray(total, wanted)
 
 
@@ -87,18 +87,18 @@ def _bounded(i: Any, n: int, mode: str) -> Any:
     if mode == "wrap":
         return i % max(n, 1)
     if mode != "raise":
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"fnp.ravel_multi_index does not know mode={mode!r}", "use 'raise', 'wrap', 'clip'"
         )
     host = known(i)
     if host is None:
-        raise P.error(
+        raise promotion.error(
             ConcretizationError,
             f"fnp.ravel_multi_index of a traced {aval_of(i)!r} cannot raise for positions out of bounds",
             "use mode='clip' or mode='wrap'",
         )
     if host.size and not (host.min() >= 0 and host.max() < n):
-        raise P.error(BoundsError, f"a position is outside of 0 to {n - 1}", "use mode='clip' or mode='wrap'")
+        raise promotion.error(BoundsError, f"a position is outside of 0 to {n - 1}", "use mode='clip' or mode='wrap'")
     return i
 
 
@@ -118,7 +118,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     """
     sizes = shape_of(shape, "fnp.unravel_index")
     flat, total = _integers(indices, "fnp.unravel_index"), math.prod(sizes)
-    flat = P.convert(flat, _index_dtype(sizes))
+    flat = promotion.convert(flat, _index_dtype(sizes))
     flat = clip(flat + total * (flat < 0), 0, max(total - 1, 0))
     strides = _strides(sizes, order, "fnp.unravel_index")
     return tuple(flat // max(s, 1) % max(n, 1) for n, s in zip(sizes, strides, strict=True))
@@ -133,14 +133,14 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     sizes = shape(arr)
     if len(sizes) < 2 or len(set(sizes)) > 1:
         why = f"fnp.diag_indices_from of an array of shape {sizes}"
-        raise P.error(ShapeError, why, "give two dimensions or more, all of one size")
+        raise promotion.error(ShapeError, why, "give two dimensions or more, all of one size")
     return diag_indices(sizes[0], len(sizes))
 
 
 def _matrix(arr: Any, what: str) -> tuple[int, int]:
     sizes = shape(arr)
     if len(sizes) != 2:
-        raise P.error(ShapeError, f"{what} of an array of shape {sizes}", "give a matrix")
+        raise promotion.error(ShapeError, f"{what} of an array of shape {sizes}", "give a matrix")
     return sizes[0], sizes[1]
 
 
@@ -194,9 +194,9 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     """
     out = []
     for k, given in enumerate(args):
-        a = given if P.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
+        a = given if promotion.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
         if ndim(a) != 1:
-            raise P.error(ShapeError, f"fnp.ix_ takes vectors, got {aval_of(a)!r}", "give one dimension each")
+            raise promotion.error(ShapeError, f"fnp.ix_ takes vectors, got {aval_of(a)!r}", "give one dimension each")
         a = nonzero(a)[0] if aval_of(a).dtype == dtypes.bool_ else a
         out.append(reshape(a, tuple(aval_of(a).size if i == k else 1 for i in range(len(args)))))
     return tuple(out)
@@ -208,4 +208,4 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     >>> fnp.diagflat(fnp.asarray([[1, 2]])).tolist()
     [[1, 0], [0, 2]]
     """
-    return diag(ravel(v if P.is_array(v) else asarray(v)), k)
+    return diag(ravel(v if promotion.is_array(v) else asarray(v)), k)

@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ConcretizationError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 
 Item = tuple[Any, ...]
@@ -74,7 +74,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     taken = sum(e is not None and e is not Ellipsis for e in entries)
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
     if taken > len(shape) or len(dots) > 1:
-        raise P.error(
+        raise promotion.error(
             BoundsError,
             f"{taken} indices for an array of {len(shape)} dimensions, shape {shape}"
             if taken > len(shape)
@@ -93,7 +93,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
             continue
         if type(entry) is _Places:
             if entry.size not in (0, shape[d]):
-                raise P.error(
+                raise promotion.error(
                     BoundsError,
                     f"a mask of size {entry.size} along axis {d} of an array of shape {shape}",
                     "give a mask of the shape of the array, or of its first dimensions",
@@ -107,7 +107,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
 def _alone(entry: Any) -> list[Any]:
     """The only index. A truth value, which is a mask of no dimensions, puts a dimension of size 1 or 0 in front."""
     if not isinstance(entry, (bool, np.bool_)):
-        if not P.is_array(entry) or entry.ndim or aval_of(entry).dtype != dtypes.bool_:
+        if not promotion.is_array(entry) or entry.ndim or aval_of(entry).dtype != dtypes.bool_:
             return [entry]
         concrete = entry.concrete() if isinstance(entry, Tracer) else entry
         if concrete is None:
@@ -126,7 +126,7 @@ def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
         return _scalar_mask(bool(entry))
     if isinstance(entry, (list, tuple)):
         entry = np.asarray(entry, dtypes.default_int()) if len(entry) == 0 else asarray(entry)
-    if not P.is_array(entry) or aval_of(entry).dtype != dtypes.bool_:
+    if not promotion.is_array(entry) or aval_of(entry).dtype != dtypes.bool_:
         return [entry]
     concrete = entry.concrete() if isinstance(entry, Tracer) else entry
     if concrete is None:
@@ -138,7 +138,7 @@ def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
 
 
 def _scalar_mask(value: bool) -> list[Any]:
-    raise P.error(
+    raise promotion.error(
         BoundsError,
         f"the boolean {value} is no index beside others",
         "use None for True, or an array of booleans as a mask",
@@ -152,7 +152,7 @@ def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any],
     if isinstance(entry, (int, np.integer)):
         i = int(entry)
         if not -n <= i < n:
-            raise P.error(
+            raise promotion.error(
                 BoundsError,
                 f"index {i} is out of bounds for axis {d} of size {n}, shape {shape}",
                 f"use {-n} to {n - 1}",
@@ -161,19 +161,19 @@ def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any],
             return ("at", i % n)
         values.append(i % n)
         return ("dyn", len(values) - 1)
-    if not P.is_array(entry):
+    if not promotion.is_array(entry):
         if hasattr(entry, "__index__"):
             return _item(operator.index(entry), n, d, shape, values, dynamic)
         if hasattr(entry, "__array__"):
             return _item(np.asarray(entry), n, d, shape, values, dynamic)
-        raise P.error(
+        raise promotion.error(
             BoundsError,
             f"{entry!r:.60} of type {kind.__name__} is no index",
             "use ints, slices, None, ..., integer arrays or boolean arrays",
         )
     aval = aval_of(entry)
     if not dtypes.is_integer(aval.dtype):
-        raise P.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
+        raise promotion.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
     if kind is np.ndarray:
         if entry.ndim == 0:
             return _item(int(entry), n, d, shape, values, dynamic)
@@ -186,7 +186,7 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
     ends = []
     for end in (entry.start, entry.stop, entry.step):
         if isinstance(end, Tracer):
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"a slice has a traced end ({aval_of(end)!r}), and it decides on the shape of the result",
                 "use lax.dynamic_slice(x, starts, sizes), whose sizes are static, or a mask with fnp.where",
@@ -195,7 +195,7 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
     try:
         start, stop, step = slice(*ends).indices(n)
     except ValueError:
-        raise P.error(BoundsError, "a slice has step 0", "use a positive or negative step") from None
+        raise promotion.error(BoundsError, "a slice has step 0", "use a positive or negative step") from None
     size = len(range(start, stop, step))
     if dynamic and step == 1 and 0 < size < n:
         values.append(start)

@@ -12,14 +12,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import ArgumentError, BoundsError, NonConcreteBooleanIndexError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import repeating
+from functorch_like.numpy import promotion, repeating
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.indexing import gather_and_scatter_add as G
-from functorch_like.primitives.structural import data_movement as S
-from functorch_like.primitives.updates import dynamic_slice as D
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.indexing import gather_and_scatter_add
+from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def mode_of(mode: Any, default: str, what: str) -> str:
     name = name.lower() if isinstance(name, str) else name
     name = {"fill_or_drop": "fill"}.get(name, name)
     if name not in MODES:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"{what} does not know mode={mode!r}",
             "use 'clip', 'fill' ('drop'), 'wrap' or 'promise_in_bounds'",
@@ -59,8 +57,8 @@ def _row(x: Any, i: Any) -> Any:
     shape = aval_of(x).shape
     zero = np.zeros((), aval_of(i).dtype)
     starts = [i] + [zero] * (len(shape) - 1)
-    out = D.dynamic_slice(x, *starts, slice_sizes=(1, *shape[1:]))
-    return S.reshape(out, shape=shape[1:])
+    out = dynamic_slice.dynamic_slice(x, *starts, slice_sizes=(1, *shape[1:]))
+    return structural.reshape(out, shape=shape[1:])
 
 
 def getitem(x: Any, index: Any) -> Any:
@@ -79,7 +77,7 @@ def getitem(x: Any, index: Any) -> Any:
         else:
             plan = _parse(index, aval_of(x).shape)
     except Nothing:
-        return S.full((0, *aval_of(x).shape), 0, aval_of(x).dtype)
+        return structural.full((0, *aval_of(x).shape), 0, aval_of(x).dtype)
     return get(x, plan)
 
 
@@ -87,7 +85,7 @@ def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     try:
         return parse(index, shape, dynamic)
     except Mask as e:
-        raise P.error(
+        raise promotion.error(
             NonConcreteBooleanIndexError,
             f"an array of shape {shape} is indexed by a traced mask ({aval_of(e.mask)!r}), so the "
             "shape of the result is unknown",
@@ -126,16 +124,18 @@ def _windows(x: Any, dims: list[Item], values: tuple[Any, ...], mode: str) -> An
         for item, n in zip(dims, shape, strict=True)
     ]
     wide = dtypes.int32 if all(s is None or aval_of(s).dtype == dtypes.int32 for s in starts) else dtypes.int64
-    starts = [np.zeros((), wide) if s is None else P.convert(s, wide) for s in starts]
+    starts = [np.zeros((), wide) if s is None else promotion.convert(s, wide) for s in starts]
     sizes = tuple(1 if i[0] == "dyn" else i[2] if i[0] == "win" else n for i, n in zip(dims, shape, strict=True))
-    return D.dynamic_slice(x, *starts, slice_sizes=sizes)
+    return dynamic_slice.dynamic_slice(x, *starts, slice_sizes=sizes)
 
 
 def _not_empty(x: Any, dims: list[int]) -> None:
     """There is no nearest element where there is none at all."""
     for d in dims:
         if aval_of(x).shape[d] == 0:
-            raise P.error(BoundsError, f"axis {d} of {aval_of(x)!r} is empty and has no positions", "test x.size first")
+            raise promotion.error(
+                BoundsError, f"axis {d} of {aval_of(x)!r} is empty and has no positions", "test x.size first"
+            )
 
 
 def position(i: Any, n: int, mode: str = "clip") -> Any:
@@ -147,12 +147,12 @@ def position(i: Any, n: int, mode: str = "clip") -> Any:
     dtype = aval_of(i).dtype
     if not dtypes.is_unsigned(dtype):
         if dtype.itemsize < 4:
-            i = P.convert(i, dtypes.int32)
-        zero, size = S.full_like(i, 0), S.full_like(i, n)
+            i = promotion.convert(i, dtypes.int32)
+        zero, size = structural.full_like(i, 0), structural.full_like(i, n)
         if mode == "wrap" and n:
-            return E.rem(E.add(E.rem(i, size), size), size)
-        return E.select_n(E.lt(i, zero), i, E.add(i, size))
-    return E.rem(i, S.full_like(i, n)) if mode == "wrap" and n else i
+            return elementwise.rem(elementwise.add(elementwise.rem(i, size), size), size)
+        return elementwise.select_n(elementwise.lt(i, zero), i, elementwise.add(i, size))
+    return elementwise.rem(i, structural.full_like(i, n)) if mode == "wrap" and n else i
 
 
 def _cuts(x: Any, dims: list[Item]) -> Any:
@@ -170,8 +170,8 @@ def _cuts(x: Any, dims: list[Item]) -> Any:
         steps.append(step if size > 1 else 1)
     if not whole:
         strides = tuple(steps) if any(s != 1 for s in steps) else None
-        x = S.slice(x, start_indices=tuple(low), limit_indices=tuple(high), strides=strides)
-    return S.rev(x, dimensions=tuple(turned)) if turned else x
+        x = structural.slice(x, start_indices=tuple(low), limit_indices=tuple(high), strides=strides)
+    return structural.rev(x, dimensions=tuple(turned)) if turned else x
 
 
 def _final(x: Any, items: tuple[Item, ...]) -> Any:
@@ -185,7 +185,7 @@ def _final(x: Any, items: tuple[Item, ...]) -> Any:
             n = next(sizes)
             if item[0] not in ("at", "dyn"):
                 shape.append(n)
-    return x if tuple(shape) == aval_of(x).shape else S.reshape(x, shape=tuple(shape))
+    return x if tuple(shape) == aval_of(x).shape else structural.reshape(x, shape=tuple(shape))
 
 
 # ----------------------------------------------------------------------------------------------------------- gathering
@@ -203,10 +203,10 @@ def batch_place(items: tuple[Item, ...]) -> int:
 
 def index_vectors(positions: list[Any]) -> Any:
     """Index arrays, broadcast, as vectors in a new last dimension."""
-    positions = P.align(*positions)
+    positions = promotion.align(*positions)
     shape = aval_of(positions[0]).shape
-    columns = [S.reshape(p, shape=(*shape, 1)) for p in positions]
-    return columns[0] if len(columns) == 1 else S.concatenate(*columns, dimension=len(shape))
+    columns = [structural.reshape(p, shape=(*shape, 1)) for p in positions]
+    return columns[0] if len(columns) == 1 else structural.concatenate(*columns, dimension=len(shape))
 
 
 def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, unique: bool) -> Any:
@@ -230,17 +230,17 @@ def _gathered(x: Any, plan: Plan, mode: str, fill_value: Any, is_sorted: bool, u
     shape = aval_of(x).shape
     kept = [d for d in range(len(shape)) if d not in indexed]
     offset = tuple(k if k < before else k + batch for k in range(len(kept)))
-    out = G.gather(
+    out = gather_and_scatter_add.gather(
         x,
         vectors,
-        dimension_numbers=G.GatherDimensionNumbers(offset, tuple(indexed), tuple(indexed)),
+        dimension_numbers=gather_and_scatter_add.GatherDimensionNumbers(offset, tuple(indexed), tuple(indexed)),
         slice_sizes=tuple(min(n, 1) if d in indexed else n for d, n in enumerate(shape)),
         mode="clip" if mode == "wrap" else mode,
         fill_value=fill_value,
         indices_are_sorted=is_sorted,
         unique_indices=unique,
     )
-    return S.reshape(out, shape=result_shape(plan.items, out, place, batch)) if ("new",) in plan.items else out
+    return structural.reshape(out, shape=result_shape(plan.items, out, place, batch)) if ("new",) in plan.items else out
 
 
 def result_shape(items: tuple[Item, ...], out: Any, place: int, batch: int) -> tuple[int, ...]:
@@ -289,23 +289,27 @@ def take(
     >>> fnp.take(fnp.asarray([10, 20, 30]), [2, 0]).tolist()
     [30, 10]
     """
-    P.no_out(out, "fnp.take")
-    a = a if P.is_array(a) else repeating.asarray(a)
+    promotion.no_out(out, "fnp.take")
+    a = a if promotion.is_array(a) else repeating.asarray(a)
     if axis is None:
-        a, axis = S.reshape(a, shape=(aval_of(a).size,)), 0
+        a, axis = structural.reshape(a, shape=(aval_of(a).size,)), 0
     d = axis_of(axis, aval_of(a).ndim, "fnp.take")
-    where = indices if P.is_array(indices) else np.asarray(indices)
+    where = indices if promotion.is_array(indices) else np.asarray(indices)
     where = where.astype(dtypes.default_int()) if isinstance(where, np.ndarray) and where.size == 0 else where
     items = tuple(("cut", 0, n, 1) if k != d else ("arr", 0) for k, n in enumerate(aval_of(a).shape))
     how = mode_of(mode, "fill", "fnp.take")
     if (isinstance(where, np.ndarray) and not dtypes.is_integer(where.dtype)) or not dtypes.is_integer(
         aval_of(where).dtype
     ):
-        raise P.error(
+        raise promotion.error(
             BoundsError, f"positions are {aval_of(where)!r}, no integers", "convert them with astype('int32')"
         )
     if mode == "clip":  # as in NumPy, negative positions do not count from the end then
-        where = np.maximum(where, 0) if isinstance(where, np.ndarray) else E.max(where, S.full_like(where, 0))
+        where = (
+            np.maximum(where, 0)
+            if isinstance(where, np.ndarray)
+            else elementwise.max(where, structural.full_like(where, 0))
+        )
     return _get_kernel(a, (where,), items, how, fill_value, indices_are_sorted, unique_indices)
 
 
@@ -333,10 +337,10 @@ def take_along_axis(
     [[1, 2, 3]]
     """
     if axis is None:
-        arr, axis = S.reshape(arr, shape=(aval_of(arr).size,)), 0
+        arr, axis = structural.reshape(arr, shape=(aval_of(arr).size,)), 0
     n = aval_of(arr).ndim
     if aval_of(indices).ndim != n:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"fnp.take_along_axis of {aval_of(arr)!r} at {aval_of(indices)!r}: the numbers of dimensions differ",
             "give indices with as many dimensions",
@@ -351,14 +355,17 @@ def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
     if aval_of(indices).size:
         _not_empty(x, [d])
     others = tuple(k for k in range(len(shape)) if k != d)
-    lead = P.broadcast_shapes(tuple(shape[k] for k in others), tuple(given[k] for k in others))
+    lead = promotion.broadcast_shapes(tuple(shape[k] for k in others), tuple(given[k] for k in others))
     full = lambda n: (*lead[:d], n, *lead[d:])
-    x, indices = P.broadcast(x, full(shape[d])), P.broadcast(position(indices, shape[d], mode), full(given[d]))
-    vectors = S.reshape(indices, shape=(*full(given[d]), 1))
-    return G.gather(
+    x, indices = (
+        promotion.broadcast(x, full(shape[d])),
+        promotion.broadcast(position(indices, shape[d], mode), full(given[d])),
+    )
+    vectors = structural.reshape(indices, shape=(*full(given[d]), 1))
+    return gather_and_scatter_add.gather(
         x,
         vectors,
-        dimension_numbers=G.GatherDimensionNumbers((), (d,), (d,), others, others),
+        dimension_numbers=gather_and_scatter_add.GatherDimensionNumbers((), (d,), (d,), others, others),
         slice_sizes=tuple(min(n, 1) for n in aval_of(x).shape),
         mode="clip" if mode == "wrap" else mode,
         fill_value=fill_value,

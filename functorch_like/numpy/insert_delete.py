@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given, known
 
@@ -63,7 +63,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if places is not None:
         at = places.astype(np.int64) if places.size else np.zeros(0, np.int64)
         if at.size and not (-n <= at.min() and at.max() <= n):
-            raise P.error(BoundsError, f"fnp.insert before {obj!r} of {n} elements", f"use {-n} to {n}")
+            raise promotion.error(BoundsError, f"fnp.insert before {obj!r} of {n} elements", f"use {-n} to {n}")
         source = np.insert(np.arange(n), at.reshape(-1)[0] if one else at, n + np.arange(many))
     else:
         source = _merged(fnp.ravel(obj), n, many)
@@ -105,11 +105,11 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
         try:
             return fnp.take(arr, np.delete(np.arange(n), places), d)
         except (IndexError, ValueError) as e:
-            raise P.error(BoundsError, f"fnp.delete of {n} elements: {e}", f"use {-n} to {n - 1}") from None
+            raise promotion.error(BoundsError, f"fnp.delete of {n} elements: {e}", f"use {-n} to {n - 1}") from None
     places = fnp.asarray(obj)
     many = aval_of(places).size
     if aval_of(places).dtype == bool or (aval_of(places).ndim and not assume_unique_indices):
-        raise P.error(
+        raise promotion.error(
             ConcretizationError,
             f"fnp.delete of a traced {aval_of(places)!r}: how many different elements it names is not known",
             "give whole numbers, and assume_unique_indices=True if they are all different",
@@ -132,7 +132,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     flat = fnp.ravel(a)
     shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
     if any(s < 0 for s in shape):
-        raise P.error(ShapeError, f"fnp.resize to {shape}", "sizes are at least 0")
+        raise promotion.error(ShapeError, f"fnp.resize to {shape}", "sizes are at least 0")
     total, n = math.prod(shape), aval_of(flat).size
     if not n:
         return fnp.zeros(shape, aval_of(flat).dtype)
@@ -155,11 +155,11 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
     [1, 0, 2]
     """
     if not set(trim.lower()) <= {"f", "b"}:
-        raise P.error(ArgumentError, f"fnp.trim_zeros with trim={trim!r}", "use 'f', 'b' or 'fb'")
+        raise promotion.error(ArgumentError, f"fnp.trim_zeros with trim={trim!r}", "use 'f', 'b' or 'fb'")
     (filt,) = given(filt)
     values = known(filt)
     if values is None:
-        raise P.error(
+        raise promotion.error(
             ConcretizationError,
             f"fnp.trim_zeros of a traced {aval_of(filt)!r}: the size of the result is not known",
             "trim before tracing, or leave the zeros",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
 
@@ -44,24 +44,26 @@ def interp(
     ends = {"left": left, "right": right}
     for name, end in ends.items():
         if isinstance(end, str) and end != "extrapolate":
-            raise P.error(ArgumentError, f"fnp.interp: {name}={end!r}", "give a number or 'extrapolate'")
+            raise promotion.error(ArgumentError, f"fnp.interp: {name}={end!r}", "give a number or 'extrapolate'")
     beyond = tuple(name for name, end in ends.items() if isinstance(end, str))
     left, right = (None if isinstance(end, str) else end for end in (left, right))
     x, xp, fp, left, right, period = given(x, xp, fp, left, right, period)
     a, b = aval_of(xp), aval_of(fp)
     if a.ndim != 1 or a.shape != b.shape or not a.size:
-        raise P.error(ShapeError, f"fnp.interp between {a!r} and {b!r}", "give one dimension, of one size above 0")
+        raise promotion.error(
+            ShapeError, f"fnp.interp between {a!r} and {b!r}", "give one dimension, of one size above 0"
+        )
     if period is not None:
         value = known(period)
         if value is not None and value == 0:
-            raise P.error(ArgumentError, "fnp.interp was given period 0", "give another, or leave it out")
+            raise promotion.error(ArgumentError, "fnp.interp was given period 0", "give another, or leave it out")
     return _interp(x, xp, fp, left, right, period, beyond=beyond)
 
 
 @kernel(static=("beyond",), ints=True)
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond: tuple[str, ...]) -> Any:
-    x, xp = P.promote(x, xp)
-    x, xp, fp = P.to_inexact(x), P.to_inexact(xp), P.to_inexact(fp)
+    x, xp = promotion.promote(x, xp)
+    x, xp, fp = promotion.to_inexact(x), promotion.to_inexact(xp), promotion.to_inexact(fp)
     if period is not None:
         period = fnp.abs(period)
         x, xp = x % period, xp % period

@@ -10,12 +10,12 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 from functorch_like.primitives.structural.tile_split_barrier import split as split_row
 from functorch_like.transforms.eager_jit import kernel
 
@@ -41,16 +41,16 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | 
     """
     parts = _parts(arrays, "fnp.concatenate")
     if axis is None:
-        parts, axis = [S.reshape(p, shape=(aval_of(p).size,)) for p in parts], 0
+        parts, axis = [structural.reshape(p, shape=(aval_of(p).size,)) for p in parts], 0
     n = ndim(parts[0])
     if n == 0:
-        raise P.error(ShapeError, "scalars cannot be concatenated", "use fnp.stack")
+        raise promotion.error(ShapeError, "scalars cannot be concatenated", "use fnp.stack")
     d = axis_of(axis, n, "fnp.concatenate")
     avals = [aval_of(p) for p in parts]
     first = avals[0].shape
     for a in avals[1:]:
         if a.ndim != n or a.shape[:d] + a.shape[d + 1 :] != first[:d] + first[d + 1 :]:
-            raise P.error(
+            raise promotion.error(
                 ShapeError,
                 f"cannot concatenate {avals[0]!r} and {a!r} along axis {d}",
                 "all dimensions but that one must be equal",
@@ -66,13 +66,13 @@ def _parts(arrays: Any, what: str) -> list[Any]:
     if not all(isinstance(a, (ArrayImpl, Tracer, np.ndarray)) for a in parts):
         parts = [asarray(a) for a in given(*parts)]
     if not parts:
-        raise P.error(ShapeError, f"{what} was given no arrays", "give at least one")
+        raise promotion.error(ShapeError, f"{what} was given no arrays", "give at least one")
     return parts
 
 
 @kernel(static=("dimension",))
 def _concatenate(parts: Any, dimension: int) -> Any:
-    return S.concatenate(*P.promote(*parts), dimension=dimension)
+    return structural.concatenate(*promotion.promote(*parts), dimension=dimension)
 
 
 def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
@@ -84,11 +84,11 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLi
     >>> fnp.stack([fnp.zeros(2), fnp.ones(2)], axis=1).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
-    P.no_out(out, "fnp.stack")
+    promotion.no_out(out, "fnp.stack")
     parts = _parts(arrays, "fnp.stack")
     shapes = [aval_of(p).shape for p in parts]
     if len(set(shapes)) > 1:
-        raise P.error(ShapeError, f"cannot stack arrays of shapes {sorted(set(shapes))}", "give all one shape")
+        raise promotion.error(ShapeError, f"cannot stack arrays of shapes {sorted(set(shapes))}", "give all one shape")
     made = _stack(parts, at=axis_of(axis, len(shapes[0]) + 1, "fnp.stack"))
     return made if dtype is None else asarray(made, dtype)
 
@@ -97,7 +97,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLi
 def _stack(parts: Any, at: int) -> Any:
     shape = aval_of(parts[0]).shape
     wide = (*shape[:at], 1, *shape[at:])
-    return S.concatenate(*[S.reshape(p, shape=wide) for p in P.promote(*parts)], dimension=at)
+    return structural.concatenate(*[structural.reshape(p, shape=wide) for p in promotion.promote(*parts)], dimension=at)
 
 
 def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
@@ -135,7 +135,7 @@ def column_stack(tup: Sequence[Any]) -> Array:
     [[0.0, 1.0], [0.0, 1.0]]
     """
     parts = _parts(tup, "fnp.column_stack")
-    return concatenate([a if ndim(a) > 1 else S.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
+    return concatenate([a if ndim(a) > 1 else structural.reshape(a, shape=(aval_of(a).size, 1)) for a in parts], 1)
 
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
@@ -152,7 +152,7 @@ def _cut(x: Any, d: int, start: int, stop: int) -> Any:
     shape = aval_of(x).shape
     low = tuple(start if k == d else 0 for k in range(len(shape)))
     high = tuple(stop if k == d else n for k, n in enumerate(shape))
-    return S.slice(x, start_indices=low, limit_indices=high, strides=None)
+    return structural.slice(x, start_indices=low, limit_indices=high, strides=None)
 
 
 def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
@@ -172,7 +172,7 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     ary = arr(ary, "fnp.split")
     n = aval_of(ary).shape[axis_of(axis, ndim(ary), "fnp.split")]
     if isinstance(indices_or_sections, (int, np.integer)) and (indices_or_sections < 1 or n % indices_or_sections):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"a size of {n} does not divide into {indices_or_sections} equal parts", "use fnp.array_split"
         )
     return array_split(ary, indices_or_sections, axis)
@@ -190,7 +190,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     if isinstance(indices_or_sections, (int, np.integer)):
         parts = int(indices_or_sections)
         if parts < 1:
-            raise P.error(ArgumentError, f"fnp.array_split into {parts} parts", "use 1 or more")
+            raise promotion.error(ArgumentError, f"fnp.array_split into {parts} parts", "use 1 or more")
         small, rest = divmod(n, parts)
         cuts = np.cumsum([small + 1] * rest + [small] * (parts - rest))[:-1].tolist()
     else:
@@ -236,7 +236,9 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     2
     """
     if ndim(ary) < 3:
-        raise P.error(ShapeError, f"fnp.dsplit of {aval_of(ary)!r}", "give an array of three dimensions or more")
+        raise promotion.error(
+            ShapeError, f"fnp.dsplit of {aval_of(ary)!r}", "give an array of three dimensions or more"
+        )
     return split(ary, indices_or_sections, 2)
 
 
@@ -250,4 +252,4 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     shape = aval_of(x).shape
     if not shape[d]:
         return ()
-    return tuple(S.reshape(part, shape=shape[:d] + shape[d + 1 :]) for part in _split(x, (1,) * shape[d], d))
+    return tuple(structural.reshape(part, shape=shape[:d] + shape[d + 1 :]) for part in _split(x, (1,) * shape[d], d))

@@ -10,10 +10,10 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives import elementwise
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ _DOC = """{summary}
 def _binary(
     name: str, body: Any, summary: str, at: str, takes: str = "", gives: str = "A boolean", extra: str = ""
 ) -> Binary:
-    made = P.binary(name, body, _DOC.format(summary=summary, name=name, at=at, takes=takes, gives=gives, extra=extra))
+    made = promotion.binary(
+        name, body, _DOC.format(summary=summary, name=name, at=at, takes=takes, gives=gives, extra=extra)
+    )
     made.__module__ = __name__
     return made
 
@@ -49,7 +51,7 @@ def _binary(
 # --------------------------------------------------------------------------------------------------------- comparisons
 def _compare(name: str, row: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Binary:
     doc = _DOC.format(summary=summary, name=name, at="1, 2", takes="", gives="A boolean", extra="")
-    made = P.binary(name, _comparison(row, ordered), doc, _comparable)
+    made = promotion.binary(name, _comparison(row, ordered), doc, _comparable)
     made.__module__ = __name__
     return made
 
@@ -57,8 +59,8 @@ def _compare(name: str, row: Callable[[Any, Any], Any], summary: str, ordered: b
 def _comparison(row: Callable[[Any, Any], Any], ordered: bool = False) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
-        if a is not b or type(x) in P.NUMBERS:
-            x, y = P.align2(*_comparable(x, y), told=False)
+        if a is not b or type(x) in promotion.NUMBERS:
+            x, y = promotion.align2(*_comparable(x, y), told=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
             return _lexical(row, x, y)
@@ -73,25 +75,27 @@ def _comparable(x: Any, y: Any) -> tuple[Any, ...]:
 
 
 def _beyond(number: Any, other: Any) -> Any:
-    if type(number) is int and type(other) not in P.NUMBERS and P.is_array(other):
+    if type(number) is int and type(other) not in promotion.NUMBERS and promotion.is_array(other):
         dtype = aval_of(other).dtype
         if dtypes.is_integer(dtype):
-            low, high = P.bounds(dtype)
+            low, high = promotion.bounds(dtype)
             return np.float64(-np.inf) if number < low else np.float64(np.inf) if number > high else number
     return number
 
 
 def _lexical(row: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
-    same = E.eq(E.real(x), E.real(y))
-    return E.select_n(same, row(E.real(x), E.real(y)), row(E.imag(x), E.imag(y)))
+    same = elementwise.eq(elementwise.real(x), elementwise.real(y))
+    return elementwise.select_n(
+        same, row(elementwise.real(x), elementwise.real(y)), row(elementwise.imag(x), elementwise.imag(y))
+    )
 
 
-equal = _compare("equal", E.eq, "x1 == x2, element by element.")
-not_equal = _compare("not_equal", E.ne, "x1 != x2, element by element.")
-less = _compare("less", E.lt, "x1 < x2, element by element.", ordered=True)
-less_equal = _compare("less_equal", E.le, "x1 <= x2, element by element.", ordered=True)
-greater = _compare("greater", E.gt, "x1 > x2, element by element.", ordered=True)
-greater_equal = _compare("greater_equal", E.ge, "x1 >= x2, element by element.", ordered=True)
+equal = _compare("equal", elementwise.eq, "x1 == x2, element by element.")
+not_equal = _compare("not_equal", elementwise.ne, "x1 != x2, element by element.")
+less = _compare("less", elementwise.lt, "x1 < x2, element by element.", ordered=True)
+less_equal = _compare("less_equal", elementwise.le, "x1 <= x2, element by element.", ordered=True)
+greater = _compare("greater", elementwise.gt, "x1 > x2, element by element.", ordered=True)
+greater_equal = _compare("greater_equal", elementwise.ge, "x1 >= x2, element by element.", ordered=True)
 
 
 # ------------------------------------------------------------------------------------------------------------- logic
@@ -99,29 +103,29 @@ def truth(x: Any) -> Any:
     """Whether each element is true: not zero."""
     aval = aval_of(x)
     if aval.dtype == dtypes.bool_:
-        return P.convert(x, dtypes.bool_) if type(x) in P.NUMBERS else x
-    x = P.convert(x, aval.dtype, aval.weak_type)
-    return E.ne(x, P.like(x, 0))
+        return promotion.convert(x, dtypes.bool_) if type(x) in promotion.NUMBERS else x
+    x = promotion.convert(x, aval.dtype, aval.weak_type)
+    return elementwise.ne(x, promotion.like(x, 0))
 
 
 def _logical(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda x, y: row(*P.spread(truth(x), truth(y)))
+    return lambda x, y: row(*promotion.spread(truth(x), truth(y)))
 
 
-logical_and = _binary("logical_and", _logical(E.and_), "Whether both are true (not zero).", "1, 0")
-logical_or = _binary("logical_or", _logical(E.or_), "Whether one is true (not zero).", "1, 0")
-logical_xor = _binary("logical_xor", _logical(E.xor), "Whether just one is true (not zero).", "1, 0")
+logical_and = _binary("logical_and", _logical(elementwise.and_), "Whether both are true (not zero).", "1, 0")
+logical_or = _binary("logical_or", _logical(elementwise.or_), "Whether one is true (not zero).", "1, 0")
+logical_xor = _binary("logical_xor", _logical(elementwise.xor), "Whether just one is true (not zero).", "1, 0")
 
 
 def _unary(name: str, body: Any, doc: str) -> Unary:
-    made = P.unary(name, body, doc)
+    made = promotion.unary(name, body, doc)
     made.__module__ = __name__
     return made
 
 
 logical_not = _unary(
     "logical_not",
-    lambda x: E.not_(truth(x)),
+    lambda x: elementwise.not_(truth(x)),
     """Whether each element is false (zero).
 
     >>> bool(fnp.logical_not(0))
@@ -134,12 +138,14 @@ logical_not = _unary(
 def _bits(name: str, x: Any) -> None:
     kind = aval_of(x).dtype
     if not (dtypes.is_integer(kind) or kind == dtypes.bool_):
-        raise P.error(DtypeError, f"fnp.{name} takes integers and booleans, got {aval_of(x)!r}", "convert with astype")
+        raise promotion.error(
+            DtypeError, f"fnp.{name} takes integers and booleans, got {aval_of(x)!r}", "convert with astype"
+        )
 
 
 def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = P.align2(x, y)
+        x, y = promotion.align2(x, y)
         _bits(name, x)
         return row(x, y)
 
@@ -148,26 +154,30 @@ def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 def _shift(name: str, row: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = P.align2(x, y)
+        x, y = promotion.align2(x, y)
         _bits(name, x)
         if aval_of(x).dtype == dtypes.bool_:
-            x, y = (P.convert(v, dtypes.default_int()) for v in (x, y))
+            x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
         return row(x)(x, y)
 
     return body
 
 
 def _right(x: Any) -> Callable[[Any, Any], Any]:
-    return E.shift_right_logical if dtypes.is_unsigned(aval_of(x).dtype) else E.shift_right_arithmetic
+    return (
+        elementwise.shift_right_logical if dtypes.is_unsigned(aval_of(x).dtype) else elementwise.shift_right_arithmetic
+    )
 
 
 _INTS = ", of integers or booleans"
 _ints = {"takes": _INTS, "gives": "An integer or boolean", "extra": ", or are not integers"}
-bitwise_and = _binary("bitwise_and", _bitwise("bitwise_and", E.and_), "Bits that both have.", "6, 3", **_ints)
-bitwise_or = _binary("bitwise_or", _bitwise("bitwise_or", E.or_), "Bits that one has.", "6, 3", **_ints)
-bitwise_xor = _binary("bitwise_xor", _bitwise("bitwise_xor", E.xor), "Bits that just one has.", "6, 3", **_ints)
+bitwise_and = _binary("bitwise_and", _bitwise("bitwise_and", elementwise.and_), "Bits that both have.", "6, 3", **_ints)
+bitwise_or = _binary("bitwise_or", _bitwise("bitwise_or", elementwise.or_), "Bits that one has.", "6, 3", **_ints)
+bitwise_xor = _binary(
+    "bitwise_xor", _bitwise("bitwise_xor", elementwise.xor), "Bits that just one has.", "6, 3", **_ints
+)
 left_shift = _binary(
-    "left_shift", _shift("left_shift", lambda x: E.shift_left), "x1 * 2**x2, by its bits.", "6, 3", **_ints
+    "left_shift", _shift("left_shift", lambda x: elementwise.shift_left), "x1 * 2**x2, by its bits.", "6, 3", **_ints
 )
 right_shift = _binary("right_shift", _shift("right_shift", _right), "floor(x1 / 2**x2), by its bits.", "-6, 1", **_ints)
 bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
@@ -175,7 +185,9 @@ bitwise_left_shift, bitwise_right_shift = left_shift, right_shift
 
 def _invert(x: Any) -> Any:
     _bits("invert", x)
-    return E.not_(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x)
+    return elementwise.not_(
+        promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
+    )
 
 
 invert = _unary(
@@ -215,22 +227,24 @@ def isclose(
     >>> bool(fnp.isclose(1.0, 1.000001))
     True
     """
-    return _isclose(*P.numbers(a, b, rtol, atol), equal_nan=bool(equal_nan))
+    return _isclose(*promotion.numbers(a, b, rtol, atol), equal_nan=bool(equal_nan))
 
 
 @kernel(static=("equal_nan",), ints=True)
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    a, b = P.align(a, b, told=False)
+    a, b = promotion.align(a, b, told=False)
     if not dtypes.is_inexact(aval_of(a).dtype):
         if aval_of(a).dtype == dtypes.bool_:
-            a, b = (P.convert(v, dtypes.int32) for v in (a, b))
-        a, b = (P.convert(v, dtypes.float64) for v in (a, b))
-    size = E.abs(b)
+            a, b = (promotion.convert(v, dtypes.int32) for v in (a, b))
+        a, b = (promotion.convert(v, dtypes.float64) for v in (a, b))
+    size = elementwise.abs(b)
     real = aval_of(size)
-    tolerance = lambda t: P.broadcast(P.convert(t, real.dtype), real.shape)
-    near = E.le(E.abs(E.sub(a, b)), E.add(tolerance(atol), E.mul(tolerance(rtol), size)))
-    out = E.or_(E.and_(near, E.is_finite(size)), E.eq(a, b))
-    return E.or_(out, E.and_(E.ne(a, a), E.ne(b, b))) if equal_nan else out
+    tolerance = lambda t: promotion.broadcast(promotion.convert(t, real.dtype), real.shape)
+    near = elementwise.le(
+        elementwise.abs(elementwise.sub(a, b)), elementwise.add(tolerance(atol), elementwise.mul(tolerance(rtol), size))
+    )
+    out = elementwise.or_(elementwise.and_(near, elementwise.is_finite(size)), elementwise.eq(a, b))
+    return elementwise.or_(out, elementwise.and_(elementwise.ne(a, a), elementwise.ne(b, b))) if equal_nan else out
 
 
 def allclose(
@@ -247,7 +261,7 @@ def allclose(
 @kernel
 def every(x: Any) -> Any:
     """Whether all elements of a boolean array are true."""
-    return R.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))
+    return reductions.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
@@ -271,7 +285,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     True
     """
     try:
-        P.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
+        promotion.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
     except ValueError:
         return asarray(False)
     return every(equal(a1, a2))

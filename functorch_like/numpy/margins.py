@@ -10,11 +10,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import quantiles, reductions, statistics
+from functorch_like.numpy import promotion, quantiles, reductions, statistics
 from functorch_like.numpy.unary import rint
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 
@@ -34,7 +32,7 @@ def _length(n: Any) -> int:
     except TypeError:
         length = 0
     if length < 1:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.pad was given stat_length={n!r}",
             "give an int of at least 1, or None for the whole axis",
@@ -60,7 +58,7 @@ def _statistic(x: Any, mode: str, d: int) -> Any:
     dtype = aval_of(x).dtype
     exact = dtypes.is_integer(dtype) or dtype == dtypes.bool_
     out = (statistics.mean if mode == "mean" else quantiles.median)(
-        P.convert(x, dtypes.float64) if exact else x, axis=d, keepdims=True
+        promotion.convert(x, dtypes.float64) if exact else x, axis=d, keepdims=True
     )
     return _as(rint(out) if dtypes.is_integer(dtype) else out, dtype)
 
@@ -71,7 +69,7 @@ def pad_ramps(a: Any, ends: Any, widths: Any) -> Any:
     for d, ((low, high), (start, stop)) in enumerate(zip(widths, ends, strict=True)):
         n = aval_of(a).shape[d]
         before = _ramp(_part(a, d, 0, 1), start, d, low) if low else None
-        after = S.rev(_ramp(_part(a, d, n - 1, n), stop, d, high), dimensions=(d,)) if high else None
+        after = structural.rev(_ramp(_part(a, d, n - 1, n), stop, d, high), dimensions=(d,)) if high else None
         a = _joined(before, a, after, d)
     return a
 
@@ -79,31 +77,31 @@ def pad_ramps(a: Any, ends: Any, widths: Any) -> Any:
 def _ramp(edge: Any, end: Any, d: int, width: int) -> Any:
     dtype = aval_of(edge).dtype
     wide = dtype if dtypes.is_inexact(dtype) else dtypes.float64
-    edge, end = P.convert(edge, wide), P.convert(end, wide)
+    edge, end = promotion.convert(edge, wide), promotion.convert(end, wide)
     shape = tuple(width if k == d else n for k, n in enumerate(aval_of(edge).shape))
     real = dtypes.real_part(wide)
-    part = E.div(S.iota(dtype=real, shape=shape, dimension=d), S.full(shape, width, real))
-    edge, end = _repeated(edge, d, width), P.broadcast(end, shape)
-    out = E.add(end, E.mul(E.sub(edge, end), P.convert(part, wide)))
-    return _as(E.floor(out) if dtypes.is_integer(dtype) else out, dtype)
+    part = elementwise.div(structural.iota(dtype=real, shape=shape, dimension=d), structural.full(shape, width, real))
+    edge, end = _repeated(edge, d, width), promotion.broadcast(end, shape)
+    out = elementwise.add(end, elementwise.mul(elementwise.sub(edge, end), promotion.convert(part, wide)))
+    return _as(elementwise.floor(out) if dtypes.is_integer(dtype) else out, dtype)
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:
-    return E.ne(x, P.like(x, 0)) if dtype == dtypes.bool_ else P.convert(x, dtype)
+    return elementwise.ne(x, promotion.like(x, 0)) if dtype == dtypes.bool_ else promotion.convert(x, dtype)
 
 
 def _part(a: Any, d: int, start: int, stop: int) -> Any:
     shape = aval_of(a).shape
     limits = tuple(stop if k == d else n for k, n in enumerate(shape))
     starts = tuple(start if k == d else 0 for k in range(len(shape)))
-    return S.slice(a, start_indices=starts, limit_indices=limits, strides=None)
+    return structural.slice(a, start_indices=starts, limit_indices=limits, strides=None)
 
 
 def _repeated(x: Any, d: int, width: int) -> Any:
     shape = tuple(width if k == d else n for k, n in enumerate(aval_of(x).shape))
-    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(len(shape))))
+    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(len(shape))))
 
 
 def _joined(before: Any, a: Any, after: Any, d: int) -> Any:
     parts = [x for x in (before, a, after) if x is not None]
-    return S.concatenate(*parts, dimension=d) if len(parts) > 1 else a
+    return structural.concatenate(*parts, dimension=d) if len(parts) > 1 else a

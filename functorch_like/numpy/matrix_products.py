@@ -10,14 +10,13 @@ from functorch_like import dtypes
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.numpy.reductions import _widened
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.contractions import dot_general as C
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.contractions import dot_general as dot_general_primitive
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -27,9 +26,11 @@ if TYPE_CHECKING:
 
 def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
     """The row, with promotion."""
-    lhs, rhs = P.promote(lhs, rhs)
+    lhs, rhs = promotion.promote(lhs, rhs)
     numbers = (tuple(map(tuple, contract)), tuple(map(tuple, batch)))
-    return C.dot_general(lhs, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred)
+    return dot_general_primitive.dot_general(
+        lhs, rhs, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred
+    )
 
 
 def _static(precision: Any, preferred: Any) -> tuple[Any, Any]:
@@ -74,12 +75,16 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any
     x, y = aval_of(a), aval_of(b)
     if y.ndim == 2 and 0 < x.ndim < 4 and x.dtype is y.dtype and x.shape[-1] == y.shape[0]:
         numbers = _MATRICES[x.ndim]
-        return C.dot_general(a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred)
+        return dot_general_primitive.dot_general(
+            a, b, dimension_numbers=numbers, precision=precision, preferred_element_type=preferred
+        )
     if not x.ndim or not y.ndim:
-        raise P.error(ShapeError, f"fnp.matmul of {x!r} and {y!r}: an operand is a scalar", "multiply with * instead")
+        raise promotion.error(
+            ShapeError, f"fnp.matmul of {x!r} and {y!r}: an operand is a scalar", "multiply with * instead"
+        )
     inner = -1 if y.ndim == 1 else -2
     if x.shape[-1] != y.shape[inner]:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"fnp.matmul of {x!r} and {y!r}: the last dimension of the first has size {x.shape[-1]}, "
             f"{'the second' if y.ndim == 1 else 'the last but one of the second'} has {y.shape[inner]}",
@@ -92,14 +97,14 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any
             out = dot_general(a, b, ((x.ndim - 1,), (0,)), ((), ()), precision, preferred)
         return out
     # Dimensions of size 1 on one side only are free on the other.
-    lead = P.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    lead = promotion.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     n = len(lead)
     left, right = (1,) * (n - x.ndim + 2) + x.shape[:-2], (1,) * (n - y.ndim + 2) + y.shape[:-2]
     both = [d for d in range(n) if left[d] == right[d]]
     only = [[d for d in range(n) if d not in both and sizes[d] != 1] for sizes in (left, right)]
     shape = lambda sizes, mine: tuple(sizes[d] for d in both) + tuple(sizes[d] for d in mine)
-    a = S.reshape(_front(a, both, only[0], n), shape=(*shape(left, only[0]), *x.shape[-2:]))
-    b = S.reshape(_front(b, both, only[1], n), shape=(*shape(right, only[1]), *y.shape[-2:]))
+    a = structural.reshape(_front(a, both, only[0], n), shape=(*shape(left, only[0]), *x.shape[-2:]))
+    b = structural.reshape(_front(b, both, only[1], n), shape=(*shape(right, only[1]), *y.shape[-2:]))
     k = len(both)
     numbers = (((aval_of(a).ndim - 1,), (aval_of(b).ndim - 2,)), (range(k), range(k)))
     out = dot_general(a, b, *numbers, precision, preferred)
@@ -108,7 +113,7 @@ def _matmul(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any
     places = {d: p for p, d in enumerate(both)}
     places |= {d: k + p for p, d in enumerate(only[0])} | {d: k + i + 1 + p for p, d in enumerate(only[1])}
     order = tuple(places[d] for d in range(n)) + (k + i, k + i + 1 + j)
-    return out if order == tuple(range(n + 2)) else S.transpose(out, permutation=order)
+    return out if order == tuple(range(n + 2)) else structural.transpose(out, permutation=order)
 
 
 def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
@@ -117,7 +122,7 @@ def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
     lead = n - (ndim - 2)
     first = [d - lead for d in (*both, *mine) if d >= lead]
     order = (*first, *(d for d in range(ndim - 2) if d not in first), ndim - 2, ndim - 1)
-    return x if order == tuple(range(ndim)) else S.transpose(x, permutation=order)
+    return x if order == tuple(range(ndim)) else structural.transpose(x, permutation=order)
 
 
 _matmul.__name__ = "matmul"
@@ -141,18 +146,18 @@ def dot(
     >>> float(fnp.dot(fnp.asarray([1.0, 2.0]), fnp.asarray([3.0, 4.0])))
     11.0
     """
-    return _dot(*P.numbers(a, b), *_static(precision, preferred_element_type))
+    return _dot(*promotion.numbers(a, b), *_static(precision, preferred_element_type))
 
 
 @kernel(static=("precision", "preferred"), ints=True)
 def _dot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     x, y = aval_of(a), aval_of(b)
     if not x.ndim or not y.ndim:
-        a, b = P.align(a, b)
-        return (E.and_ if aval_of(a).dtype.kind == "b" else E.mul)(a, b)
+        a, b = promotion.align(a, b)
+        return (elementwise.and_ if aval_of(a).dtype.kind == "b" else elementwise.mul)(a, b)
     at = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[at]:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"fnp.dot of {x!r} and {y!r}: sizes {x.shape[-1]} and {y.shape[at]} differ",
             "transpose one operand",
@@ -173,8 +178,8 @@ def vdot(
 
 @kernel(static=("precision", "preferred"))
 def _vdot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
-    a = E.conj(a) if aval_of(a).dtype.kind == "c" else a
-    a, b = (S.reshape(v, shape=(aval_of(v).size,)) for v in (a, b))
+    a = elementwise.conj(a) if aval_of(a).dtype.kind == "c" else a
+    a, b = (structural.reshape(v, shape=(aval_of(v).size,)) for v in (a, b))
     return _dot.inline(a, b, precision, preferred)
 
 
@@ -208,13 +213,15 @@ def vecdot(
 
 @kernel(static=("axis", "precision", "preferred"))
 def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = None) -> Any:
-    x = E.conj(x) if aval_of(x).dtype.kind == "c" else x
+    x = elementwise.conj(x) if aval_of(x).dtype.kind == "c" else x
     x, y = (_last(v, axis) for v in (x, y))
     n, m = aval_of(x).shape[-1], aval_of(y).shape[-1]
     if n != m:
         why = f"fnp.vecdot of vectors of {n} and of {m} components along axis {axis}: that axis is not broadcast"
-        raise P.error(ShapeError, why, "make the two sizes equal, or multiply and sum: fnp.sum(fnp.conj(x) * y, axis)")
-    x, y = P.align(x, y)
+        raise promotion.error(
+            ShapeError, why, "make the two sizes equal, or multiply and sum: fnp.sum(fnp.conj(x) * y, axis)"
+        )
+    x, y = promotion.align(x, y)
     lead = range(aval_of(x).ndim - 1)
     last = (aval_of(x).ndim - 1,)
     return dot_general(x, y, (last, last), (lead, lead), precision, preferred)
@@ -222,7 +229,7 @@ def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = N
 
 def _last(x: Any, axis: int) -> Any:
     n = aval_of(x).ndim
-    return S.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
+    return structural.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
 
 
 def inner(a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
@@ -243,16 +250,16 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     >>> fnp.outer(fnp.asarray([1, 2]), fnp.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
     """
-    P.no_out(out, "fnp.outer")
-    return _outer(*P.numbers(a, b))
+    promotion.no_out(out, "fnp.outer")
+    return _outer(*promotion.numbers(a, b))
 
 
 @kernel(ints=True)
 def _outer(a: Any, b: Any) -> Any:
-    a, b = P.promote(a, b)
+    a, b = promotion.promote(a, b)
     m, n = aval_of(a).size, aval_of(b).size
-    a, b = P.align(S.reshape(a, shape=(m, 1)), S.reshape(b, shape=(1, n)))
-    return (E.and_ if aval_of(a).dtype.kind == "b" else E.mul)(a, b)
+    a, b = promotion.align(structural.reshape(a, shape=(m, 1)), structural.reshape(b, shape=(1, n)))
+    return (elementwise.and_ if aval_of(a).dtype.kind == "b" else elementwise.mul)(a, b)
 
 
 def tensordot(
@@ -286,7 +293,9 @@ def tensordot(
     else:
         n = operator.index(axes)
         if not 0 <= n <= min(x.ndim, y.ndim):
-            raise P.error(ShapeError, f"fnp.tensordot over {n} dimensions of {x!r} and {y!r}", "both must have as many")
+            raise promotion.error(
+                ShapeError, f"fnp.tensordot over {n} dimensions of {x!r} and {y!r}", "both must have as many"
+            )
         left, right = tuple(range(x.ndim - n, x.ndim)), tuple(range(n))
     return _tensordot(a, b, (left, right), *_static(precision, preferred_element_type))
 
@@ -313,8 +322,8 @@ def _kron(a: Any, b: Any) -> Any:
         tuple(m for s in shape for m in ((s, 1) if left else (1, s)))
         for shape, left in zip(sizes, (True, False), strict=True)
     ]
-    a, b = P.align(S.reshape(a, shape=wide[0]), S.reshape(b, shape=wide[1]))
-    return S.reshape(E.mul(a, b), shape=tuple(m * k for m, k in zip(*sizes, strict=True)))
+    a, b = promotion.align(structural.reshape(a, shape=wide[0]), structural.reshape(b, shape=wide[1]))
+    return structural.reshape(elementwise.mul(a, b), shape=tuple(m * k for m, k in zip(*sizes, strict=True)))
 
 
 # ----------------------------------------------------------------------------------------------------------- diagonals
@@ -326,7 +335,7 @@ def trace(
     >>> float(fnp.trace(fnp.eye(3)))
     3.0
     """
-    P.no_out(out, "fnp.trace")
+    promotion.no_out(out, "fnp.trace")
     return _trace(
         arr(a, "fnp.trace"), operator.index(offset), axis1, axis2, None if dtype is None else dtypes.as_dtype(dtype)
     )
@@ -337,6 +346,6 @@ def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     n = aval_of(a).ndim
     i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))
     order = (*(d for d in range(n) if d not in (i, j)), i, j)
-    a = _widened(S.transpose(a, permutation=order), dtype)
-    on = diagonal_band(aval_of(a).shape, offset, E.eq)
-    return S.reduce_sum(E.select_n(on, S.full_like(a, 0), a), axes=(n - 2, n - 1))
+    a = _widened(structural.transpose(a, permutation=order), dtype)
+    on = diagonal_band(aval_of(a).shape, offset, elementwise.eq)
+    return structural.reduce_sum(elementwise.select_n(on, structural.full_like(a, 0), a), axes=(n - 2, n - 1))

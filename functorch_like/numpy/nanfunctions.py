@@ -9,15 +9,11 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.numpy import complex_order
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import reductions as N
-from functorch_like.numpy import statistics as T
+from functorch_like.numpy import complex_order, promotion, reductions, statistics
 from functorch_like.numpy.axes import hashable
 from functorch_like.numpy.cumulative import _cumprod, _cumsum
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -43,8 +39,8 @@ def _seen(x: Any, where: Any) -> Any:
     """Which elements to take; None for all."""
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
-    number = E.eq(x, x)
-    return number if where is None else E.and_(*P.spread(number, truth(where)))
+    number = elementwise.eq(x, x)
+    return number if where is None else elementwise.and_(*promotion.spread(number, truth(where)))
 
 
 def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
@@ -52,23 +48,23 @@ def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
 
     @kernel(static=("axis", "dtype", "keepdims"))
     def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        x = N.plain(x)
+        x = reductions.plain(x)
         return fold.inline(x, axis, dtype, keepdims, initial, _seen(x, where))
 
     def function(
         a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
         where: Any = None,
     ) -> Any:  # fmt: skip
-        P.no_out(out, f"fnp.{name}")
-        return body(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), initial, where)
+        promotion.no_out(out, f"fnp.{name}")
+        return body(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), initial, where)
 
     given = "dtype: to convert to first.\n        "
     doc = _DOC.format(summary=summary, name=name[3:], value=value, empty="", dtype=given, initial="what to start from")
-    return P.named(function, name, doc, __name__)
+    return promotion.named(function, name, doc, __name__)
 
 
-nansum = _folded("nansum", N._sum, "Sum", "4.0")
-nanprod = _folded("nanprod", N._prod, "Product", "3.0")
+nansum = _folded("nansum", reductions._sum, "Sum", "4.0")
+nanprod = _folded("nanprod", reductions._prod, "Product", "3.0")
 
 
 def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
@@ -76,7 +72,7 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
 
     @kernel(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
-        x = N.plain(x)
+        x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
             return fold.inline(x, axis, None, keepdims, initial, where)
         seen = _seen(x, where)
@@ -84,23 +80,25 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
         if initial is not None:
             return out
         nothing = complex(np.nan, np.nan) if aval_of(out).dtype.kind == "c" else np.nan
-        return E.select_n(N._any.inline(seen, axis, keepdims), S.full_like(out, nothing), out)
+        return elementwise.select_n(
+            reductions._any.inline(seen, axis, keepdims), structural.full_like(out, nothing), out
+        )
 
     def function(
         a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
     ) -> Any:
-        P.no_out(out, f"fnp.{name}")
-        return body(*P.numbers(a), hashable(axis), bool(keepdims), initial, where)
+        promotion.no_out(out, f"fnp.{name}")
+        return body(*promotion.numbers(a), hashable(axis), bool(keepdims), initial, where)
 
     doc = _DOC.format(
         summary=summary, name=name[3:], value=value, empty="; NaN where there are none and no `initial`", dtype="",
         initial="one more element",
     )  # fmt: skip
-    return P.named(function, name, doc, __name__)
+    return promotion.named(function, name, doc, __name__)
 
 
-nanmax = _extreme("nanmax", N._max, "Greatest", "3.0")
-nanmin = _extreme("nanmin", N._min, "Least", "1.0")
+nanmax = _extreme("nanmax", reductions._max, "Greatest", "3.0")
+nanmin = _extreme("nanmin", reductions._min, "Least", "1.0")
 
 
 # ------------------------------------------------------------------------------------------------------------- moments
@@ -117,14 +115,14 @@ def nanmean(
     >>> float(fnp.nanmean(fnp.asarray([1.0, fnp.nan, 3.0])))
     2.0
     """
-    P.no_out(out, "fnp.nanmean")
-    return _nanmean(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), where)
+    promotion.no_out(out, "fnp.nanmean")
+    return _nanmean(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), where)
 
 
 @kernel(static=("axis", "dtype", "keepdims"))
 def _nanmean(x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
-    x = N.plain(x)
-    return T._mean.inline(x, axis, dtype, keepdims, _seen(x, where))
+    x = reductions.plain(x)
+    return statistics._mean.inline(x, axis, dtype, keepdims, _seen(x, where))
 
 
 def nanvar(
@@ -143,9 +141,9 @@ def nanvar(
     >>> float(fnp.nanvar(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0
     """
-    P.no_out(out, "fnp.nanvar")
+    promotion.no_out(out, "fnp.nanvar")
     less = ddof if correction is None else correction
-    return _nanvar(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), less, where, mean)
+    return _nanvar(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), less, where, mean)
 
 
 def nanstd(
@@ -164,23 +162,25 @@ def nanstd(
     >>> float(fnp.nanstd(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0
     """
-    P.no_out(out, "fnp.nanstd")
+    promotion.no_out(out, "fnp.nanstd")
     less = ddof if correction is None else correction
-    return _nanstd(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), less, where, mean)
+    return _nanstd(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), less, where, mean)
 
 
 @kernel(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
-    x = N.plain(x)
+    x = reductions.plain(x)
     seen = _seen(x, where)
-    out = T._var.inline(x, axis, dtype, keepdims, ddof, seen, mean)
-    count = T._counted(x, axis, keepdims, seen, out)
-    return E.select_n(E.gt(count, S.full_like(count, ddof)), S.full_like(out, np.nan), out)
+    out = statistics._var.inline(x, axis, dtype, keepdims, ddof, seen, mean)
+    count = statistics._counted(x, axis, keepdims, seen, out)
+    return elementwise.select_n(
+        elementwise.gt(count, structural.full_like(count, ddof)), structural.full_like(out, np.nan), out
+    )
 
 
 @kernel(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanstd(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
-    return T.deviation(_nanvar, x, axis, dtype, keepdims, ddof, where, mean)
+    return statistics.deviation(_nanvar, x, axis, dtype, keepdims, ddof, where, mean)
 
 
 # --------------------------------------------------------------------------------------------- running sums, positions
@@ -200,15 +200,15 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
 def _running(name: str, row: Any, neutral: int, summary: str, value: str) -> Any:
     @kernel(static=("axis", "dtype"))
     def body(x: Any, axis: Any, dtype: Any) -> Any:
-        x = N.plain(x)
-        return row.inline(N._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
+        x = reductions.plain(x)
+        return row.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
 
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
-        P.no_out(out, f"fnp.{name}")
-        return body(*P.numbers(a), axis, N._dtype(dtype))
+        promotion.no_out(out, f"fnp.{name}")
+        return body(*promotion.numbers(a), axis, reductions._dtype(dtype))
 
     doc = _ALONG.format(summary=summary, neutral=neutral, name=name, value=value)
-    return P.named(function, name, doc, __name__)
+    return promotion.named(function, name, doc, __name__)
 
 
 nancumsum = _running("nancumsum", _cumsum, 0, "Running sum", "[2.0, 2.0, 5.0]")
@@ -233,23 +233,23 @@ _ARG = """The index of the first {which} element that is not NaN; -1 where there
 def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, value: int) -> Any:
     @kernel(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
-        x = N.plain(x)
+        x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
             return choose.inline(x, axis, keepdims)
         seen = _seen(x, None)
-        out = choose.inline(N._masked(x, seen, extreme(aval_of(x).dtype)), axis, keepdims)
+        out = choose.inline(reductions._masked(x, seen, extreme(aval_of(x).dtype)), axis, keepdims)
         # An element may be as extreme as what stands for NaN, and behind it.
-        first = N._argmax.inline(seen, axis, keepdims)
-        missed = E.lt(out, first)
-        there = N._any.inline(seen, axis, keepdims)
-        return E.select_n(there, S.full_like(out, -1), E.select_n(missed, out, first))
+        first = reductions._argmax.inline(seen, axis, keepdims)
+        missed = elementwise.lt(out, first)
+        there = reductions._any.inline(seen, axis, keepdims)
+        return elementwise.select_n(there, structural.full_like(out, -1), elementwise.select_n(missed, out, first))
 
     def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
-        P.no_out(out, f"fnp.{name}")
-        return body(*P.numbers(a), axis, bool(keepdims))
+        promotion.no_out(out, f"fnp.{name}")
+        return body(*promotion.numbers(a), axis, bool(keepdims))
 
-    return P.named(function, name, _ARG.format(which=which, name=name, value=value), __name__)
+    return promotion.named(function, name, _ARG.format(which=which, name=name, value=value), __name__)
 
 
-nanargmax = _arg("nanargmax", N._argmax, complex_order.lowest, "greatest", 1)
-nanargmin = _arg("nanargmin", N._argmin, complex_order.highest, "least", 2)
+nanargmax = _arg("nanargmax", reductions._argmax, complex_order.lowest, "greatest", 1)
+nanargmin = _arg("nanargmin", reductions._argmin, complex_order.highest, "least", 2)

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray, leaf_types
 
 
@@ -18,11 +18,11 @@ def given(*xs: Any) -> tuple[Any, ...]:
     Bodies of kernels that use operators need this: where they are inlined, NumPy's arrays would do NumPy's arithmetic.
     """
     wide = any(isinstance(x, (list, tuple)) for x in xs) and any(_is_wide(x) for x in xs)
-    return P.numbers(*(x if x is None or type(x) in P.NUMBERS else _array(x, wide) for x in xs))
+    return promotion.numbers(*(x if x is None or type(x) in promotion.NUMBERS else _array(x, wide) for x in xs))
 
 
 def _is_wide(x: Any) -> bool:
-    return P.is_array(x) and aval_of(x).dtype in (dtypes.float64, dtypes.complex128)
+    return promotion.is_array(x) and aval_of(x).dtype in (dtypes.float64, dtypes.complex128)
 
 
 def _array(x: Any, wide: bool) -> Any:
@@ -30,7 +30,7 @@ def _array(x: Any, wide: bool) -> Any:
     if wide and isinstance(x, (list, tuple)):
         kinds: set[type] = set()
         leaf_types(x, kinds)
-        if kinds <= P.NUMBERS and kinds & {float, complex}:
+        if kinds <= promotion.NUMBERS and kinds & {float, complex}:
             return asarray(x, dtypes.complex128 if complex in kinds else dtypes.float64)
     return asarray(x)
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -24,13 +23,13 @@ if TYPE_CHECKING:
 
 def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
     """The array, and the axis of its partition, which holds every one of the places."""
-    a = a if P.is_array(a) else asarray(a)
+    a = a if promotion.is_array(a) else asarray(a)
     a, axis = (reshape(a, (aval_of(a).size,)), 0) if axis is None else (a, axis)
     d = axis_of(axis, ndim(a), what)
     n = aval_of(a).shape[d]
     for k in map(operator.index, kth if isinstance(kth, (list, tuple)) else (kth,)):
         if n and not -n <= k < n:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"{what}: kth={k} is out of bounds for axis {d} of {aval_of(a)!r}", f"use {-n} to {n - 1}"
             )
     return a, d
@@ -79,7 +78,7 @@ def sort_complex(a: ArrayLike) -> Array:
     [(1+0j), (3+0j)]
     """
     a = sort(a)
-    return P.convert(a, dtypes.complex_of(aval_of(a).dtype))
+    return promotion.convert(a, dtypes.complex_of(aval_of(a).dtype))
 
 
 def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
@@ -103,13 +102,15 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
     >>> fnp.digitize(fnp.asarray([0.5, 1.0, 9.0]), fnp.asarray([0.0, 1.0, 2.0])).tolist()
     [1, 2, 3]
     """
-    x, bins = (v if P.is_array(v) else asarray(v) for v in (x, bins))
+    x, bins = (v if promotion.is_array(v) else asarray(v) for v in (x, bins))
     if method not in METHODS:
-        raise P.error(ArgumentError, f"fnp.digitize does not know method={method!r}", "leave method out")
+        raise promotion.error(ArgumentError, f"fnp.digitize does not know method={method!r}", "leave method out")
     if ndim(bins) != 1:
-        raise P.error(ShapeError, f"fnp.digitize takes edges in one dimension, got {aval_of(bins)!r}", "ravel them")
+        raise promotion.error(
+            ShapeError, f"fnp.digitize takes edges in one dimension, got {aval_of(bins)!r}", "ravel them"
+        )
     if "c" in (aval_of(x).dtype.kind, aval_of(bins).dtype.kind):
-        raise P.error(DtypeError, "fnp.digitize takes real numbers", "take fnp.real or fnp.abs")
+        raise promotion.error(DtypeError, "fnp.digitize takes real numbers", "take fnp.real or fnp.abs")
     return _digitize(x, bins, right=bool(right))
 
 
@@ -120,7 +121,9 @@ def _digitize(x: Any, bins: Any, right: bool) -> Any:
     up = _searchsorted.inline(bins, x, side)
     if n < 2:
         return up
-    down = _searchsorted.inline(S.rev(bins, dimensions=(0,)), x, side)
-    end = lambda i: S.reshape(S.slice(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=())
-    ascending = P.broadcast(E.ge(end(n - 1), end(0)), aval_of(x).shape)
-    return E.select_n(ascending, E.sub(S.full_like(down, n), down), up)
+    down = _searchsorted.inline(structural.rev(bins, dimensions=(0,)), x, side)
+    end = lambda i: structural.reshape(
+        structural.slice(bins, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=()
+    )
+    ascending = promotion.broadcast(elementwise.ge(end(n - 1), end(0)), aval_of(x).shape)
+    return elementwise.select_n(ascending, elementwise.sub(structural.full_like(down, n), down), up)

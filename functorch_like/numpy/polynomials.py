@@ -11,7 +11,7 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.convolving import convolve
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
-    found = tuple(fnp.atleast_1d(p) if not P.is_array(p) or not aval_of(p).ndim else p for p in given(*ps))
+    found = tuple(fnp.atleast_1d(p) if not promotion.is_array(p) or not aval_of(p).ndim else p for p in given(*ps))
     for p in found:
         if aval_of(p).ndim > 1:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"fnp.{name} of coefficients {aval_of(p)!r}", "give one dimension, the highest power first"
             )
     return found
@@ -34,13 +34,13 @@ def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
 def _order(value: Any, name: str) -> int:
     m = operator.index(value)
     if m < 0:
-        raise P.error(ArgumentError, f"fnp.{name} was given m={m}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.{name} was given m={m}", "use 0 or more")
     return m
 
 
 def _aligned(a: Any, b: Any) -> tuple[Any, Any]:
     """Coefficients of the same powers, one above the other."""
-    a, b = P.promote(a, b)
+    a, b = promotion.promote(a, b)
     n = max(aval_of(a).size, aval_of(b).size)
     return fnp.pad(a, (n - aval_of(a).size, 0)), fnp.pad(b, (n - aval_of(b).size, 0))
 
@@ -126,7 +126,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 @kernel
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """Long division, a step of a scan for each coefficient of the quotient."""
-    u, v = map(P.to_inexact, P.promote(u, v))
+    u, v = map(promotion.to_inexact, promotion.promote(u, v))
     n, m = aval_of(u).size, aval_of(v).size
     if n < m:
         return fnp.zeros(1, aval_of(u).dtype), u
@@ -190,7 +190,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
     if k is not None and aval_of(constants).size == 1:
         constants = fnp.broadcast_to(constants, (m,))
     if aval_of(constants).size != m:
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"fnp.polyint with m={m} and {aval_of(constants).size} constants", "give k of m numbers"
         )
     return _polyint(p, constants if k is not None else None, m=m)
@@ -198,9 +198,9 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
 
 @kernel(static=("m",))
 def _polyint(p: Any, constants: Any, m: int) -> Any:
-    p = P.to_inexact(p)
+    p = promotion.to_inexact(p)
     if constants is not None:
-        p, constants = P.promote(p, constants)
+        p, constants = promotion.promote(p, constants)
     for i in range(m):
         n = aval_of(p).size
         last = fnp.zeros(1, aval_of(p).dtype) if constants is None else constants[i : i + 1]
@@ -227,8 +227,8 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
 
 @kernel(static=("unroll",), ints=True)
 def _polyval(p: Any, x: Any, unroll: int) -> Any:
-    p, x = P.promote(p, x)
-    shape = P.broadcast_shapes(aval_of(p).shape[1:], aval_of(x).shape)
+    p, x = promotion.promote(p, x)
+    shape = promotion.broadcast_shapes(aval_of(p).shape[1:], aval_of(x).shape)
     start = fnp.zeros(shape, aval_of(p).dtype)
     if aval_of(p).shape[0] <= unroll:
         for c in range(aval_of(p).shape[0]):
@@ -255,13 +255,13 @@ def poly(seq_of_zeros: Any) -> Array:
     (zeros,) = given(seq_of_zeros)
     shape = aval_of(zeros).shape
     if len(shape) > 2 or (len(shape) == 2 and shape[0] != shape[1]):
-        raise P.error(ShapeError, f"fnp.poly of {aval_of(zeros)!r}", "give one dimension, or a square matrix")
+        raise promotion.error(ShapeError, f"fnp.poly of {aval_of(zeros)!r}", "give one dimension, or a square matrix")
     return _poly(zeros)
 
 
 @kernel
 def _poly(zeros: Any) -> Any:
-    zeros = fnp.atleast_1d(P.to_inexact(zeros))
+    zeros = fnp.atleast_1d(promotion.to_inexact(zeros))
     real = aval_of(zeros).dtype.kind == "f"
     if aval_of(zeros).ndim == 2:
         zeros = fnp.linalg.eigvals(zeros)
@@ -291,7 +291,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     [1.0, 2.0]
     """
     (p,) = _coefficients("roots", p)
-    p = P.to_inexact(p)
+    p = promotion.to_inexact(p)
     if not strip_zeros:
         return _roots(p, leading=True)
     kept = fnp.trim_zeros(p, "f")

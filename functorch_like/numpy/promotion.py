@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
@@ -26,7 +25,7 @@ from functorch_like.caches import cleared
 from functorch_like.calling.api_boundary import polish
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ NUMBERS = frozenset({int, float, complex, bool})
 
 def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtError:
     """An error of a user-level function, with the user's line and the transformations in force."""
-    where = str(sources.user_line(state.source) or "")
+    where = str(source_info.user_line(state.source) or "")
     return cls(reason, fix=fix, operation=operation, chain=chain(state.trace), at=where)
 
 
@@ -88,16 +87,16 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:
         return x
-    return S.convert_element_type(x, new_dtype=dtype, weak_type=weak)
+    return structural.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
 def like(x: Any, number: Any) -> Any:
     """One number in the shape, dtype and weakness of another value."""
     aval = aval_of(x)
     if not aval.weak_type:
-        return S.full(aval.shape, number, aval.dtype)
+        return structural.full(aval.shape, number, aval.dtype)
     scalar = host(number, aval.dtype)[()]
-    return S.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=()) if aval.shape else scalar
+    return structural.broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=()) if aval.shape else scalar
 
 
 def to_inexact(x: Any) -> Any:
@@ -167,7 +166,7 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         if rule == "raise":
             fix = "add dimensions with x[None], or leave out numpy_rank_promotion('raise')"
             raise error(ShapeError, f"{text}, and that is not allowed", fix)
-        warnings.warn(f"{text}, at {sources.user_line(state.source)}", stacklevel=2)
+        warnings.warn(f"{text}, at {source_info.user_line(state.source)}", stacklevel=2)
     return shape
 
 
@@ -177,7 +176,7 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     if mine == shape:
         return x
     lead = len(shape) - len(mine)
-    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
 
 
 def notice(xs: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
@@ -233,7 +232,7 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
     if aval.shape == shape:
         return x
     lead = len(shape) - len(aval.shape)
-    return S.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
 
 
 _default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]

@@ -13,14 +13,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import reductions as N
+from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.ordering import sort as sorting
-from functorch_like.primitives.reductions import reductions as R
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.ordering import sort
+from functorch_like.primitives.reductions import reductions as reduction_primitives
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -58,20 +56,22 @@ def _index(n: int) -> Any:
 def _public(
     a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, skip: bool, weights: Any, what: str, end: int = 1
 ) -> Any:
-    P.no_out(out, what)
+    promotion.no_out(out, what)
     if method not in _PLACES:
-        raise P.error(ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}")
+        raise promotion.error(
+            ArgumentError, f"{what} does not know method={method!r}", f"use one of {', '.join(_PLACES)}"
+        )
     if "c" in (aval_of(a).dtype.kind, aval_of(q).dtype.kind):
-        raise P.error(DtypeError, f"{what} takes real numbers, got {aval_of(a)!r}", "take fnp.real or fnp.abs")
+        raise promotion.error(DtypeError, f"{what} takes real numbers, got {aval_of(a)!r}", "take fnp.real or fnp.abs")
     _check_range(q, end, what)
     how = {"axis": hashable(axis), "keepdims": bool(keepdims), "skip": skip, "end": end}
     if weights is not None:
         if method != "inverted_cdf":
             why = f"{what} was given weights and method={method!r}"
-            raise P.error(ArgumentError, why, "use method='inverted_cdf', for which weights have a meaning")
-        a, q, weights = P.numbers(a, q, weights)
+            raise promotion.error(ArgumentError, why, "use method='inverted_cdf', for which weights have a meaning")
+        a, q, weights = promotion.numbers(a, q, weights)
         return _weighted(a, q, weights, **how)
-    return _quantile(*P.numbers(a, q), method=method, **how)
+    return _quantile(*promotion.numbers(a, q), method=method, **how)
 
 
 def _check_range(q: Any, end: int, what: str) -> None:
@@ -82,7 +82,7 @@ def _check_range(q: Any, end: int, what: str) -> None:
     outside = values[~((values >= 0) & (values <= end))]
     if outside.size:
         fix = "divide percentages by 100, or call fnp.percentile" if end == 1 else "give percentages"
-        raise P.error(ArgumentError, f"{what} takes q from 0 to {end}, got {outside[0]}", fix)
+        raise promotion.error(ArgumentError, f"{what} takes q from 0 to {end}, got {outside[0]}", fix)
 
 
 def quantile(
@@ -148,8 +148,8 @@ def median(
     2.0
     """
     if aval_of(a).dtype.kind == "c":
-        P.no_out(out, "fnp.median")
-        return _complex_median(*P.numbers(a), axis=hashable(axis), keepdims=bool(keepdims))
+        promotion.no_out(out, "fnp.median")
+        return _complex_median(*promotion.numbers(a), axis=hashable(axis), keepdims=bool(keepdims))
     return _public(a, 0.5, axis, out, "linear", keepdims, False, None, "fnp.median")
 
 
@@ -157,7 +157,7 @@ def median(
 def _complex_median(a: Any, axis: Any, keepdims: bool) -> Any:
     from functorch_like.numpy import complex_order  # few programs need it
 
-    return complex_order.median(P.convert(a, aval_of(a).dtype), axis, keepdims, "median")
+    return complex_order.median(promotion.convert(a, aval_of(a).dtype), axis, keepdims, "median")
 
 
 def nanquantile(
@@ -211,46 +211,53 @@ def nanmedian(
 
 @kernel(static=("axis", "method", "keepdims", "skip", "end"), ints=True)
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool, end: int) -> Any:
-    x = P.to_inexact(a)
+    x = promotion.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
     x = _behind(x, axes)
     n, others = aval_of(x).shape[-1], range(aval_of(x).ndim - 1)
-    (x,) = sorting.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
+    (x,) = sort.sort(x, dimension=len(others), is_stable=True, num_keys=1)  # NaN sorts last
     kept, lead = aval_of(x).shape[:-1], aval_of(q).shape
     qs, valid = _parts(q, end, dtypes.float64 if dtype == dtypes.float64 or n > EXACT else dtypes.float32)
     if not n:
-        out = S.full((*lead, *kept), float("nan"), dtype)
+        out = structural.full((*lead, *kept), float("nan"), dtype)
     else:
         full = (*lead, *kept)
-        spread = lambda v, dims: S.broadcast_in_dim(v, shape=full, broadcast_dimensions=tuple(dims))
-        numbers = P.convert(S.reduce_sum(P.convert(E.eq(x, x), dtypes.int32), axes=(len(kept),)), aval_of(qs).dtype)
+        spread = lambda v, dims: structural.broadcast_in_dim(v, shape=full, broadcast_dimensions=tuple(dims))
+        numbers = promotion.convert(
+            structural.reduce_sum(promotion.convert(elementwise.eq(x, x), dtypes.int32), axes=(len(kept),)),
+            aval_of(qs).dtype,
+        )
         behind = range(len(lead), len(full))
         # Without NaN the positions are the same in all slices, and need no dimensions of theirs.
-        places, count = (spread(qs, range(len(lead))), spread(numbers, behind)) if skip else (qs, S.full_like(qs, n))
+        places, count = (
+            (spread(qs, range(len(lead))), spread(numbers, behind)) if skip else (qs, structural.full_like(qs, n))
+        )
         low, high, part = _between(places, count, method)
         ends = [_pick(x, at, len(lead) if skip else None) for at in (low, high)]
         part = part if skip else spread(part, range(len(lead)))
-        part = P.convert(part, dtype)
-        zero = S.full_like(part, 0)
-        gap = E.sub(ends[1], ends[0])
-        out = E.add(ends[0], E.mul(gap, part))
+        part = promotion.convert(part, dtype)
+        zero = structural.full_like(part, 0)
+        gap = elementwise.sub(ends[1], ends[0])
+        out = elementwise.add(ends[0], elementwise.mul(gap, part))
         # Where the distance is infinite, or none of two infinities, the weighted mean still says which one it is.
-        rest = E.sub(S.full_like(part, 1), part)
-        mean = E.add(E.mul(ends[0], rest), E.mul(ends[1], part))
-        out = E.select_n(E.is_finite(gap), E.select_n(E.eq(part, zero), mean, ends[0]), out)
-        none = E.lt(numbers, S.full_like(numbers, 1 if skip else n))
-        known = E.and_(E.not_(spread(none, behind)), spread(valid, range(len(lead))))
-        out = E.select_n(known, S.full_like(out, float("nan")), out)
-    return S.reshape(out, shape=(*lead, *_kept(shape, axes))) if keepdims else out
+        rest = elementwise.sub(structural.full_like(part, 1), part)
+        mean = elementwise.add(elementwise.mul(ends[0], rest), elementwise.mul(ends[1], part))
+        out = elementwise.select_n(
+            elementwise.is_finite(gap), elementwise.select_n(elementwise.eq(part, zero), mean, ends[0]), out
+        )
+        none = elementwise.lt(numbers, structural.full_like(numbers, 1 if skip else n))
+        known = elementwise.and_(elementwise.not_(spread(none, behind)), spread(valid, range(len(lead))))
+        out = elementwise.select_n(known, structural.full_like(out, float("nan")), out)
+    return structural.reshape(out, shape=(*lead, *_kept(shape, axes))) if keepdims else out
 
 
 def _behind(x: Any, axes: tuple[int, ...]) -> Any:
     """The axes put together, as last dimension."""
     shape = aval_of(x).shape
     others = tuple(d for d in range(len(shape)) if d not in axes)
-    x = S.transpose(x, permutation=(*others, *axes))
-    return S.reshape(x, shape=(*(shape[d] for d in others), N.count(shape, axes)))
+    x = structural.transpose(x, permutation=(*others, *axes))
+    return structural.reshape(x, shape=(*(shape[d] for d in others), reductions.count(shape, axes)))
 
 
 def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -259,19 +266,21 @@ def _kept(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
 
 def _parts(q: Any, end: int, dtype: Any) -> tuple[Any, Any]:
     """q from 0 to 1, and whether it is."""
-    q = P.convert(q, dtype)
-    q = q if end == 1 else E.div(q, S.full_like(q, end))
-    return q, E.and_(E.ge(q, S.full_like(q, 0)), E.le(q, S.full_like(q, 1)))
+    q = promotion.convert(q, dtype)
+    q = q if end == 1 else elementwise.div(q, structural.full_like(q, end))
+    return q, elementwise.and_(
+        elementwise.ge(q, structural.full_like(q, 0)), elementwise.le(q, structural.full_like(q, 1))
+    )
 
 
 @kernel(static=("axis", "keepdims", "skip", "end"), ints=True)
 def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool, end: int) -> Any:
     """The least element up to which the weights make q of their sum."""
-    x = P.to_inexact(a)
+    x = promotion.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
     axes = axes_of(axis, len(shape), "fnp.quantile")
     if aval_of(weights).shape not in (shape, tuple(shape[d] for d in axes)):
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"weights {aval_of(weights)!r} do not fit {aval_of(a)!r} along axis={axis}",
             "give weights of the shape of the array, or of the sizes of the axes",
@@ -279,65 +288,79 @@ def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: boo
     wide = dtypes.float64 if dtypes.float64 in (dtype, aval_of(weights).dtype) else dtypes.float32
     qs, valid = _parts(q, end, wide)
     dims = tuple(range(len(shape))) if aval_of(weights).shape == shape else axes
-    w = S.broadcast_in_dim(S.stop_gradient(P.convert(weights, wide)), shape=shape, broadcast_dimensions=dims)
+    w = structural.broadcast_in_dim(
+        structural.stop_gradient(promotion.convert(weights, wide)), shape=shape, broadcast_dimensions=dims
+    )
     x, w = _behind(x, axes), _behind(w, axes)
-    number = E.eq(x, x)
-    w = E.select_n(number, S.full_like(w, 0), w) if skip else w
+    number = elementwise.eq(x, x)
+    w = elementwise.select_n(number, structural.full_like(w, 0), w) if skip else w
     last = aval_of(x).ndim - 1
-    x, w = sorting.sort(x, w, dimension=last, is_stable=True, num_keys=1)
+    x, w = sort.sort(x, w, dimension=last, is_stable=True, num_keys=1)
     heap = cumsum(w, axis=last, reverse=False)
     full = (*aval_of(q).shape, *aval_of(x).shape)
     k = aval_of(q).ndim
-    heap = S.broadcast_in_dim(heap, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
-    total = S.broadcast_in_dim(
-        S.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
+    heap = structural.broadcast_in_dim(heap, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
+    total = structural.broadcast_in_dim(
+        structural.reduce_sum(w, axes=(last,)), shape=full, broadcast_dimensions=tuple(range(k, len(full) - 1))
     )
-    part = S.broadcast_in_dim(qs, shape=full, broadcast_dimensions=tuple(range(k)))
+    part = structural.broadcast_in_dim(qs, shape=full, broadcast_dimensions=tuple(range(k)))
     # Nothing is taken of what has no weight, not even for q = 0.
-    below = E.or_(E.lt(heap, E.mul(part, total)), E.eq(heap, S.full_like(heap, 0)))
-    places = S.reduce_sum(P.convert(below, _index(full[-1])), axes=(len(full) - 1,))
-    places = E.min(places, S.full_like(places, full[-1] - 1))
+    below = elementwise.or_(
+        elementwise.lt(heap, elementwise.mul(part, total)), elementwise.eq(heap, structural.full_like(heap, 0))
+    )
+    places = structural.reduce_sum(promotion.convert(below, _index(full[-1])), axes=(len(full) - 1,))
+    places = elementwise.min(places, structural.full_like(places, full[-1] - 1))
     out = _pick(x, places, k)
-    seen = R.reduce_or(number, axes=(last,)) if skip or not full[-1] else R.reduce_and(number, axes=(last,))
-    seen = S.broadcast_in_dim(seen, shape=full[:-1], broadcast_dimensions=tuple(range(k, len(full) - 1)))
-    seen = E.and_(seen, S.broadcast_in_dim(valid, shape=full[:-1], broadcast_dimensions=tuple(range(k))))
-    out = E.select_n(seen, S.full_like(out, float("nan")), out)
-    return S.reshape(out, shape=(*aval_of(q).shape, *_kept(shape, axes))) if keepdims else out
+    seen = (
+        reduction_primitives.reduce_or(number, axes=(last,))
+        if skip or not full[-1]
+        else reduction_primitives.reduce_and(number, axes=(last,))
+    )
+    seen = structural.broadcast_in_dim(seen, shape=full[:-1], broadcast_dimensions=tuple(range(k, len(full) - 1)))
+    seen = elementwise.and_(
+        seen, structural.broadcast_in_dim(valid, shape=full[:-1], broadcast_dimensions=tuple(range(k)))
+    )
+    out = elementwise.select_n(seen, structural.full_like(out, float("nan")), out)
+    return structural.reshape(out, shape=(*aval_of(q).shape, *_kept(shape, axes))) if keepdims else out
 
 
 def _between(q: Any, n: Any, method: str) -> tuple[Any, Any, Any]:
     """The positions of the two elements that quantiles are between, and how near to the second one."""
     alpha, beta = _PLACES[method]
-    fill = lambda v: S.full_like(q, v)
-    last = E.sub(n, fill(1))
+    fill = lambda v: structural.full_like(q, v)
+    last = elementwise.sub(n, fill(1))
     if alpha == beta == 1:
-        place = E.mul(q, last)
+        place = elementwise.mul(q, last)
     else:
-        place = E.add(E.mul(n, q), E.add(fill(alpha - 1), E.mul(q, fill(1 - alpha - beta))))
+        place = elementwise.add(
+            elementwise.mul(n, q), elementwise.add(fill(alpha - 1), elementwise.mul(q, fill(1 - alpha - beta)))
+        )
     if method in _STEPS:  # a rounding error must not decide between elements
-        near = E.round(place, rounding_method=1)
-        error = E.mul(n, fill(4 * float(dtypes.finfo(aval_of(q).dtype).eps)))
-        place = E.select_n(E.le(E.abs(E.sub(place, near)), error), place, near)
-    low = E.floor(place)
-    part = E.sub(place, low)
-    whole = E.eq(part, fill(0))
+        near = elementwise.round(place, rounding_method=1)
+        error = elementwise.mul(n, fill(4 * float(dtypes.finfo(aval_of(q).dtype).eps)))
+        place = elementwise.select_n(elementwise.le(elementwise.abs(elementwise.sub(place, near)), error), place, near)
+    low = elementwise.floor(place)
+    part = elementwise.sub(place, low)
+    whole = elementwise.eq(part, fill(0))
     if method == "lower":
         part = fill(0)
     elif method in ("higher", "inverted_cdf"):
-        part = E.select_n(whole, fill(1), fill(0))
+        part = elementwise.select_n(whole, fill(1), fill(0))
     elif method == "midpoint":
-        part = E.select_n(whole, fill(0.5), fill(0))
+        part = elementwise.select_n(whole, fill(0.5), fill(0))
     elif method == "averaged_inverted_cdf":
-        part = E.select_n(whole, fill(1), fill(0.5))
+        part = elementwise.select_n(whole, fill(1), fill(0.5))
     elif method == "nearest":  # of two as near, the one at an even position
-        odd = E.ne(E.rem(low, fill(2)), fill(0))
-        half = E.eq(part, fill(0.5))
-        part = E.select_n(half, E.round(part, rounding_method=1), P.convert(odd, aval_of(q).dtype))
+        odd = elementwise.ne(elementwise.rem(low, fill(2)), fill(0))
+        half = elementwise.eq(part, fill(0.5))
+        part = elementwise.select_n(
+            half, elementwise.round(part, rounding_method=1), promotion.convert(odd, aval_of(q).dtype)
+        )
     elif method == "closest_observation":  # the order statistics are counted from 1, so even ones stand at odd places
-        even = E.ne(E.rem(low, fill(2)), fill(0))
-        part = E.select_n(E.and_(whole, even), fill(1), fill(0))
-    inside = lambda v: E.max(E.min(v, last), fill(0))
-    return inside(low), inside(E.add(low, fill(1))), part
+        even = elementwise.ne(elementwise.rem(low, fill(2)), fill(0))
+        part = elementwise.select_n(elementwise.and_(whole, even), fill(1), fill(0))
+    inside = lambda v: elementwise.max(elementwise.min(v, last), fill(0))
+    return inside(low), inside(elementwise.add(low, fill(1))), part
 
 
 def _pick(x: Any, at: Any, lead: int | None) -> Any:
@@ -347,9 +370,13 @@ def _pick(x: Any, at: Any, lead: int | None) -> Any:
     """
     n, kept = aval_of(x).shape[-1], aval_of(x).shape[:-1]
     k = len(aval_of(at).shape) if lead is None else lead
-    at = P.convert(at, _index(n))
+    at = promotion.convert(at, _index(n))
     full = (*aval_of(at).shape[:k], *kept, n)
-    position = S.iota(dtype=aval_of(at).dtype, shape=full, dimension=len(full) - 1)
-    hit = E.eq(position, S.broadcast_in_dim(at, shape=full, broadcast_dimensions=tuple(range(aval_of(at).ndim))))
-    values = S.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
-    return S.reduce_sum(E.select_n(hit, S.full_like(values, 0), values), axes=(len(full) - 1,))
+    position = structural.iota(dtype=aval_of(at).dtype, shape=full, dimension=len(full) - 1)
+    hit = elementwise.eq(
+        position, structural.broadcast_in_dim(at, shape=full, broadcast_dimensions=tuple(range(aval_of(at).ndim)))
+    )
+    values = structural.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(k, len(full))))
+    return structural.reduce_sum(
+        elementwise.select_n(hit, structural.full_like(values, 0), values), axes=(len(full) - 1,)
+    )

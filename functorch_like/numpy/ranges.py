@@ -13,11 +13,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, shape_of
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 def _known(value: Any, what: str) -> Any:
     """A number that decides on a shape."""
     if isinstance(value, Tracer):
-        raise P.error(
+        raise promotion.error(
             ConcretizationError,
             f"{what} has a traced argument ({aval_of(value)!r}), and its value decides on the shape of the result",
             "make the argument static (static_argnums), or use fnp.linspace with a fixed num",
@@ -66,23 +65,25 @@ def arange(
         start, stop = 0, start
     step = 1 if step is None else step
     if step == 0:
-        raise P.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
+        raise promotion.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
     wanted = dtypes.promote(*(aval_of(v) for v in given))[0] if dtype is None else dtypes.as_dtype(dtype)
     span = (stop - start) / step
     if not math.isfinite(span):
-        raise P.error(ArgumentError, f"fnp.arange from {start} to {stop} by {step} has no end", "use finite numbers")
+        raise promotion.error(
+            ArgumentError, f"fnp.arange from {start} to {stop} by {step} has no end", "use finite numbers"
+        )
     size = max(0, math.ceil(span))
     ShapedArray((size,), wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (start, step)) and wanted.kind in "iuf":
         for end in (start, start + (size - 1) * step):
-            P.check_int(end, wanted)
-        x = S.iota(dtype=wanted, shape=(size,), dimension=0)
-        x = x if step == 1 else E.mul(x, S.full_like(x, step))
-        return x if start == 0 else E.add(x, S.full_like(x, start))
+            promotion.check_int(end, wanted)
+        x = structural.iota(dtype=wanted, shape=(size,), dimension=0)
+        x = x if step == 1 else elementwise.mul(x, structural.full_like(x, step))
+        return x if start == 0 else elementwise.add(x, structural.full_like(x, start))
     values = start + step * np.arange(size) if size else np.zeros(0)
     if size and wanted.kind in "iu":
-        P.check_int(int(values.min()), wanted)
-        P.check_int(int(values.max()), wanted)
+        promotion.check_int(int(values.min()), wanted)
+        promotion.check_int(int(values.max()), wanted)
     return xla.device_put(values.astype(wanted), None if device is None else xla.find_device(device))
 
 
@@ -134,14 +135,16 @@ def linspace(
     """
     n = operator.index(num)
     if n < 0:
-        raise P.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"fnp.linspace was given num={n}", "use 0 or more")
     promoted = dtypes.promote(aval_of(start), aval_of(stop))[0]
-    wanted = P.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
+    wanted = promotion.inexact_dtype(promoted) if dtype is None else dtypes.as_dtype(dtype)
     if wanted in (dtypes.float64, dtypes.complex128) or dtypes.is_integer(wanted):
         # A Python number by itself would count as float32.
         wide = dtypes.complex128 if complex in (type(start), type(stop)) or wanted.kind == "c" else dtypes.float64
-        start, stop = (np.asarray(v, wide)[()] if type(v) in P.NUMBERS else v for v in (start, stop))
-    out = _linspace(*P.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted)
+        start, stop = (np.asarray(v, wide)[()] if type(v) in promotion.NUMBERS else v for v in (start, stop))
+    out = _linspace(
+        *promotion.numbers(start, stop), num=n, endpoint=bool(endpoint), axis=operator.index(axis), dtype=wanted
+    )
     out = out if device is None else xla.device_put(out, xla.find_device(device))
     if not retstep:
         return out
@@ -151,33 +154,35 @@ def linspace(
 
 @kernel(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
-    start, stop = P.align_inexact(start, stop)
+    start, stop = promotion.align_inexact(start, stop)
     given = aval_of(start)
     real = dtypes.real_part(given.dtype)
     axis = axis_of(axis, given.ndim + 1, "fnp.linspace")
     shape = (*given.shape[:axis], num, *given.shape[axis:])
     spaces = max(num - 1 if endpoint else num, 1)
     others = tuple(d for d in range(len(shape)) if d != axis)
-    spread = lambda v: S.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
-    count = S.iota(dtype=real, shape=shape, dimension=axis)
-    part = E.div(count, S.full_like(count, spaces))
-    part = part if real == given.dtype else S.convert_element_type(part, new_dtype=given.dtype)
+    spread = lambda v: structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
+    count = structural.iota(dtype=real, shape=shape, dimension=axis)
+    part = elementwise.div(count, structural.full_like(count, spaces))
+    part = part if real == given.dtype else structural.convert_element_type(part, new_dtype=given.dtype)
     # The weighted mean of both ends is free of overflow. XLA divides by multiplying with a rounded 1 / spaces, so the
     # last part may miss 1.
-    rest = E.sub(S.full_like(part, 1), part)
-    out = E.add(E.mul(spread(start), rest), E.mul(spread(stop), part))
+    rest = elementwise.sub(structural.full_like(part, 1), part)
+    out = elementwise.add(elementwise.mul(spread(start), rest), elementwise.mul(spread(stop), part))
     if endpoint and num > 1:
-        out = E.select_n(E.eq(count, S.full_like(count, spaces)), out, spread(stop))
+        out = elementwise.select_n(elementwise.eq(count, structural.full_like(count, spaces)), out, spread(stop))
     if dtypes.is_integer(dtype):
-        out = _whole(out, E.max(E.abs(spread(start)), E.abs(spread(stop))))
-    return P.convert(out, dtype)
+        out = _whole(out, elementwise.max(elementwise.abs(spread(start)), elementwise.abs(spread(stop))))
+    return promotion.convert(out, dtype)
 
 
 def _whole(x: Any, size: Any) -> Any:
     """Whole numbers not above x, which was computed from numbers of this size: rounding must not cross one."""
-    near = E.round(x, rounding_method=1)
-    error = E.mul(size, S.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
-    return E.select_n(E.le(E.abs(E.sub(x, near)), error), E.floor(x), near)
+    near = elementwise.round(x, rounding_method=1)
+    error = elementwise.mul(size, structural.full_like(size, 4 * float(dtypes.finfo(aval_of(size).dtype).eps)))
+    return elementwise.select_n(
+        elementwise.le(elementwise.abs(elementwise.sub(x, near)), error), elementwise.floor(x), near
+    )
 
 
 def logspace(
@@ -196,14 +201,16 @@ def logspace(
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     avals = [aval_of(v) for v in (start, stop, base)]
-    wide = wanted if wanted in (dtypes.float64, dtypes.complex128) else P.inexact_dtype(dtypes.promote(*avals)[0])
-    out = _power(*P.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
+    wide = (
+        wanted if wanted in (dtypes.float64, dtypes.complex128) else promotion.inexact_dtype(dtypes.promote(*avals)[0])
+    )
+    out = _power(*promotion.numbers(base, linspace(start, stop, num, endpoint, dtype=wide, axis=axis)))
     return out if wanted is None else asarray(out, wanted)
 
 
 @kernel
 def _power(base: Any, exponents: Any) -> Any:
-    return E.pow(*P.align_inexact(base, exponents))
+    return elementwise.pow(*promotion.align_inexact(base, exponents))
 
 
 def eye(
@@ -225,7 +232,7 @@ def eye(
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     k = _offset(k, "fnp.eye")
     if state.trace.staging or isinstance(k, Tracer):
-        return S.convert_element_type(diagonal_band(shape, k, E.eq), new_dtype=wanted)
+        return structural.convert_element_type(diagonal_band(shape, k, elementwise.eq), new_dtype=wanted)
     ShapedArray(shape, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     return xla.device_put(
         np.eye(shape[0], shape[1], k, dtype=wanted), None if device is None else xla.find_device(device)
@@ -247,17 +254,21 @@ def _offset(k: Any, what: str) -> Any:
         return operator.index(k)
     aval = aval_of(k)
     if aval.shape or not dtypes.is_integer(aval.dtype):
-        raise P.error(DtypeError, f"{what} was given k={aval!r}", "give an int, or an integer scalar")
+        raise promotion.error(DtypeError, f"{what} was given k={aval!r}", "give an int, or an integer scalar")
     return k
 
 
 def diagonal_band(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
     """Booleans of the last two dimensions: `compare(row + k, column)`."""
     ndim = len(shape)
-    rows = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 2)
-    columns = S.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 1)
-    offset = P.broadcast(P.convert(k, dtypes.int32), shape) if isinstance(k, Tracer) else S.full_like(rows, k)
-    return compare(E.add(rows, offset), columns)
+    rows = structural.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 2)
+    columns = structural.iota(dtype=dtypes.int32, shape=shape, dimension=ndim - 1)
+    offset = (
+        promotion.broadcast(promotion.convert(k, dtypes.int32), shape)
+        if isinstance(k, Tracer)
+        else structural.full_like(rows, k)
+    )
+    return compare(elementwise.add(rows, offset), columns)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
@@ -268,7 +279,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
     """
     shape = shape_of((N, N if M is None else M), "fnp.tri")
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
-    return S.convert_element_type(diagonal_band(shape, _offset(k, "fnp.tri"), E.ge), new_dtype=wanted)
+    return structural.convert_element_type(
+        diagonal_band(shape, _offset(k, "fnp.tri"), elementwise.ge), new_dtype=wanted
+    )
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:
@@ -304,11 +317,11 @@ def _part(m: Any, k: Any, lower: bool) -> Any:
 def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
     aval = aval_of(m)
     if aval.ndim < 2:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"a triangle of {aval!r}, which is no matrix", "give an array of two dimensions or more"
         )
-    kept = diagonal_band(aval.shape, k, E.ge if lower else E.le)
-    return E.select_n(kept, S.full_like(m, 0), m)
+    kept = diagonal_band(aval.shape, k, elementwise.ge if lower else elementwise.le)
+    return elementwise.select_n(kept, structural.full_like(m, 0), m)
 
 
 _triangle = kernel(static=("k", "lower"))(_triangle_body)
@@ -330,7 +343,7 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     [[[0, 1], [0, 1]], [[0, 0], [1, 1]]]
     """
     if indexing not in ("xy", "ij"):
-        raise P.error(ArgumentError, f"indexing={indexing!r}", "use 'xy' or 'ij'")
+        raise promotion.error(ArgumentError, f"indexing={indexing!r}", "use 'xy' or 'ij'")
     arrays = [asarray(x) for x in xi]
     order = list(range(len(arrays)))
     if indexing == "xy" and len(order) > 1:
@@ -341,8 +354,8 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
         shape[axis] = n
     out: list[Any] = []
     for axis, a in zip(order, arrays, strict=True):
-        flat = S.reshape(a, shape=tuple(n if d == axis else 1 for d, n in enumerate(shape)))
-        out.append(flat if sparse else P.broadcast(flat, tuple(shape)))
+        flat = structural.reshape(a, shape=tuple(n if d == axis else 1 for d, n in enumerate(shape)))
+        out.append(flat if sparse else promotion.broadcast(flat, tuple(shape)))
     return out
 
 
@@ -370,4 +383,4 @@ def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
         return tuple(parts)
     if not shape:
         return asarray(np.zeros(0, wanted))
-    return S.concatenate(*(S.reshape(part, shape=(1, *shape)) for part in parts), dimension=0)
+    return structural.concatenate(*(structural.reshape(part, shape=(1, *shape)) for part in parts), dimension=0)

@@ -11,12 +11,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of, hashable
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -28,31 +27,33 @@ _STATIC = ("axis", "dtype", "keepdims")
 
 def plain(x: Any) -> Any:
     """A value that rows take: numbers become NumPy scalars."""
-    return P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x
+    return promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
 
 
 def keep(out: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     """The result of a reduction with the reduced axes put back, with size 1."""
-    return S.reshape(out, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
+    return structural.reshape(out, shape=tuple(1 if d in axes else n for d, n in enumerate(shape)))
 
 
 def _masked(x: Any, where: Any, neutral: Any) -> Any:
     if where is None:
         return x
-    x, mask = P.spread(x, truth(where))
-    return E.select_n(mask, P.broadcast(P.convert(neutral, aval_of(x).dtype), aval_of(x).shape), x)
+    x, mask = promotion.spread(x, truth(where))
+    return elementwise.select_n(
+        mask, promotion.broadcast(promotion.convert(neutral, aval_of(x).dtype), aval_of(x).shape), x
+    )
 
 
 def _widened(x: Any, dtype: Any) -> Any:
     """Booleans and small integers are summed in the default integer, as in NumPy."""
     own = aval_of(x).dtype
     if dtype is not None:
-        return P.convert(x, dtype)
+        return promotion.convert(x, dtype)
     if own == dtypes.bool_:
-        return P.convert(x, dtypes.default_int())
+        return promotion.convert(x, dtypes.default_int())
     if dtypes.is_integer(own) and own.itemsize < dtypes.default_int().itemsize:
         unsigned = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
-        return P.convert(x, unsigned if dtypes.is_unsigned(own) else dtypes.default_int())
+        return promotion.convert(x, unsigned if dtypes.is_unsigned(own) else dtypes.default_int())
     return x
 
 
@@ -69,11 +70,11 @@ def _fold(
         aval = aval_of(x)
         axes = axes_of(axis, aval.ndim, f"fnp.{name}")
         if not widen and initial is None and 0 in [aval.shape[a] for a in axes]:
-            raise P.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
+            raise promotion.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
         row, combine = bools if aval.dtype == dtypes.bool_ else (numbers, join)
         out = row(x, axes=axes)
         if initial is not None:
-            out = combine(out, P.broadcast(P.convert(initial, aval.dtype), aval_of(out).shape))
+            out = combine(out, promotion.broadcast(promotion.convert(initial, aval.dtype), aval_of(out).shape))
         return keep(out, aval.shape, axes) if keepdims else out
 
     body.__name__ = name
@@ -88,18 +89,36 @@ def _complex_extreme(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any
     x = _masked(x, where, (complex_order.lowest if greatest else complex_order.highest)(aval.dtype))
     axes = axes_of(axis, aval_of(x).ndim, f"fnp.{name}")
     if initial is None and 0 in [aval_of(x).shape[a] for a in axes]:
-        raise P.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
+        raise promotion.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
     out = complex_order.reduced(x, axes, greatest, name)
     if initial is not None:
-        more = P.broadcast(P.convert(initial, aval.dtype), aval_of(out).shape)
+        more = promotion.broadcast(promotion.convert(initial, aval.dtype), aval_of(out).shape)
         out = complex_order.extreme(out, more, greatest)
     return keep(out, aval_of(x).shape, axes) if keepdims else out
 
 
-_sum = _fold(S.reduce_sum, E.add, lambda dtype: np.zeros((), dtype), True, "sum", (R.reduce_or, E.or_))
-_prod = _fold(R.reduce_prod, E.mul, lambda dtype: np.ones((), dtype), True, "prod", (R.reduce_and, E.and_))
-_max = _fold(R.reduce_max, E.max, R.lowest, False, "max", (R.reduce_max, E.or_))
-_min = _fold(R.reduce_min, E.min, R.highest, False, "min", (R.reduce_min, E.and_))
+_sum = _fold(
+    structural.reduce_sum,
+    elementwise.add,
+    lambda dtype: np.zeros((), dtype),
+    True,
+    "sum",
+    (reductions.reduce_or, elementwise.or_),
+)
+_prod = _fold(
+    reductions.reduce_prod,
+    elementwise.mul,
+    lambda dtype: np.ones((), dtype),
+    True,
+    "prod",
+    (reductions.reduce_and, elementwise.and_),
+)
+_max = _fold(
+    reductions.reduce_max, elementwise.max, reductions.lowest, False, "max", (reductions.reduce_max, elementwise.or_)
+)
+_min = _fold(
+    reductions.reduce_min, elementwise.min, reductions.highest, False, "min", (reductions.reduce_min, elementwise.and_)
+)
 
 
 def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
@@ -110,7 +129,7 @@ def _run(fold: Any, a: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any,
         if isinstance(a, Tracer):
             fold = fold.inline
         else:
-            (a,) = P.numbers(a)
+            (a,) = promotion.numbers(a)
     if initial is None and where is None:
         return fold(a, axis, dtype, bool(keepdims))
     return fold(a, axis, dtype, bool(keepdims), initial, where)
@@ -149,7 +168,7 @@ def sum(
     >>> fnp.sum(fnp.ones((2, 3)), axis=0).tolist()
     [2.0, 2.0, 2.0]
     """
-    P.no_out(out, "fnp.sum")
+    promotion.no_out(out, "fnp.sum")
     dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
     return _run(_sum, a, axis, dtype, keepdims, initial, where)
 
@@ -169,7 +188,7 @@ def prod(
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
     6.0
     """
-    P.no_out(out, "fnp.prod")
+    promotion.no_out(out, "fnp.prod")
     dtype = dtype if promote_integers or dtype is not None else aval_of(a).dtype
     return _run(_prod, a, axis, dtype, keepdims, initial, where)
 
@@ -200,7 +219,7 @@ def max(
     >>> fnp.max(fnp.asarray([[1, 5], [7, 3]]), axis=1).tolist()
     [5, 7]
     """
-    P.no_out(out, "fnp.max")
+    promotion.no_out(out, "fnp.max")
     return _run(_max, a, axis, None, keepdims, initial, where)
 
 
@@ -217,7 +236,7 @@ def min(
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
     1
     """
-    P.no_out(out, "fnp.min")
+    promotion.no_out(out, "fnp.min")
     return _run(_min, a, axis, None, keepdims, initial, where)
 
 
@@ -237,7 +256,7 @@ def _truth(row: Any, neutral: bool, name: str) -> Any:
     return kernel(static=("axis", "keepdims"))(body)
 
 
-_all, _any = _truth(R.reduce_and, True, "all"), _truth(R.reduce_or, False, "any")
+_all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduce_or, False, "any")
 
 
 def all(
@@ -248,8 +267,8 @@ def all(
     >>> bool(fnp.all(fnp.asarray([1, 0])))
     False
     """
-    P.no_out(out, "fnp.all")
-    return _all(*P.numbers(a), hashable(axis), bool(keepdims), where)
+    promotion.no_out(out, "fnp.all")
+    return _all(*promotion.numbers(a), hashable(axis), bool(keepdims), where)
 
 
 def any(
@@ -260,8 +279,8 @@ def any(
     >>> bool(fnp.any(fnp.asarray([1, 0])))
     True
     """
-    P.no_out(out, "fnp.any")
-    return _any(*P.numbers(a), hashable(axis), bool(keepdims), where)
+    promotion.no_out(out, "fnp.any")
+    return _any(*promotion.numbers(a), hashable(axis), bool(keepdims), where)
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
@@ -270,7 +289,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
     2
     """
-    return _count(*P.numbers(a), hashable(axis), bool(keepdims))
+    return _count(*promotion.numbers(a), hashable(axis), bool(keepdims))
 
 
 @kernel(static=("axis", "keepdims"))
@@ -284,7 +303,7 @@ def _arg(row: Any, name: str) -> Any:
         x = plain(x)
         shape = aval_of(x).shape
         if axis is None:
-            x = S.reshape(x, shape=(aval_of(x).size,))
+            x = structural.reshape(x, shape=(aval_of(x).size,))
         d = 0 if axis is None else axis_of(axis, len(shape), f"fnp.{name}")
         if aval_of(x).dtype.kind == "c":
             from functorch_like.numpy import complex_order  # few programs need it
@@ -300,7 +319,7 @@ def _arg(row: Any, name: str) -> Any:
     return kernel(static=("axis", "keepdims"))(body)
 
 
-_argmax, _argmin = _arg(R.argmax, "argmax"), _arg(R.argmin, "argmin")
+_argmax, _argmin = _arg(reductions.argmax, "argmax"), _arg(reductions.argmin, "argmin")
 
 
 def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
@@ -318,8 +337,8 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     >>> int(fnp.argmax(fnp.asarray([1, 5, 5])))
     1
     """
-    P.no_out(out, "fnp.argmax")
-    return _argmax(*P.numbers(a), axis, bool(keepdims))
+    promotion.no_out(out, "fnp.argmax")
+    return _argmax(*promotion.numbers(a), axis, bool(keepdims))
 
 
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
@@ -328,8 +347,8 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
     1
     """
-    P.no_out(out, "fnp.argmin")
-    return _argmin(*P.numbers(a), axis, bool(keepdims))
+    promotion.no_out(out, "fnp.argmin")
+    return _argmin(*promotion.numbers(a), axis, bool(keepdims))
 
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
@@ -338,13 +357,13 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
     2
     """
-    P.no_out(out, "fnp.ptp")
-    return _ptp(*P.numbers(a), hashable(axis), bool(keepdims))
+    promotion.no_out(out, "fnp.ptp")
+    return _ptp(*promotion.numbers(a), hashable(axis), bool(keepdims))
 
 
 @kernel(static=("axis", "keepdims"))
 def _ptp(a: Any, axis: Any, keepdims: bool) -> Any:
-    return E.sub(_max.inline(a, axis, None, keepdims), _min.inline(a, axis, None, keepdims))
+    return elementwise.sub(_max.inline(a, axis, None, keepdims), _min.inline(a, axis, None, keepdims))
 
 
 def count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:

@@ -9,14 +9,13 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -40,8 +39,10 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     counts = [1] * (n - len(counts)) + counts
     sizes = (1,) * (n - ndim(a)) + aval_of(a).shape
     wide = tuple(m for c, s in zip(counts, sizes, strict=True) for m in (c, s))
-    out = S.broadcast_in_dim(S.reshape(a, shape=sizes), shape=wide, broadcast_dimensions=tuple(range(1, 2 * n, 2)))
-    return S.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
+    out = structural.broadcast_in_dim(
+        structural.reshape(a, shape=sizes), shape=wide, broadcast_dimensions=tuple(range(1, 2 * n, 2))
+    )
+    return structural.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
 
 
 def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
@@ -63,16 +64,16 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
     """
     a = asarray(a)
     if axis is None:
-        a, axis = S.reshape(a, shape=(aval_of(a).size,)), 0
+        a, axis = structural.reshape(a, shape=(aval_of(a).size,)), 0
     d = axis_of(axis, ndim(a), "fnp.repeat")
     shape = aval_of(a).shape
     if isinstance(repeats, (int, np.integer)):
         n = operator.index(repeats)
         if n < 0:
-            raise P.error(ArgumentError, f"fnp.repeat was given {n}", "use 0 or more")
+            raise promotion.error(ArgumentError, f"fnp.repeat was given {n}", "use 0 or more")
         dims = tuple(k if k <= d else k + 1 for k in range(len(shape)))
-        wide = S.broadcast_in_dim(a, shape=(*shape[: d + 1], n, *shape[d + 1 :]), broadcast_dimensions=dims)
-        out = S.reshape(wide, shape=(*shape[:d], shape[d] * n, *shape[d + 1 :]))
+        wide = structural.broadcast_in_dim(a, shape=(*shape[: d + 1], n, *shape[d + 1 :]), broadcast_dimensions=dims)
+        out = structural.reshape(wide, shape=(*shape[:d], shape[d] * n, *shape[d + 1 :]))
         return (
             out
             if total_repeat_length is None
@@ -80,7 +81,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
         )
     if isinstance(repeats, Tracer):
         if total_repeat_length is None:
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"fnp.repeat was given traced repeats ({aval_of(repeats)!r}), and their sum is the size of the result",
                 "pass total_repeat_length=, or make repeats a NumPy array",
@@ -88,7 +89,7 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
         return _repeat_traced(a, repeats, d, operator.index(total_repeat_length))
     counts = np.broadcast_to(np.asarray(repeats), (shape[d],)) if np.size(repeats) in (1, shape[d]) else None
     if counts is None:
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"{np.size(repeats)} repeats do not fit axis {d} of {aval_of(a)!r}",
             "give one number for each element",
@@ -101,11 +102,11 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
 
 def _repeat_traced(a: Any, repeats: Any, d: int, total: int) -> Any:
     n = aval_of(a).shape[d]
-    ends = cumsum(P.broadcast(repeats, (n,)), axis=0, reverse=False)
-    index = S.iota(dtype=aval_of(ends).dtype, shape=(total, n), dimension=0)
-    after = E.ge(index, P.broadcast(ends, (total, n)))
-    places = S.reduce_sum(S.convert_element_type(after, new_dtype=np.dtype("int32")), axes=(1,))
-    return _take(a, E.min(places, S.full_like(places, n - 1)), d)
+    ends = cumsum(promotion.broadcast(repeats, (n,)), axis=0, reverse=False)
+    index = structural.iota(dtype=aval_of(ends).dtype, shape=(total, n), dimension=0)
+    after = elementwise.ge(index, promotion.broadcast(ends, (total, n)))
+    places = structural.reduce_sum(structural.convert_element_type(after, new_dtype=np.dtype("int32")), axes=(1,))
+    return _take(a, elementwise.min(places, structural.full_like(places, n - 1)), d)
 
 
 def _take(a: Any, places: Any, d: int) -> Any:
@@ -130,13 +131,13 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     """
     a = arr(a, "fnp.roll")
     if axis is None:
-        flat = roll(S.reshape(a, shape=(aval_of(a).size,)), shift, 0)
-        return S.reshape(flat, shape=aval_of(a).shape)
+        flat = roll(structural.reshape(a, shape=(aval_of(a).size,)), shift, 0)
+        return structural.reshape(flat, shape=aval_of(a).shape)
     axes = axis if isinstance(axis, (list, tuple, range)) else (axis,)
     shifts = shift if isinstance(shift, (list, tuple, range)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         if len(axes) != 1:
-            raise P.error(
+            raise promotion.error(
                 ArgumentError, f"fnp.roll with {len(shifts)} shifts along {len(axes)} axes", "give as many of each"
             )
         axes = tuple(axes) * len(shifts)
@@ -146,12 +147,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
         if n == 0:
             continue
         if isinstance(s, (ArrayImpl, Tracer)):
-            places = E.sub(
-                S.iota(dtype=np.dtype("int32"), shape=(n,), dimension=0),
-                P.broadcast(P.convert(s, np.dtype("int32")), (n,)),
+            places = elementwise.sub(
+                structural.iota(dtype=np.dtype("int32"), shape=(n,), dimension=0),
+                promotion.broadcast(promotion.convert(s, np.dtype("int32")), (n,)),
             )
-            size = S.full_like(places, n)
-            places = E.rem(E.add(E.rem(places, size), size), size)
+            size = structural.full_like(places, n)
+            places = elementwise.rem(elementwise.add(elementwise.rem(places, size), size), size)
             a = _take(a, places, d)
         elif operator.index(s) % n:
             at = n - operator.index(s) % n
@@ -195,24 +196,26 @@ def pad(
     """
     a = arr(array, "fnp.pad")
     if mode not in _MODES:
-        raise P.error(ArgumentError, f"fnp.pad does not know mode={mode!r}", f"use one of {', '.join(_MODES)}")
+        raise promotion.error(ArgumentError, f"fnp.pad does not know mode={mode!r}", f"use one of {', '.join(_MODES)}")
     widths = _pairs(pad_width, ndim(a), "pad_width")
     widths = [(operator.index(lo), operator.index(hi)) for lo, hi in widths]
     if any(lo < 0 or hi < 0 for lo, hi in widths):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"fnp.pad was given the negative width in {pad_width!r}", "cut with x[a:b] instead"
         )
     if mode in ("constant", "empty"):
         values = _pairs(constant_values, ndim(a), "constant_values")
-        return _pad_constant(a, [[P.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))
+        return _pad_constant(a, [[promotion.numbers(a, v)[1] for v in pair] for pair in values], widths=tuple(widths))
     for d, (lo, hi) in enumerate(widths):
         if (lo or hi) and aval_of(a).shape[d] == 0:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"fnp.pad has nothing to repeat along axis {d} of {aval_of(a)!r}", "use mode='constant'"
             )
     if mode == "linear_ramp":
         ends = _pairs(end_values, ndim(a), "end_values")
-        return _margins().pad_ramps(a, [[P.numbers(a, v)[1] for v in pair] for pair in ends], widths=tuple(widths))
+        return _margins().pad_ramps(
+            a, [[promotion.numbers(a, v)[1] for v in pair] for pair in ends], widths=tuple(widths)
+        )
     if mode in ("mean", "median", "maximum", "minimum"):
         margins = _margins()
         lengths = margins.lengths_of(_pairs(stat_length, ndim(a), "stat_length"))
@@ -243,7 +246,7 @@ def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
         return [(rows[0], rows[1])] * n
     elif len(rows) == 1:
         return [(rows[0], rows[0])] * n
-    raise P.error(
+    raise promotion.error(
         ShapeError, f"{what}={given!r} does not fit {n} dimensions", "give an int, a pair, or one pair for each"
     )
 
@@ -254,7 +257,7 @@ def _pad_constant(a: Any, values: Any, widths: Any) -> Any:
     for d, ((lo, hi), (low, high)) in enumerate(zip(widths, values, strict=True)):
         config = lambda x, y, d=d: tuple((x, y, 0) if k == d else (0, 0, 0) for k in range(len(widths)))
         if lo:
-            a = S.pad(a, P.convert(low, dtype), padding_config=config(lo, 0))
+            a = structural.pad(a, promotion.convert(low, dtype), padding_config=config(lo, 0))
         if hi:
-            a = S.pad(a, P.convert(high, dtype), padding_config=config(0, hi))
+            a = structural.pad(a, promotion.convert(high, dtype), padding_config=config(0, hi))
     return a

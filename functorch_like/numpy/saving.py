@@ -17,7 +17,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.errors import DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 
 if TYPE_CHECKING:
     from functorch_like.typing import DTypeLike
@@ -168,7 +168,7 @@ def _typed(a: Any, dtype: Any) -> Any:
         dtype = dtypes.bfloat16
     if dtype is None or dtype.itemsize != a.dtype.itemsize:
         fitting = ", ".join(n for n, d in _UNNAMED.items() if d.itemsize == a.dtype.itemsize)
-        raise P.error(
+        raise promotion.error(
             DtypeError,
             f"the file holds elements of {a.dtype.itemsize} bytes and does not say what they are"
             + ("" if dtype is None else f", and one of {dtype} takes {dtype.itemsize}"),

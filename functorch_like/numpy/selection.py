@@ -10,10 +10,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -58,12 +57,12 @@ def where(
         from_indexing = _nonzero[0]
         return from_indexing(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
-        raise P.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
+        raise promotion.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
     if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
         return _where(condition, x, y)
     if type(condition) is ArrayImpl and type(x) is ArrayImpl and type(y) is ArrayImpl:
         return _where_kernel(condition, x, y)
-    return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *P.numbers(x, y))
+    return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *promotion.numbers(x, y))
 
 
 #: Set by `sorting_searching.py`, which stands on indexing and so above this file.
@@ -72,10 +71,10 @@ _nonzero: list[Any] = []
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
     c = truth(condition)
-    x, y = P.promote(x, y)
-    shape = P.common_shape(aval_of(c).shape, aval_of(x).shape, aval_of(y).shape)
-    x, y = P.broadcast(x, shape), P.broadcast(y, shape)
-    return E.select_n(c if aval_of(c).shape == () else P.broadcast(c, shape), y, x)
+    x, y = promotion.promote(x, y)
+    shape = promotion.common_shape(aval_of(c).shape, aval_of(x).shape, aval_of(y).shape)
+    x, y = promotion.broadcast(x, shape), promotion.broadcast(y, shape)
+    return elementwise.select_n(c if aval_of(c).shape == () else promotion.broadcast(c, shape), y, x)
 
 
 _where_kernel = kernel(ints=True)(_where)
@@ -97,7 +96,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     [0, 10, 20, -1]
     """
     if len(condlist) != len(choicelist) or not condlist:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.select was given {len(condlist)} conditions and {len(choicelist)} choices",
             "give one choice for each condition, and at least one",
@@ -106,7 +105,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     out = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         out = where(condition, choice, out)
-    return out if aval_of(out).dtype == dtype else S.convert_element_type(out, new_dtype=dtype)
+    return out if aval_of(out).dtype == dtype else structural.convert_element_type(out, new_dtype=dtype)
 
 
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
@@ -129,17 +128,19 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
     """
     if isinstance(arr, Tracer) or isinstance(min, Tracer) or isinstance(max, Tracer):
         return _clip(arr, min, max)
-    return _clip_kernel(*P.numbers(arr, min, max))
+    return _clip_kernel(*promotion.numbers(arr, min, max))
 
 
 def _clip(x: Any, low: Any, high: Any) -> Any:
     for v in (x, low, high):
         if v is not None and aval_of(v).dtype.kind == "c":
-            raise P.error(DtypeError, "fnp.clip takes real numbers", "clip fnp.real and fnp.imag, or scale by fnp.abs")
-    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x
+            raise promotion.error(
+                DtypeError, "fnp.clip takes real numbers", "clip fnp.real and fnp.imag, or scale by fnp.abs"
+            )
+    x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
     if low is not None:
-        x = E.max(*P.align(x, low))
-    return x if high is None else E.min(*P.align(x, high))
+        x = elementwise.max(*promotion.align(x, low))
+    return x if high is None else elementwise.min(*promotion.align(x, high))
 
 
 _clip_kernel = kernel(ints=True)(_clip)
@@ -164,22 +165,24 @@ def nan_to_num(
     >>> fnp.nan_to_num(fnp.asarray([1.0, fnp.nan])).tolist()
     [1.0, 0.0]
     """
-    return _nan_to_num(*P.numbers(x, nan), posinf, neginf)
+    return _nan_to_num(*promotion.numbers(x, nan), posinf, neginf)
 
 
 @kernel(ints=True)
 def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    x = P.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
+    x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     dtype = aval_of(x).dtype
     if dtype.kind == "c":
         part = _nan_to_num.inline
-        return E.complex(part(E.real(x), nan, posinf, neginf), part(E.imag(x), nan, posinf, neginf))
+        return elementwise.complex(
+            part(elementwise.real(x), nan, posinf, neginf), part(elementwise.imag(x), nan, posinf, neginf)
+        )
     if not dtypes.is_float(dtype):
         return x
     info, shape = dtypes.finfo(dtype), aval_of(x).shape
-    fill = lambda v: P.broadcast(P.convert(v, dtype), shape)
+    fill = lambda v: promotion.broadcast(promotion.convert(v, dtype), shape)
     high = fill(np.asarray(info.max) if posinf is None else posinf)
     low = fill(np.asarray(info.min) if neginf is None else neginf)
-    x = E.select_n(E.ne(x, x), x, fill(nan))
-    x = E.select_n(E.eq(x, P.like(x, np.inf)), x, high)
-    return E.select_n(E.eq(x, P.like(x, -np.inf)), x, low)
+    x = elementwise.select_n(elementwise.ne(x, x), x, fill(nan))
+    x = elementwise.select_n(elementwise.eq(x, promotion.like(x, np.inf)), x, high)
+    return elementwise.select_n(elementwise.eq(x, promotion.like(x, -np.inf)), x, low)

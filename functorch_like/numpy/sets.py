@@ -13,16 +13,15 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.reductions import plain
 from functorch_like.numpy.sorting_searching import _searchsorted, nonzero
 from functorch_like.numpy.unique import first_ones, known, no_size, unique
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.ordering import sort as sorting
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.ordering import sort
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -47,8 +46,8 @@ _DOC = """{summary}, sorted and without repetition.
 
 
 def _two(ar1: Any, ar2: Any) -> list[Any]:
-    pair = P.promote(*(a if P.is_array(a) else asarray(a) for a in (ar1, ar2)))
-    return [S.reshape(a, shape=(aval_of(a).size,)) for a in pair]
+    pair = promotion.promote(*(a if promotion.is_array(a) else asarray(a) for a in (ar1, ar2)))
+    return [structural.reshape(a, shape=(aval_of(a).size,)) for a in pair]
 
 
 def _known(x: Any, what: str) -> np.ndarray[Any, Any]:
@@ -75,7 +74,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     [1, 2, 3, 5]
     """
     a, b = _two(ar1, ar2)
-    return unique(S.concatenate(a, b, dimension=0), size=size, fill_value=fill_value)
+    return unique(structural.concatenate(a, b, dimension=0), size=size, fill_value=fill_value)
 
 
 def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> Any:
@@ -83,21 +82,25 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
 
     @kernel(static=("size", "sized_fill"))
     def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
-        x = S.concatenate(a, b, dimension=0) if both else a
+        x = structural.concatenate(a, b, dimension=0) if both else a
         n = aval_of(x).size
         if not n:
-            return P.broadcast(P.convert(fill, aval_of(x).dtype), (size,))
-        tag = S.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
-        tag = E.ge(tag, S.full_like(tag, aval_of(a).size))
+            return promotion.broadcast(promotion.convert(fill, aval_of(x).dtype), (size,))
+        tag = structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0)
+        tag = elementwise.ge(tag, structural.full_like(tag, aval_of(a).size))
         order, new = first_ones([x], n, True, tag if both else None)
-        mask = E.and_(new, getitem(kept(a, b), order))
+        mask = elementwise.and_(new, getitem(kept(a, b), order))
         (places,) = nonzero(mask, size=size, fill_value=n)
-        last = S.full_like(places, n)
+        last = structural.full_like(places, n)
         if not sized_fill:  # the least of the result, or 0 where it is empty
             (least,) = nonzero(mask, size=1, fill_value=n)
-            places = E.select_n(E.lt(places, last), P.broadcast(least, (size,)), places)
+            places = elementwise.select_n(elementwise.lt(places, last), promotion.broadcast(least, (size,)), places)
         values = getitem(x, getitem(order, places))
-        return E.select_n(E.lt(places, last), P.broadcast(P.convert(fill, aval_of(x).dtype), (size,)), values)
+        return elementwise.select_n(
+            elementwise.lt(places, last),
+            promotion.broadcast(promotion.convert(fill, aval_of(x).dtype), (size,)),
+            values,
+        )
 
     def function(
         ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
@@ -111,15 +114,21 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
         fill = asarray(0 if fill_value is None else fill_value)
         return chosen(a, b, fill, size=int(size), sized_fill=fill_value is not None)
 
-    return P.named(function, name, _DOC.format(summary=summary, name=name, value=value), __name__)
+    return promotion.named(function, name, _DOC.format(summary=summary, name=name, value=value), __name__)
 
 
 def _in_one(a: Any, b: Any) -> Any:
-    return S.concatenate(E.not_(_isin.inline(a, b, False)), E.not_(_isin.inline(b, a, False)), dimension=0)
+    return structural.concatenate(
+        elementwise.not_(_isin.inline(a, b, False)), elementwise.not_(_isin.inline(b, a, False)), dimension=0
+    )
 
 
 setdiff1d = _set_function(
-    "setdiff1d", lambda a, b: E.not_(_isin.inline(a, b, False)), "What is in the first array only", "[1, 2]", False
+    "setdiff1d",
+    lambda a, b: elementwise.not_(_isin.inline(a, b, False)),
+    "What is in the first array only",
+    "[1, 2]",
+    False,
 )
 setxor1d = _set_function("setxor1d", _in_one, "What is in just one of two arrays", "[1, 2, 5]", True)
 _common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "What is in both", "[3]", False)
@@ -165,21 +174,23 @@ def _common_places(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> An
     for x, y in ((a, b), (b, a)):
         n = aval_of(x).size
         if not n:
-            out.append(S.full((size,), 0, dtypes.default_int()))
+            out.append(structural.full((size,), 0, dtypes.default_int()))
             continue
         order, new = first_ones([x], n, True)
-        (places,) = nonzero(E.and_(new, getitem(_isin.inline(x, y, False), order)), size=size, fill_value=n)
-        full = S.full_like(places, n)
-        out.append(E.select_n(E.lt(places, full), full, getitem(order, places)))
+        (places,) = nonzero(elementwise.and_(new, getitem(_isin.inline(x, y, False), order)), size=size, fill_value=n)
+        full = structural.full_like(places, n)
+        out.append(elementwise.select_n(elementwise.lt(places, full), full, getitem(order, places)))
     first, second = out
     n = aval_of(a).size
-    fills = P.broadcast(P.convert(fill, aval_of(a).dtype), (size,))
+    fills = promotion.broadcast(promotion.convert(fill, aval_of(a).dtype), (size,))
     if not n or not size:
         return fills, first, second
-    values, there = getitem(a, first), E.lt(first, S.full_like(first, n))
+    values, there = getitem(a, first), elementwise.lt(first, structural.full_like(first, n))
     if not sized_fill:
-        fills = E.select_n(P.broadcast(getitem(there, 0), (size,)), fills, P.broadcast(getitem(values, 0), (size,)))
-    return E.select_n(there, fills, values), first, second
+        fills = elementwise.select_n(
+            promotion.broadcast(getitem(there, 0), (size,)), fills, promotion.broadcast(getitem(values, 0), (size,))
+        )
+    return elementwise.select_n(there, fills, values), first, second
 
 
 _METHODS = ("auto", "compare_all", "binary_search", "sort")
@@ -213,27 +224,29 @@ def isin(
     [False, True, False]
     """
     if method not in _METHODS:
-        raise P.error(ArgumentError, f"fnp.isin does not know method={method!r}", f"use one of {', '.join(_METHODS)}")
-    element, test = (x if P.is_array(x) else asarray(x) for x in (element, test_elements))
+        raise promotion.error(
+            ArgumentError, f"fnp.isin does not know method={method!r}", f"use one of {', '.join(_METHODS)}"
+        )
+    element, test = (x if promotion.is_array(x) else asarray(x) for x in (element, test_elements))
     search = method in _METHODS[2:] or (method == "auto" and aval_of(test).size > 16)
     return _isin(element, test, invert=bool(invert), search=search)
 
 
 @kernel(static=("invert", "search"))
 def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
-    x, test = P.promote(plain(element), plain(test), told=False)
+    x, test = promotion.promote(plain(element), plain(test), told=False)
     shape, n = aval_of(x).shape, aval_of(test).size
-    test = S.reshape(S.stop_gradient(test), shape=(n,))
-    x = S.stop_gradient(x)
+    test = structural.reshape(structural.stop_gradient(test), shape=(n,))
+    x = structural.stop_gradient(x)
     if not n:
-        found = S.full(shape, False, dtypes.bool_)
+        found = structural.full(shape, False, dtypes.bool_)
     elif search and aval_of(x).dtype.kind != "c":
-        (test,) = sorting.sort(test, dimension=0, is_stable=False, num_keys=1)
+        (test,) = sort.sort(test, dimension=0, is_stable=False, num_keys=1)
         place = _searchsorted.inline(test, x, "left")
-        found = E.eq(getitem(test, (E.min(place, S.full_like(place, n - 1)),)), x)
+        found = elementwise.eq(getitem(test, (elementwise.min(place, structural.full_like(place, n - 1)),)), x)
     else:
         full = (*shape, n)
-        each = S.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(len(shape))))
-        found = E.eq(each, S.broadcast_in_dim(test, shape=full, broadcast_dimensions=(len(shape),)))
-        found = R.reduce_or(found, axes=(len(shape),))
-    return E.not_(found) if invert else found
+        each = structural.broadcast_in_dim(x, shape=full, broadcast_dimensions=tuple(range(len(shape))))
+        found = elementwise.eq(each, structural.broadcast_in_dim(test, shape=full, broadcast_dimensions=(len(shape),)))
+        found = reductions.reduce_or(found, axes=(len(shape),))
+    return elementwise.not_(found) if invert else found

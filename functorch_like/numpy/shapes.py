@@ -11,10 +11,10 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def arr(x: Any, what: str) -> Any:
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     if isinstance(x, (list, tuple)):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"{what} takes an array, got a {type(x).__name__}", "convert it with fnp.asarray first"
         )
     return asarray(x)
@@ -74,7 +74,7 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
         sizes = [operator.index(n) for n in ((given,) if not isinstance(given, (list, tuple)) else given)]
     except TypeError:
         traced = isinstance(given, Tracer) or any(isinstance(n, Tracer) for n in given)
-        raise P.error(
+        raise promotion.error(
             ConcretizationError if traced else ShapeError,
             f"reshape of {aval!r} to {given!r}",
             "sizes are fixed when a function is traced: take them from x.shape, or use static_argnums"
@@ -85,14 +85,14 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
         at = sizes.index(-1)
         rest = math.prod(sizes[:at] + sizes[at + 1 :])
         if sizes.count(-1) > 1 or rest <= 0 or aval.size % rest:
-            raise P.error(
+            raise promotion.error(
                 ShapeError,
                 f"{aval!r} has {aval.size} elements, which cannot be reshaped to {tuple(sizes)}",
                 "use -1 once, and sizes whose product divides the number of elements",
             )
         sizes[at] = aval.size // rest
     if math.prod(sizes) != aval.size or any(n < 0 for n in sizes):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"{aval!r} has {aval.size} elements, which cannot be reshaped to {tuple(sizes)}",
             "the sizes must have the same product; -1 stands for whatever is left",
@@ -119,7 +119,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     [[0, 1, 2], [3, 4, 5]]
     """
     if copy:
-        return S.copy(reshape(a, shape, order))
+        return structural.copy(reshape(a, shape, order))
     if type(a) is ArrayImpl and order == "C":
         return _reshape_kernel(a, new_shape(shape, a.aval))
     a = arr(a, "fnp.reshape")
@@ -129,13 +129,13 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
         turned = transpose(reshape(transpose(a), sizes[::-1]))
         return turned
     if order not in ("C", "A", "K"):
-        raise P.error(ArgumentError, f"order={order!r}", "use 'C' or 'F'")
-    return a if sizes == aval.shape and not isinstance(a, np.ndarray) else S.reshape(a, shape=sizes)
+        raise promotion.error(ArgumentError, f"order={order!r}", "use 'C' or 'F'")
+    return a if sizes == aval.shape and not isinstance(a, np.ndarray) else structural.reshape(a, shape=sizes)
 
 
 @kernel(static=("shape",))
 def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
-    return a if shape == aval_of(a).shape else S.reshape(a, shape=shape)
+    return a if shape == aval_of(a).shape else structural.reshape(a, shape=shape)
 
 
 def ravel(a: ArrayLike, order: str = "C") -> Array:
@@ -165,7 +165,7 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     total = aval_of(a).ndim + len(many)
     new = axes_of(tuple(many), total, "fnp.expand_dims")
     inner = iter(aval_of(a).shape)
-    return S.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
+    return structural.reshape(a, shape=tuple(1 if d in new else next(inner) for d in range(total)))
 
 
 def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
@@ -186,10 +186,10 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     gone = [d for d, n in enumerate(sizes) if n == 1] if axis is None else axes_of(axis, len(sizes), "fnp.squeeze")
     for d in gone:
         if sizes[d] != 1:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"cannot squeeze axis {d} of {aval_of(a)!r}, its size is {sizes[d]}", "name axes of size 1"
             )
-    return S.reshape(a, shape=tuple(n for d, n in enumerate(sizes) if d not in gone))
+    return structural.reshape(a, shape=tuple(n for d, n in enumerate(sizes) if d not in gone))
 
 
 # --------------------------------------------------------------------------------------------------------------- order
@@ -213,12 +213,12 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     else:
         order = tuple([axis_of(d, n, "fnp.transpose") for d in axes])
         if len(set(order)) != n:
-            raise P.error(
+            raise promotion.error(
                 ShapeError,
                 f"{tuple(axes)} is no permutation of the {n} axes of {aval_of(a)!r}",
                 f"name each of 0..{n - 1} once",
             )
-    return a if n < 2 and not isinstance(a, np.ndarray) else S.transpose(a, permutation=order)
+    return a if n < 2 and not isinstance(a, np.ndarray) else structural.transpose(a, permutation=order)
 
 
 permute_dims = transpose
@@ -231,7 +231,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     (5, 3, 2)
     """
     if ndim(x) < 2:
-        raise P.error(ShapeError, f"{aval_of(x)!r} is no matrix", "give an array of two dimensions or more")
+        raise promotion.error(ShapeError, f"{aval_of(x)!r} is no matrix", "give an array of two dimensions or more")
     return swapaxes(x, -1, -2)
 
 
@@ -246,7 +246,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     i, j = (axis_of(d, n, "fnp.swapaxes") for d in (axis1, axis2))
     order = list(range(n))
     order[i], order[j] = j, i
-    return a if i == j else S.transpose(a, permutation=tuple(order))
+    return a if i == j else structural.transpose(a, permutation=tuple(order))
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Array:
@@ -268,7 +268,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     lists = [list(v) if isinstance(v, (list, tuple, range)) else [v] for v in (source, destination)]
     src, dst = ([axis_of(d, n, "fnp.moveaxis") for d in v] for v in lists)
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"moveaxis of {aval_of(a)!r} from {source} to {destination}",
             "give as many different axes on both sides",
@@ -276,7 +276,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     order = [d for d in range(n) if d not in src]
     for at, d in sorted(zip(dst, src, strict=True)):
         order.insert(at, d)
-    return a if order == list(range(n)) else S.transpose(a, permutation=tuple(order))
+    return a if order == list(range(n)) else structural.transpose(a, permutation=tuple(order))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
@@ -298,7 +298,7 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
     [2, 1, 0]
     """
     m = arr(m, "fnp.flip")
-    return S.rev(m, dimensions=axes_of(axis, aval_of(m).ndim, "fnp.flip"))
+    return structural.rev(m, dimensions=axes_of(axis, aval_of(m).ndim, "fnp.flip"))
 
 
 def fliplr(m: ArrayLike) -> Array:
@@ -327,7 +327,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     i, j = (axis_of(d, ndim(m), "fnp.rot90") for d in axes)
     if i == j:
-        raise P.error(ShapeError, f"fnp.rot90 was given axes {axes}", "name two different axes")
+        raise promotion.error(ShapeError, f"fnp.rot90 was given axes {axes}", "name two different axes")
     quarter = k % 4
     if quarter == 0:
         return asarray(m)
@@ -356,12 +356,12 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     )
     sizes = aval_of(a).shape
     if len(sizes) > len(wanted) or any(n not in (1, m) for n, m in zip(sizes[::-1], wanted[::-1], strict=False)):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"{aval_of(a)!r} does not broadcast to {wanted}",
             "sizes must be equal or 1, counted from the last dimension",
         )
-    return P.broadcast(a, wanted)
+    return promotion.broadcast(a, wanted)
 
 
 def broadcast_arrays(*args: Any) -> list[Any]:
@@ -374,8 +374,8 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     [(2, 3), (2, 3)]
     """
     given = [arr(a, "fnp.broadcast_arrays") for a in args]
-    wanted = P.broadcast_shapes(*(aval_of(a).shape for a in given))
-    return [P.broadcast(a, wanted) for a in given]
+    wanted = promotion.broadcast_shapes(*(aval_of(a).shape for a in given))
+    return [promotion.broadcast(a, wanted) for a in given]
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:

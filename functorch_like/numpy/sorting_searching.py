@@ -9,16 +9,14 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import selection
+from functorch_like.numpy import promotion, selection
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -53,16 +51,16 @@ def sort(
 
 
 def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
-    a = a if P.is_array(a) else asarray(a)
+    a = a if promotion.is_array(a) else asarray(a)
     if axis is None:
-        return S.reshape(a, shape=(aval_of(a).size,)), 0
+        return structural.reshape(a, shape=(aval_of(a).size,)), 0
     return a, axis_of(axis, aval_of(a).ndim, what)
 
 
 @kernel(static=("d", "descending"))
 def _sort(a: Any, d: int, descending: bool) -> Any:
     (out,) = sorting.sort(a, dimension=d, is_stable=True, num_keys=1)
-    return S.rev(out, dimensions=(d,)) if descending else out
+    return structural.rev(out, dimensions=(d,)) if descending else out
 
 
 def argsort(
@@ -98,18 +96,18 @@ def argsort(
         return found
     wanted = dtypes.as_dtype(dtype)
     if not dtypes.is_integer(wanted):
-        raise P.error(DtypeError, f"fnp.argsort gives integers, not {wanted.name}", "use an integer dtype")
-    return P.convert(found, wanted)
+        raise promotion.error(DtypeError, f"fnp.argsort gives integers, not {wanted.name}", "use an integer dtype")
+    return promotion.convert(found, wanted)
 
 
 @kernel(static=("d", "descending"))
 def _argsort(a: Any, d: int, descending: bool) -> Any:
     shape = aval_of(a).shape
-    places = S.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)
+    places = structural.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)
     if descending:  # turned before and after, so that equal elements stay in order
-        a, places = S.rev(a, dimensions=(d,)), S.rev(places, dimensions=(d,))
-    _, order = sorting.sort(S.stop_gradient(a), places, dimension=d, is_stable=True, num_keys=1)
-    return S.rev(order, dimensions=(d,)) if descending else order
+        a, places = structural.rev(a, dimensions=(d,)), structural.rev(places, dimensions=(d,))
+    _, order = sorting.sort(structural.stop_gradient(a), places, dimension=d, is_stable=True, num_keys=1)
+    return structural.rev(order, dimensions=(d,)) if descending else order
 
 
 def lexsort(keys: Any, axis: int = -1) -> Array:
@@ -124,7 +122,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
 @kernel(static=("axis",))
 def _lexsort(keys: Any, axis: int) -> Any:
     d = axis_of(axis, aval_of(keys[0]).ndim, "fnp.lexsort")
-    places = S.iota(dtype=dtypes.default_int(), shape=aval_of(keys[0]).shape, dimension=d)
+    places = structural.iota(dtype=dtypes.default_int(), shape=aval_of(keys[0]).shape, dimension=d)
     return sorting.sort(*keys[::-1], places, dimension=d, is_stable=True, num_keys=len(keys))[-1]
 
 
@@ -152,24 +150,26 @@ def searchsorted(
     [1, 2]
     """
     if side not in ("left", "right"):
-        raise P.error(ArgumentError, f"fnp.searchsorted does not know side={side!r}", "use 'left' or 'right'")
+        raise promotion.error(ArgumentError, f"fnp.searchsorted does not know side={side!r}", "use 'left' or 'right'")
     if method not in METHODS:
-        raise P.error(ArgumentError, f"fnp.searchsorted does not know method={method!r}", "leave method out")
-    a = a if P.is_array(a) else asarray(a)
+        raise promotion.error(ArgumentError, f"fnp.searchsorted does not know method={method!r}", "leave method out")
+    a = a if promotion.is_array(a) else asarray(a)
     if aval_of(a).ndim != 1:
-        raise P.error(ShapeError, f"fnp.searchsorted in {aval_of(a)!r}", "give one dimension, and use vmap for more")
+        raise promotion.error(
+            ShapeError, f"fnp.searchsorted in {aval_of(a)!r}", "give one dimension, and use vmap for more"
+        )
     if sorter is not None:
         a = getitem(a, sorter)
-    return _searchsorted(*P.numbers(a, v if not isinstance(v, (list, tuple)) else asarray(v)), side=side)
+    return _searchsorted(*promotion.numbers(a, v if not isinstance(v, (list, tuple)) else asarray(v)), side=side)
 
 
 def _precedes(is_complex: bool, side: str) -> Any:
     """The comparison of an element with a value that is put behind it."""
     if not is_complex:
-        return E.lt if side == "left" else E.le
+        return elementwise.lt if side == "left" else elementwise.le
     from functorch_like.numpy.complex_order import less  # few programs need it
 
-    return less if side == "left" else lambda element, value: E.not_(less(value, element))
+    return less if side == "left" else lambda element, value: elementwise.not_(less(value, element))
 
 
 @kernel(static=("side",), ints=True)
@@ -178,27 +178,31 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
 
     It is a loop, since XLA fuses unrolled steps, and computes each position again wherever it is used.
     """
-    a, v = P.promote(S.stop_gradient(a), S.stop_gradient(v), told=False)
+    a, v = promotion.promote(structural.stop_gradient(a), structural.stop_gradient(v), told=False)
     n, shape = aval_of(a).size, aval_of(v).shape
     index = dtypes.default_int()
-    bits, last = n.bit_length(), S.full(shape, max(n - 1, 0), index)
-    nan = E.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
+    bits, last = n.bit_length(), structural.full(shape, max(n - 1, 0), index)
+    nan = elementwise.ne(v, v) if dtypes.is_float(aval_of(v).dtype) else None
     precedes = _precedes(aval_of(v).dtype.kind == "c", side)
 
     def step(i: Any, found: Any) -> Any:
-        bit = E.shift_left(np.asarray(1, index), E.sub(np.asarray(bits - 1, index), i))
-        reach = E.add(found, S.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
-        at = E.min(E.sub(reach, S.full(shape, 1, index)), last)
+        bit = elementwise.shift_left(np.asarray(1, index), elementwise.sub(np.asarray(bits - 1, index), i))
+        reach = elementwise.add(found, structural.broadcast_in_dim(bit, shape=shape, broadcast_dimensions=()))
+        at = elementwise.min(elementwise.sub(reach, structural.full(shape, 1, index)), last)
         element = take(a, at, mode="promise_in_bounds")
         before = precedes(element, v)
         if nan is not None:  # NaN is greater than all numbers, and equal to itself
-            number = E.eq(element, element)
-            before = E.select_n(nan, before, number if side == "left" else S.full(shape, True, dtypes.bool_))
-        return E.select_n(E.and_(E.le(reach, S.full(shape, n, index)), before), found, reach)
+            number = elementwise.eq(element, element)
+            before = elementwise.select_n(
+                nan, before, number if side == "left" else structural.full(shape, True, dtypes.bool_)
+            )
+        return elementwise.select_n(
+            elementwise.and_(elementwise.le(reach, structural.full(shape, n, index)), before), found, reach
+        )
 
     from functorch_like.lax.counted import fori_loop  # `lax` is not imported for everybody
 
-    return fori_loop(0, bits, step, S.full(shape, 0, index)) if n else S.full(shape, 0, index)
+    return fori_loop(0, bits, step, structural.full(shape, 0, index)) if n else structural.full(shape, 0, index)
 
 
 # ------------------------------------------------------------------------------------------------- what is true
@@ -216,13 +220,15 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
     >>> [i.tolist() for i in fnp.nonzero(fnp.asarray([0, 5, 7]))]
     [[1, 2]]
     """
-    a = a if P.is_array(a) else asarray(a)
+    a = a if promotion.is_array(a) else asarray(a)
     if aval_of(a).ndim == 0:
-        raise P.error(ShapeError, f"fnp.nonzero of {aval_of(a)!r}, which has no dimensions", "use fnp.atleast_1d first")
+        raise promotion.error(
+            ShapeError, f"fnp.nonzero of {aval_of(a)!r}, which has no dimensions", "use fnp.atleast_1d first"
+        )
     concrete = a.concrete() if isinstance(a, Tracer) else a
     if size is None:
         if concrete is None:
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 f"fnp.nonzero of a traced {aval_of(a)!r}: the number of indices is not known",
                 "pass size=, or use fnp.where(mask, x, y)",
@@ -235,19 +241,21 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
 @kernel(static=("size", "fills"))
 def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
-    flat = S.reshape(truth(a), shape=(aval_of(a).size,))
-    count = cumsum(P.convert(flat, index), axis=0, reverse=False)
-    wanted = S.iota(dtype=index, shape=(size,), dimension=0)
+    flat = structural.reshape(truth(a), shape=(aval_of(a).size,))
+    count = cumsum(promotion.convert(flat, index), axis=0, reverse=False)
+    wanted = structural.iota(dtype=index, shape=(size,), dimension=0)
     # The k-th one is where the count of true elements first exceeds k.
     places = _searchsorted.inline(count, wanted, "right")
     total = getitem(count, -1) if aval_of(a).size else np.asarray(0, index)
-    valid = E.lt(wanted, P.broadcast(total, (size,)))
+    valid = elementwise.lt(wanted, promotion.broadcast(total, (size,)))
     out, rest = [], places
     for n in reversed(shape):
-        out.append(E.rem(rest, S.full_like(rest, max(n, 1))))
-        rest = E.div(rest, S.full_like(rest, max(n, 1)))
+        out.append(elementwise.rem(rest, structural.full_like(rest, max(n, 1))))
+        rest = elementwise.div(rest, structural.full_like(rest, max(n, 1)))
     fills = fills * len(shape) if len(fills) == 1 else fills
-    return [E.select_n(valid, S.full_like(o, f), o) for o, f in zip(reversed(out), fills, strict=True)]
+    return [
+        elementwise.select_n(valid, structural.full_like(o, f), o) for o, f in zip(reversed(out), fills, strict=True)
+    ]
 
 
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -256,8 +264,8 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
     >>> fnp.flatnonzero(fnp.asarray([[0, 5], [7, 0]])).tolist()
     [1, 2]
     """
-    a = a if P.is_array(a) else asarray(a)
-    return nonzero(S.reshape(a, shape=(aval_of(a).size,)), size=size, fill_value=fill_value)[0]
+    a = a if promotion.is_array(a) else asarray(a)
+    return nonzero(structural.reshape(a, shape=(aval_of(a).size,)), size=size, fill_value=fill_value)[0]
 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
@@ -267,7 +275,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     [[0, 1], [1, 0]]
     """
     found = nonzero(a, size=size, fill_value=fill_value)
-    return S.concatenate(*[S.reshape(i, shape=(*aval_of(i).shape, 1)) for i in found], dimension=1)
+    return structural.concatenate(*[structural.reshape(i, shape=(*aval_of(i).shape, 1)) for i in found], dimension=1)
 
 
 selection._nonzero.append(nonzero)

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import reductions as N
+from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.numpy.logic import truth
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -47,27 +45,29 @@ def mean(
     >>> float(fnp.mean(fnp.asarray([1.0, 2.0, 6.0])))
     3.0
     """
-    P.no_out(out, "fnp.mean")
+    promotion.no_out(out, "fnp.mean")
     call = _mean.inline if isinstance(a, Tracer) else _mean
-    return call(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), where)
+    return call(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), where)
 
 
 @kernel(static=_STATIC)
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
-    x = N.plain(a)
-    out = dtype or P.inexact_dtype(aval_of(x).dtype)
-    x = P.convert(x, dtypes.accumulator(out), aval_of(x).weak_type and dtype is None)
-    total = N._sum.inline(x, axis, None, keepdims, None, where)
-    return P.convert(E.div(total, _counted(x, axis, keepdims, where, total)), out, aval_of(total).weak_type)
+    x = reductions.plain(a)
+    out = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    x = promotion.convert(x, dtypes.accumulator(out), aval_of(x).weak_type and dtype is None)
+    total = reductions._sum.inline(x, axis, None, keepdims, None, where)
+    return promotion.convert(
+        elementwise.div(total, _counted(x, axis, keepdims, where, total)), out, aval_of(total).weak_type
+    )
 
 
 def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
     """How many elements each result is made of, in the shape and dtype of `like`."""
     aval = aval_of(x)
     if where is None:
-        return S.full_like(like, N.count(aval.shape, axes_of(axis, aval.ndim, "fnp.mean")))
-    _, mask = P.spread(x, truth(where))
-    return P.convert(N._sum.inline(mask, axis, None, keepdims), aval_of(like).dtype)
+        return structural.full_like(like, reductions.count(aval.shape, axes_of(axis, aval.ndim, "fnp.mean")))
+    _, mask = promotion.spread(x, truth(where))
+    return promotion.convert(reductions._sum.inline(mask, axis, None, keepdims), aval_of(like).dtype)
 
 
 def var(
@@ -98,28 +98,32 @@ def var(
     >>> float(fnp.var(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    P.no_out(out, "fnp.var")
+    promotion.no_out(out, "fnp.var")
     return _spread(_var, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
 
 
 def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: Any, where: Any, mean: Any) -> Any:
-    return measure(*P.numbers(a), hashable(axis), N._dtype(dtype), bool(keepdims), ddof, where, mean)
+    return measure(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), ddof, where, mean)
 
 
 @kernel(static=(*_STATIC, "ddof"))
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
-    x = N.plain(a)
-    given = dtype or P.inexact_dtype(aval_of(x).dtype)
-    x = P.convert(x, dtypes.accumulator(given), aval_of(x).weak_type and dtype is None)
-    x = N._masked(x, where, 0)  # what is left out must not spoil derivatives
-    centre = _mean.inline(x, axis, None, True, where) if mean is None else P.convert(mean, aval_of(x).dtype)
-    gap = E.sub(*P.align(x, centre))
-    square = E.real(E.mul(gap, E.conj(gap))) if aval_of(gap).dtype.kind == "c" else E.square(gap)
-    total = N._sum.inline(square, axis, None, keepdims, None, where)
+    x = reductions.plain(a)
+    given = dtype or promotion.inexact_dtype(aval_of(x).dtype)
+    x = promotion.convert(x, dtypes.accumulator(given), aval_of(x).weak_type and dtype is None)
+    x = reductions._masked(x, where, 0)  # what is left out must not spoil derivatives
+    centre = _mean.inline(x, axis, None, True, where) if mean is None else promotion.convert(mean, aval_of(x).dtype)
+    gap = elementwise.sub(*promotion.align(x, centre))
+    square = (
+        elementwise.real(elementwise.mul(gap, elementwise.conj(gap)))
+        if aval_of(gap).dtype.kind == "c"
+        else elementwise.square(gap)
+    )
+    total = reductions._sum.inline(square, axis, None, keepdims, None, where)
     n = _counted(x, axis, keepdims, where, total)
-    n = E.sub(n, S.full_like(n, ddof)) if ddof else n
-    n = E.max(n, S.full_like(n, 0))
-    return P.convert(E.div(total, n), dtypes.real_part(given), aval_of(total).weak_type)
+    n = elementwise.sub(n, structural.full_like(n, ddof)) if ddof else n
+    n = elementwise.max(n, structural.full_like(n, 0))
+    return promotion.convert(elementwise.div(total, n), dtypes.real_part(given), aval_of(total).weak_type)
 
 
 def std(
@@ -139,7 +143,7 @@ def std(
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
     1.0
     """
-    P.no_out(out, "fnp.std")
+    promotion.no_out(out, "fnp.std")
     return _spread(_std, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
 
 
@@ -150,11 +154,11 @@ def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any 
 
 def deviation(variance: Any, x: Any, axis: Any, dtype: Any, *rest: Any) -> Any:
     """The square root of a variance; of narrow floats rounded once."""
-    own = dtype or P.inexact_dtype(aval_of(x).dtype)
+    own = dtype or promotion.inexact_dtype(aval_of(x).dtype)
     wide = dtypes.accumulator(own)
     if wide == own:
-        return E.sqrt(variance.inline(x, axis, dtype, *rest))
-    return P.convert(E.sqrt(variance.inline(x, axis, wide, *rest)), own)
+        return elementwise.sqrt(variance.inline(x, axis, dtype, *rest))
+    return promotion.convert(elementwise.sqrt(variance.inline(x, axis, wide, *rest)), own)
 
 
 def average(
@@ -174,7 +178,9 @@ def average(
     """
     if weights is None:
         out = mean(a, axis, keepdims=keepdims)
-        total = E.div(S.full_like(out, aval_of(a).size), S.full_like(out, aval_of(out).size or 1))
+        total = elementwise.div(
+            structural.full_like(out, aval_of(a).size), structural.full_like(out, aval_of(out).size or 1)
+        )
     else:
         out, total = _average(a, weights, hashable(axis), bool(keepdims))
     return (out, total) if returned else out
@@ -186,15 +192,15 @@ def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]
     if aval_of(weights).shape != shape:
         axes = axes_of(axis, len(shape), "fnp.average")
         if axis is None or tuple(shape[d] for d in axes) != aval_of(weights).shape:
-            raise P.error(
+            raise promotion.error(
                 ArgumentError,
                 f"weights {aval_of(weights)!r} do not fit {aval_of(a)!r} along axis={axis}",
                 "give weights of the shape of the array, or of the size of the axis",
             )
-        weights = S.broadcast_in_dim(weights, shape=shape, broadcast_dimensions=axes)
-    a, weights = P.align_inexact(a, weights)
+        weights = structural.broadcast_in_dim(weights, shape=shape, broadcast_dimensions=axes)
+    a, weights = promotion.align_inexact(a, weights)
     dtype = aval_of(a).dtype
-    a, weights = (P.convert(v, dtypes.accumulator(dtype)) for v in (a, weights))
-    total = N._sum.inline(weights, axis, None, keepdims)
-    out = E.div(N._sum.inline(E.mul(a, weights), axis, None, keepdims), total)
-    return P.convert(out, dtype), P.convert(total, dtype)
+    a, weights = (promotion.convert(v, dtypes.accumulator(dtype)) for v in (a, weights))
+    total = reductions._sum.inline(weights, axis, None, keepdims)
+    out = elementwise.div(reductions._sum.inline(elementwise.mul(a, weights), axis, None, keepdims), total)
+    return promotion.convert(out, dtype), promotion.convert(total, dtype)

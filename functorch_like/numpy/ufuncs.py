@@ -16,7 +16,7 @@ from functorch_like import numpy as fnp
 from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given
 
@@ -60,7 +60,7 @@ class ufunc(metaclass=_Kind):
         self, func: Callable[..., Any], /, nin: int, nout: int, *, name: str | None = None, identity: Any = None
     ) -> None:
         if not callable(func):
-            raise P.error(ArgumentError, f"fnp.ufunc of {func!r:.60}", "give a function")
+            raise promotion.error(ArgumentError, f"fnp.ufunc of {func!r:.60}", "give a function")
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs, self.identity = self.nin + self.nout, identity
         self.__name__ = name or getattr(func, "__name__", type(func).__name__)
@@ -74,12 +74,14 @@ class ufunc(metaclass=_Kind):
     def __call__(self, *args: Any) -> Any:
         """The function of arrays, which broadcast."""
         if len(args) != self.nin:
-            raise P.error(ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give so many")
+            raise promotion.error(
+                ArgumentError, f"{self.__name__} takes {self.nin} arguments, got {len(args)}", "give so many"
+            )
         return self._call(*args)
 
     def _binary(self, method: str) -> None:
         if (self.nin, self.nout) != (2, 1):
-            raise P.error(
+            raise promotion.error(
                 ArgumentError, f"{self.__name__}.{method}: it has {self.nin} arguments and {self.nout} results",
                 f"{method} is of functions of two arguments and one result",
             )  # fmt: skip
@@ -123,13 +125,17 @@ class ufunc(metaclass=_Kind):
         mask = None
         if where is not None:
             if start is None:
-                raise P.error(ArgumentError, f"{self.__name__}.reduce with where= has no identity", "give initial=")
+                raise promotion.error(
+                    ArgumentError, f"{self.__name__}.reduce with where= has no identity", "give initial="
+                )
             shape = aval_of(x).shape
             wide = fnp.broadcast_to(where, self._shape_before(shape, axes, where))
             mask = fnp.reshape(fnp.moveaxis(wide, axes, tuple(range(len(axes)))), shape)
         n = aval_of(x).shape[0]
         if start is None and not n:
-            raise P.error(ShapeError, f"{self.__name__}.reduce of nothing, and it has no identity", "give initial=")
+            raise promotion.error(
+                ShapeError, f"{self.__name__}.reduce of nothing, and it has no identity", "give initial="
+            )
         if start is None or (initial is None and mask is None and n):
             first, x = x[0], x[1:]
         else:
@@ -147,7 +153,9 @@ class ufunc(metaclass=_Kind):
 
     def _shape_before(self, shape: tuple[int, ...], axes: tuple[int, ...], where: Any) -> tuple[int, ...]:
         if len(axes) != 1:
-            raise P.error(ArgumentError, f"{self.__name__}.reduce with where= over axes {axes}", "reduce over one axis")
+            raise promotion.error(
+                ArgumentError, f"{self.__name__}.reduce with where= over axes {axes}", "reduce over one axis"
+            )
         rest = list(shape[1:])
         rest.insert(axes[0], shape[0])
         return tuple(rest)
@@ -185,7 +193,7 @@ class ufunc(metaclass=_Kind):
         [[0, -1, -2], [1, 0, -1]]
         """
         self._binary("outer")
-        A, B = (fnp.asarray(x) if not P.is_array(x) else x for x in given(A, B))
+        A, B = (fnp.asarray(x) if not promotion.is_array(x) else x for x in given(A, B))
         return self(fnp.reshape(A, aval_of(A).shape + (1,) * aval_of(B).ndim), B)
 
     @public
@@ -196,11 +204,11 @@ class ufunc(metaclass=_Kind):
         [2.0, 0.0, 1.0]
         """
         if inplace:
-            raise P.error(
+            raise promotion.error(
                 ArgumentError, f"{self.__name__}.at cannot change an array", "pass inplace=False, and use the result"
             )
         if (b is None) != (self.nin == 1):
-            raise P.error(
+            raise promotion.error(
                 ArgumentError, f"{self.__name__}.at takes {self.nin - 1} further arrays", "give b only for two"
             )
         (a,) = given(a)
@@ -229,7 +237,9 @@ class ufunc(metaclass=_Kind):
         a, indices = given(a, indices)
         a = fnp.asarray(a, dtype)
         if aval_of(indices).ndim != 1 or aval_of(indices).dtype.kind not in "iu":
-            raise P.error(ShapeError, f"{self.__name__}.reduceat at {aval_of(indices)!r}", "give one dimension of ints")
+            raise promotion.error(
+                ShapeError, f"{self.__name__}.reduceat at {aval_of(indices)!r}", "give one dimension of ints"
+            )
         d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.reduceat")
         x = fnp.moveaxis(a, d, 0)
         n = aval_of(x).shape[0]

@@ -11,9 +11,8 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -37,13 +36,13 @@ _FLOAT_DOC = """{summary}
 
 def _inexact(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
-        return row(x if aval_of(x).dtype.kind in "fc" and type(x) not in P.NUMBERS else P.to_inexact(x))
+        return row(x if aval_of(x).dtype.kind in "fc" and type(x) not in promotion.NUMBERS else promotion.to_inexact(x))
 
     return body
 
 
 def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Unary:
-    made = P.unary(name, _inexact(row), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
+    made = promotion.unary(name, _inexact(row), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
     made.__module__ = __name__
     return made
 
@@ -51,47 +50,47 @@ def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", 
 def _over(x: Any, number: float) -> Any:
     """x divided by a real number: part by part, for a complex quotient of infinities would be NaN."""
     if aval_of(x).dtype.kind == "c":
-        return E.complex(_over(E.real(x), number), _over(E.imag(x), number))
-    return E.div(x, P.like(x, number))
+        return elementwise.complex(_over(elementwise.real(x), number), _over(elementwise.imag(x), number))
+    return elementwise.div(x, promotion.like(x, number))
 
 
 _no_complex = ", or complex"
 
-exp = _float("exp", E.exp, "e to the power of each element.")
-exp2 = _float("exp2", E.exp2, "2 to the power of each element.")
-expm1 = _float("expm1", E.expm1, "exp(x) - 1, exact for small x.")
-log = _float("log", E.log, "Natural logarithm; NaN below 0, -inf at 0.")
-log1p = _float("log1p", E.log1p, "log(1 + x), exact for small x.")
-log2 = _float("log2", lambda x: _over(E.log(x), math.log(2)), "Logarithm to base 2.")
-log10 = _float("log10", lambda x: _over(E.log(x), math.log(10)), "Logarithm to base 10.")
-sqrt = _float("sqrt", E.sqrt, "Square root; NaN below 0.")
-cbrt = _float("cbrt", E.cbrt, "Cube root, of negative numbers too.", extra=_no_complex)
-sin = _float("sin", E.sin, "Sine of an angle in radians.")
-cos = _float("cos", E.cos, "Cosine of an angle in radians.")
-tan = _float("tan", E.tan, "Tangent of an angle in radians.")
-arcsin = _float("arcsin", E.asin, "Inverse sine, in radians; NaN outside [-1, 1].")
-arccos = _float("arccos", E.acos, "Inverse cosine, in radians; NaN outside [-1, 1].")
-arctan = _float("arctan", E.atan, "Inverse tangent, in radians.")
-sinh = _float("sinh", E.sinh, "Hyperbolic sine.")
-cosh = _float("cosh", E.cosh, "Hyperbolic cosine.")
-tanh = _float("tanh", E.tanh, "Hyperbolic tangent.")
-arcsinh = _float("arcsinh", E.asinh, "Inverse hyperbolic sine.")
-arccosh = _float("arccosh", E.acosh, "Inverse hyperbolic cosine; NaN below 1.", at="1.5")
-arctanh = _float("arctanh", E.atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
-deg2rad = _float("deg2rad", lambda x: E.mul(x, P.like(x, math.pi / 180)), "Degrees to radians.")
-rad2deg = _float("rad2deg", lambda x: E.mul(x, P.like(x, 180 / math.pi)), "Radians to degrees.")
+exp = _float("exp", elementwise.exp, "e to the power of each element.")
+exp2 = _float("exp2", elementwise.exp2, "2 to the power of each element.")
+expm1 = _float("expm1", elementwise.expm1, "exp(x) - 1, exact for small x.")
+log = _float("log", elementwise.log, "Natural logarithm; NaN below 0, -inf at 0.")
+log1p = _float("log1p", elementwise.log1p, "log(1 + x), exact for small x.")
+log2 = _float("log2", lambda x: _over(elementwise.log(x), math.log(2)), "Logarithm to base 2.")
+log10 = _float("log10", lambda x: _over(elementwise.log(x), math.log(10)), "Logarithm to base 10.")
+sqrt = _float("sqrt", elementwise.sqrt, "Square root; NaN below 0.")
+cbrt = _float("cbrt", elementwise.cbrt, "Cube root, of negative numbers too.", extra=_no_complex)
+sin = _float("sin", elementwise.sin, "Sine of an angle in radians.")
+cos = _float("cos", elementwise.cos, "Cosine of an angle in radians.")
+tan = _float("tan", elementwise.tan, "Tangent of an angle in radians.")
+arcsin = _float("arcsin", elementwise.asin, "Inverse sine, in radians; NaN outside [-1, 1].")
+arccos = _float("arccos", elementwise.acos, "Inverse cosine, in radians; NaN outside [-1, 1].")
+arctan = _float("arctan", elementwise.atan, "Inverse tangent, in radians.")
+sinh = _float("sinh", elementwise.sinh, "Hyperbolic sine.")
+cosh = _float("cosh", elementwise.cosh, "Hyperbolic cosine.")
+tanh = _float("tanh", elementwise.tanh, "Hyperbolic tangent.")
+arcsinh = _float("arcsinh", elementwise.asinh, "Inverse hyperbolic sine.")
+arccosh = _float("arccosh", elementwise.acosh, "Inverse hyperbolic cosine; NaN below 1.", at="1.5")
+arctanh = _float("arctanh", elementwise.atanh, "Inverse hyperbolic tangent; NaN outside [-1, 1].")
+deg2rad = _float("deg2rad", lambda x: elementwise.mul(x, promotion.like(x, math.pi / 180)), "Degrees to radians.")
+rad2deg = _float("rad2deg", lambda x: elementwise.mul(x, promotion.like(x, 180 / math.pi)), "Radians to degrees.")
 
 
 def _sinc(x: Any) -> Any:
     # Near 0 the series, so that derivatives of all orders that matter are right there too.
-    angle = E.mul(x, P.like(x, math.pi))
-    square = E.square(angle)
-    small = E.lt(E.abs(square), P.like(E.abs(square), 1e-4))
-    safe = E.select_n(small, angle, P.like(angle, 1))
-    series, coefficient = P.like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
+    angle = elementwise.mul(x, promotion.like(x, math.pi))
+    square = elementwise.square(angle)
+    small = elementwise.lt(elementwise.abs(square), promotion.like(elementwise.abs(square), 1e-4))
+    safe = elementwise.select_n(small, angle, promotion.like(angle, 1))
+    series, coefficient = promotion.like(angle, 1 / 362880), (-1 / 5040, 1 / 120, -1 / 6, 1.0)
     for c in coefficient:
-        series = E.add(E.mul(series, square), P.like(angle, c))
-    return E.select_n(small, E.div(E.sin(safe), safe), series)
+        series = elementwise.add(elementwise.mul(series, square), promotion.like(angle, c))
+    return elementwise.select_n(small, elementwise.div(elementwise.sin(safe), safe), series)
 
 
 sinc = _float("sinc", _sinc, "sin(pi x) / (pi x), 1 at 0.")
@@ -119,9 +118,9 @@ def _same(
     name: str, body: Callable[[Any], Any], summary: str, at: str = "-1.5", gives: str = "", extra: str = ""
 ) -> Unary:
     def checked(x: Any) -> Any:
-        return body(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in P.NUMBERS else x)
+        return body(promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x)
 
-    made = P.unary(name, checked, _SAME_DOC.format(summary=summary, name=name, at=at, gives=gives, extra=extra))
+    made = promotion.unary(name, checked, _SAME_DOC.format(summary=summary, name=name, at=at, gives=gives, extra=extra))
     made.__module__ = __name__
     return made
 
@@ -141,25 +140,25 @@ def _kind(x: Any) -> str:
 
 def _no_bool(name: str, instead: str, x: Any) -> None:
     if _kind(x) == "b":
-        raise P.error(
+        raise promotion.error(
             DtypeError, f"fnp.{name} takes numbers, got {aval_of(x)!r}", f"use {instead}, or convert with astype"
         )
 
 
 def _negative(x: Any) -> Any:
     _no_bool("negative", "fnp.logical_not (~x)", x)
-    return E.neg(x)
+    return elementwise.neg(x)
 
 
 def _sign(x: Any) -> Any:
     _no_bool("sign", "the value itself", x)
-    return E.sign(x)
+    return elementwise.sign(x)
 
 
 def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
         if _kind(x) == "c":
-            raise P.error(
+            raise promotion.error(
                 DtypeError, f"rounding is for real numbers, got {aval_of(x)!r}", "round fnp.real and fnp.imag"
             )
         return x if _kind(x) in "iub" else row(x)
@@ -170,74 +169,97 @@ def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
 negative = _same("negative", _negative, "-x.", extra=", or boolean")
 positive = _same("positive", lambda x: x, "+x: x itself.")
 absolute = _same(
-    "absolute", lambda x: x if _kind(x) in "bu" else E.abs(x), "Absolute value; of complex numbers the modulus.",
+    "absolute",
+    lambda x: x if _kind(x) in "bu" else elementwise.abs(x),
+    "Absolute value; of complex numbers the modulus.",
     gives=", real",
-)  # fmt: skip
+)
 sign = _same("sign", _sign, "-1, 0 or 1; of complex numbers x/|x|.")
-square = _same("square", lambda x: x if _kind(x) == "b" else E.square(x), "x times x.")
-floor = _same("floor", _rounding(E.floor), "The greatest whole number that is not above x.", extra=_no_complex)
-ceil = _same("ceil", _rounding(E.ceil), "The least whole number that is not below x.", extra=_no_complex)
+square = _same("square", lambda x: x if _kind(x) == "b" else elementwise.square(x), "x times x.")
+floor = _same(
+    "floor", _rounding(elementwise.floor), "The greatest whole number that is not above x.", extra=_no_complex
+)
+ceil = _same("ceil", _rounding(elementwise.ceil), "The least whole number that is not below x.", extra=_no_complex)
 trunc = _same(
     "trunc",
-    _rounding(lambda x: E.select_n(E.lt(x, P.like(x, 0)), E.floor(x), E.ceil(x))),
+    _rounding(
+        lambda x: elementwise.select_n(
+            elementwise.lt(x, promotion.like(x, 0)), elementwise.floor(x), elementwise.ceil(x)
+        )
+    ),
     "x without its fraction.",
     extra=_no_complex,
 )
 fix = trunc  # NumPy's older name
 rint = _same(
     "rint",
-    _rounding(lambda x: E.round(x, rounding_method=1)),
+    _rounding(lambda x: elementwise.round(x, rounding_method=1)),
     "The nearest whole number, halves to even.",
     extra=_no_complex,
 )
-real = _same("real", lambda x: E.real(x) if _kind(x) == "c" else x, "The real part.", at="1 - 2j", gives=", real")
-conjugate = _same("conjugate", lambda x: E.conj(x) if _kind(x) == "c" else x, "The complex conjugate.", at="1 - 2j")
+real = _same(
+    "real", lambda x: elementwise.real(x) if _kind(x) == "c" else x, "The real part.", at="1 - 2j", gives=", real"
+)
+conjugate = _same(
+    "conjugate", lambda x: elementwise.conj(x) if _kind(x) == "c" else x, "The complex conjugate.", at="1 - 2j"
+)
 imag = _same(
-    "imag", lambda x: E.imag(x) if _kind(x) == "c" else P.like(x, 0), "The imaginary part, 0 for reals.",
-    at="1 - 2j", gives=", real",
-)  # fmt: skip
+    "imag",
+    lambda x: elementwise.imag(x) if _kind(x) == "c" else promotion.like(x, 0),
+    "The imaginary part, 0 for reals.",
+    at="1 - 2j",
+    gives=", real",
+)
 
 
 def _reciprocal(x: Any) -> Any:
-    x = P.to_inexact(x)
-    return E.div(P.like(x, 1), x)
+    x = promotion.to_inexact(x)
+    return elementwise.div(promotion.like(x, 1), x)
 
 
 def _angle(z: Any) -> Any:
     if _kind(z) == "c":
-        return E.atan2(E.imag(z), E.real(z))
-    z = P.to_inexact(z)
-    return E.atan2(P.like(z, 0), z)
+        return elementwise.atan2(elementwise.imag(z), elementwise.real(z))
+    z = promotion.to_inexact(z)
+    return elementwise.atan2(promotion.like(z, 0), z)
 
 
 def _isnan(x: Any) -> Any:
-    return E.ne(x, x) if _kind(x) in "fc" else S.full(aval_of(x).shape, False, dtypes.bool_)
+    return elementwise.ne(x, x) if _kind(x) in "fc" else structural.full(aval_of(x).shape, False, dtypes.bool_)
 
 
 def _isinf(x: Any) -> Any:
     if _kind(x) == "c":
-        return E.or_(_isinf(E.real(x)), _isinf(E.imag(x)))
+        return elementwise.or_(_isinf(elementwise.real(x)), _isinf(elementwise.imag(x)))
     if _kind(x) != "f":
-        return S.full(aval_of(x).shape, False, dtypes.bool_)
-    return E.eq(E.abs(x), P.like(x, math.inf))
+        return structural.full(aval_of(x).shape, False, dtypes.bool_)
+    return elementwise.eq(elementwise.abs(x), promotion.like(x, math.inf))
 
 
 def _isfinite(x: Any) -> Any:
     if _kind(x) == "c":
-        return E.and_(E.is_finite(E.real(x)), E.is_finite(E.imag(x)))
-    return E.is_finite(x) if _kind(x) == "f" else S.full(aval_of(x).shape, True, dtypes.bool_)
+        return elementwise.and_(elementwise.is_finite(elementwise.real(x)), elementwise.is_finite(elementwise.imag(x)))
+    return elementwise.is_finite(x) if _kind(x) == "f" else structural.full(aval_of(x).shape, True, dtypes.bool_)
 
 
 def _signed_inf(x: Any, value: float) -> Any:
-    return E.eq(x, P.like(x, value)) if _kind(x) == "f" else S.full(aval_of(x).shape, False, dtypes.bool_)
+    return (
+        elementwise.eq(x, promotion.like(x, value))
+        if _kind(x) == "f"
+        else structural.full(aval_of(x).shape, False, dtypes.bool_)
+    )
 
 
 def _signbit(x: Any) -> Any:
     if _kind(x) != "f":
-        return E.lt(x, P.like(x, 0)) if _kind(x) == "i" else S.full(aval_of(x).shape, False, dtypes.bool_)
+        return (
+            elementwise.lt(x, promotion.like(x, 0))
+            if _kind(x) == "i"
+            else structural.full(aval_of(x).shape, False, dtypes.bool_)
+        )
     bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
-    pattern = E.bitcast_convert_type(x, new_dtype=bits)
-    return E.lt(pattern, P.like(pattern, 0))
+    pattern = elementwise.bitcast_convert_type(x, new_dtype=bits)
+    return elementwise.lt(pattern, promotion.like(pattern, 0))
 
 
 reciprocal = _same("reciprocal", _reciprocal, "1 / x, in floating point for integers too.")

@@ -13,7 +13,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ConcretizationError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
@@ -23,9 +23,8 @@ from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.selection import where
 from functorch_like.numpy.shapes import moveaxis, reshape
 from functorch_like.numpy.sorting_searching import nonzero
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.ordering import sort as sorting
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.ordering import sort
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -151,7 +150,7 @@ def known(x: Any) -> np.ndarray[Any, Any] | None:
 
 def no_size(what: str, x: Any) -> Any:
     """The error for a result whose size is not known."""
-    return P.error(
+    return promotion.error(
         ConcretizationError,
         f"{what} of a traced {aval_of(x)!r}: the number of its results is not known",
         "pass size=, the number to return, and fill_value= for what is missing to it",
@@ -160,7 +159,7 @@ def no_size(what: str, x: Any) -> Any:
 
 def distinct(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill: Any, what: str) -> tuple[Any, ...]:
     """Values, first positions, inverse and counts."""
-    ar = ar if P.is_array(ar) else asarray(ar)
+    ar = ar if promotion.is_array(ar) else asarray(ar)
     aval = aval_of(ar)
     d = None if axis is None else axis_of(axis, aval.ndim, what)
     if size is not None:
@@ -179,11 +178,11 @@ def _filled(ar: Any, index: Any, counts: Any, d: int | None, fill: Any) -> Any:
     if aval_of(ar).size:
         values = take(ar, index, axis=d, mode="clip")
     else:
-        values = S.full(many if d is None else (*shape[:d], *many, *shape[d + 1 :]), 0, aval_of(ar).dtype)
+        values = structural.full(many if d is None else (*shape[:d], *many, *shape[d + 1 :]), 0, aval_of(ar).dtype)
     if fill is None:
         return values
     along = (slice(None), *(None,) * (aval_of(values).ndim - 1 - (d or 0)))
-    return where(getitem(counts, along) > 0, values, P.convert(asarray(fill), aval_of(values).dtype))
+    return where(getitem(counts, along) > 0, values, promotion.convert(asarray(fill), aval_of(values).dtype))
 
 
 @kernel(static=("axis", "equal_nan", "size"))
@@ -196,27 +195,30 @@ def _distinct(x: Any, axis: int | None, equal_nan: bool, size: int) -> Any:
     order, new = first_ones(keys, n, equal_nan)
     index = dtypes.default_int()
     group = cumsum(new, dtype=index) - 1
-    inverse = IndexUpdate(S.full((n,), 0, index))[order].set(group)
+    inverse = IndexUpdate(structural.full((n,), 0, index))[order].set(group)
     if axis is None:
         inverse = reshape(inverse, aval.shape)
-    counts = IndexUpdate(S.full((size,), 0, index))[group].add(1)
-    first = getitem(order, nonzero(new, size=size)) if n else S.full((size,), 0, index)
+    counts = IndexUpdate(structural.full((size,), 0, index))[group].add(1)
+    first = getitem(order, nonzero(new, size=size)) if n else structural.full((size,), 0, index)
     return first, inverse, counts
 
 
 def first_ones(keys: list[Any], n: int, equal_nan: bool, tag: Any = None) -> tuple[Any, Any]:
     """The order that sorts by keys (then by a tag), and at each place of it, whether the key is a new one there."""
-    places = S.iota(dtype=dtypes.default_int(), shape=(n,), dimension=0)
-    keys = [S.stop_gradient(key) for key in keys]
+    places = structural.iota(dtype=dtypes.default_int(), shape=(n,), dimension=0)
+    keys = [structural.stop_gradient(key) for key in keys]
     keys = keys if tag is None else [*keys, tag]
     if not keys or not n:
-        return places, E.eq(places, S.full_like(places, 0))
-    *ordered, order = sorting.sort(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))
-    new = S.full((n - 1,), False, dtypes.bool_)
+        return places, elementwise.eq(places, structural.full_like(places, 0))
+    *ordered, order = sort.sort(*keys, places, dimension=0, is_stable=True, num_keys=len(keys))
+    new = structural.full((n - 1,), False, dtypes.bool_)
     for key in ordered:
         before, after = _cut(key, 0, 0, n - 1), _cut(key, 0, 1, n)
-        differs = E.ne(before, after)
+        differs = elementwise.ne(before, after)
         if equal_nan and len(keys) == (1 if tag is None else 2):
-            differs = E.and_(differs, E.not_(E.and_(E.ne(before, before), E.ne(after, after))))
-        new = E.or_(new, differs)
-    return order, S.concatenate(S.full((1,), True, dtypes.bool_), new, dimension=0)
+            differs = elementwise.and_(
+                differs,
+                elementwise.not_(elementwise.and_(elementwise.ne(before, before), elementwise.ne(after, after))),
+            )
+        new = elementwise.or_(new, differs)
+    return order, structural.concatenate(structural.full((1,), True, dtypes.bool_), new, dimension=0)

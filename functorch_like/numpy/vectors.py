@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import expand_dims, moveaxis, ndim, squeeze
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -41,18 +40,20 @@ def cross(
     >>> fnp.cross(fnp.asarray([1, 0, 0]), fnp.asarray([0, 1, 0])).tolist()
     [0, 0, 1]
     """
-    a, b = (x if P.is_array(x) else asarray(x) for x in (a, b))
+    a, b = (x if promotion.is_array(x) else asarray(x) for x in (a, b))
     axisa, axisb, axisc = (axisa, axisb, axisc) if axis is None else (axis, axis, axis)
     places = axis_of(axisa, ndim(a), "fnp.cross"), axis_of(axisb, ndim(b), "fnp.cross")
     for x, d in zip((a, b), places, strict=True):
         if aval_of(x).shape[d] not in (2, 3):
-            raise P.error(ShapeError, f"fnp.cross of {aval_of(x)!r} along axis {d}", "vectors have 2 or 3 components")
+            raise promotion.error(
+                ShapeError, f"fnp.cross of {aval_of(x)!r} along axis {d}", "vectors have 2 or 3 components"
+            )
     return _cross(a, b, *places, axisc)
 
 
 @kernel(static=("axisa", "axisb", "axisc"))
 def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
-    a, b = P.promote(moveaxis(a, axisa, 0), moveaxis(b, axisb, 0))
+    a, b = promotion.promote(moveaxis(a, axisa, 0), moveaxis(b, axisb, 0))
     first, second = (
         [squeeze(_cut(x, 0, i, i + 1), 0) for i in range(aval_of(x).shape[0])] for x in (a, b)
     )  # fmt: skip
@@ -60,16 +61,16 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
     if len(first) == len(second) == 2:
         return part(0, 1)
     out = [part(1, 2), part(2, 0), part(0, 1)]
-    return moveaxis(S.concatenate(*[expand_dims(c, 0) for c in out], dimension=0), 0, axisc)
+    return moveaxis(structural.concatenate(*[expand_dims(c, 0) for c in out], dimension=0), 0, axisc)
 
 
 def _difference(a: list[Any], b: list[Any], i: int, j: int) -> Any:
     """a[i] b[j] - a[j] b[i], where components that are not there are zero."""
-    times = lambda p, q: E.mul(*P.align(p, q))
-    zero = lambda: P.like(times(a[0], b[0]), 0)
+    times = lambda p, q: elementwise.mul(*promotion.align(p, q))
+    zero = lambda: promotion.like(times(a[0], b[0]), 0)
     plus = times(a[i], b[j]) if i < len(a) and j < len(b) else zero()
     minus = times(a[j], b[i]) if j < len(a) and i < len(b) else zero()
-    return E.sub(plus, minus)
+    return elementwise.sub(plus, minus)
 
 
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -103,13 +104,13 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [4, 6]
     """
     x1, x2 = _operands(x1, x2, "fnp.vecmat", (1, 2))
-    x1 = E.conj(x1) if dtypes.is_complex(aval_of(x1).dtype) else x1
+    x1 = elementwise.conj(x1) if dtypes.is_complex(aval_of(x1).dtype) else x1
     return squeeze(matmul(expand_dims(x1, -2), x2), -2)
 
 
 def _operands(x1: Any, x2: Any, what: str, least: tuple[int, int]) -> list[Any]:
-    pair = [x if P.is_array(x) else asarray(x) for x in (x1, x2)]
+    pair = [x if promotion.is_array(x) else asarray(x) for x in (x1, x2)]
     for x, n in zip(pair, least, strict=True):
         if ndim(x) < n:
-            raise P.error(ShapeError, f"{what} of {aval_of(x)!r}", f"give an array of {n} or more dimensions")
+            raise promotion.error(ShapeError, f"{what} of {aval_of(x)!r}", f"give an array of {n} or more dimensions")
     return pair

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.transforms.eager_jit import kernel
@@ -36,7 +36,7 @@ def _window(name: str, summary: str) -> Any:
     def function(M: int) -> Any:
         return fnp.asarray(getattr(np, name)(operator.index(M)), dtypes.default_float())
 
-    return P.named(function, name, _DOC.format(summary=summary, name=name), __name__)
+    return promotion.named(function, name, _DOC.format(summary=summary, name=name), __name__)
 
 
 bartlett = _window("bartlett", "Bartlett's window: a triangle that is 0 at both ends.")
@@ -63,9 +63,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 @kernel(static=("points",), ints=True)
 def _kaiser(beta: Any, points: int) -> Any:
-    beta = P.to_inexact(beta)
+    beta = promotion.to_inexact(beta)
     t = np.linspace(-1, 1, points) if points != 1 else np.zeros(1)
     root = fnp.asarray(np.sqrt(np.maximum(1 - t * t, 0)), aval_of(beta).dtype)
-    beta = fnp.abs(P.broadcast(beta, (points,)))
+    beta = fnp.abs(promotion.broadcast(beta, (points,)))
     # exp(x) I0e(x) for I0(x), for that overflows.
     return fnp.exp(beta * (root - 1)) * bessel_i0e(beta * root) / bessel_i0e(beta)

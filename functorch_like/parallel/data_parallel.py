@@ -10,13 +10,13 @@ from functorch_like import tree
 from functorch_like.backends.xla.mesh import AbstractMesh, Mesh, make_mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding, check_axes
 from functorch_like.backends.xla.partition_spec import PartitionSpec
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.jit import jit
 
 
-@boundary.public
+@api_boundary.public
 def data_parallel(
     step: Callable[..., Any],
     *,
@@ -62,7 +62,7 @@ def data_parallel(
     )
 
 
-@boundary.public
+@api_boundary.public
 def fsdp_shardings(state: Any, mesh: AbstractMesh, axis: str = "data", *, smallest: int = 1024) -> Any:
     """Return shardings that split each array of a state over an axis of a mesh, along its largest dimension.
 

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ConcretizationError, DtypeError, FtError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.random.typed_keys import KeyArray
 
 
@@ -27,10 +27,10 @@ def check_key(key: Any, what: str) -> Any:
     aval = aval_of(key) if isinstance(key, (ArrayImpl, Tracer, np.ndarray)) else None
     if aval is None or aval.dtype != dtypes.uint32:
         got = f"{key!r:.60}" if aval is None else repr(aval)
-        raise P.error(DtypeError, f"{what} needs a key, got {got}", "make one with random.key(seed)")
+        raise promotion.error(DtypeError, f"{what} needs a key, got {got}", "make one with random.key(seed)")
     if aval.shape != (2,):
         many = aval.ndim > 1 and aval.shape[-1] == 2
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"{what} needs one key, which is a u32[2], got {aval!r}",
             "map over an array of keys with vmap" if many else "make one with random.key(seed)",
@@ -51,7 +51,7 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
         traced = isinstance(shape, Tracer) or (
             isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape)
         )
-        raise P.error(
+        raise promotion.error(
             ConcretizationError if traced else ShapeError,
             f"{what} needs a shape of ints, got {shape!r}",
             "shapes are fixed when a function is traced: use x.shape, or static_argnums"
@@ -59,5 +59,5 @@ def shape_of(shape: Any, what: str) -> tuple[int, ...]:
             else "give a tuple of ints",
         ) from e
     if any(n < 0 for n in found):
-        raise P.error(ShapeError, f"{what} was given the shape {found}", "sizes must not be negative")
+        raise promotion.error(ShapeError, f"{what} was given the shape {found}", "sizes must not be negative")
     return found

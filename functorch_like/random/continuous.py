@@ -10,9 +10,8 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.keys import raw_bits
 from functorch_like.transforms.eager_jit import kernel
@@ -31,16 +30,16 @@ def _integers(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Random integers of as many bits as the significand has, as floats: exact in float32 or float64."""
     digits, width = _DIGITS[dtype]
     word = raw_bits(key, shape, width)
-    kept = E.shift_right_logical(word, S.full(shape, width - digits, aval_of(word).dtype))
-    signed = S.convert_element_type(kept, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
-    return S.convert_element_type(signed, new_dtype=F64 if width == 64 else F32)
+    kept = elementwise.shift_right_logical(word, structural.full(shape, width - digits, aval_of(word).dtype))
+    signed = structural.convert_element_type(kept, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
+    return structural.convert_element_type(signed, new_dtype=F64 if width == 64 else F32)
 
 
 def unit(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """Uniform in [0, 1): multiples of 2**-digits."""
     x = _integers(key, shape, dtype)
-    x = E.mul(x, S.full_like(x, 2.0 ** -_DIGITS[dtype][0]))
-    return P.convert(x, dtype)
+    x = elementwise.mul(x, structural.full_like(x, 2.0 ** -_DIGITS[dtype][0]))
+    return promotion.convert(x, dtype)
 
 
 def inside(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -53,10 +52,13 @@ def odd_fraction(word: Any) -> Any:
     number, shape = aval_of(word).dtype, aval_of(word).shape
     wide = F64 if number.itemsize == 8 else F32
     digits, width = _DIGITS[wide]
-    odd = E.or_(E.shift_right_logical(word, S.full(shape, width - digits, number)), S.full(shape, 1, number))
-    signed = S.convert_element_type(odd, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
-    x = S.convert_element_type(signed, new_dtype=wide)
-    return E.mul(x, S.full_like(x, 2.0**-digits))
+    odd = elementwise.or_(
+        elementwise.shift_right_logical(word, structural.full(shape, width - digits, number)),
+        structural.full(shape, 1, number),
+    )
+    signed = structural.convert_element_type(odd, new_dtype=dtypes.int64 if width == 64 else dtypes.int32)
+    x = structural.convert_element_type(signed, new_dtype=wide)
+    return elementwise.mul(x, structural.full_like(x, 2.0**-digits))
 
 
 def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
@@ -64,10 +66,13 @@ def around(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     wide = F64 if dtype == F64 else F32
     digits, width = _DIGITS[wide]
     signed = dtypes.int64 if width == 64 else dtypes.int32
-    word = E.bitcast_convert_type(raw_bits(key, shape, width), new_dtype=signed)
-    odd = E.or_(E.shift_right_arithmetic(word, S.full(shape, width - digits, signed)), S.full(shape, 1, signed))
-    x = S.convert_element_type(odd, new_dtype=wide)
-    return E.mul(x, S.full_like(x, 2.0 ** (1 - digits)))
+    word = elementwise.bitcast_convert_type(raw_bits(key, shape, width), new_dtype=signed)
+    odd = elementwise.or_(
+        elementwise.shift_right_arithmetic(word, structural.full(shape, width - digits, signed)),
+        structural.full(shape, 1, signed),
+    )
+    x = structural.convert_element_type(odd, new_dtype=wide)
+    return elementwise.mul(x, structural.full_like(x, 2.0 ** (1 - digits)))
 
 
 # ----------------------------------------------------------------------------------------------------------- arguments
@@ -79,7 +84,9 @@ def float_dtype(dtype: Any, what: str) -> Any:
     """
     found = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if found not in dtypes.FLOATS:
-        raise P.error(DtypeError, f"{what} gives floats, not {found.name}", "use float32, float64, float16 or bfloat16")
+        raise promotion.error(
+            DtypeError, f"{what} gives floats, not {found.name}", "use float32, float64, float16 or bfloat16"
+        )
     return found
 
 
@@ -92,9 +99,9 @@ def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
     """
     aval = aval_of(x)
     if dtypes.is_complex(aval.dtype):
-        raise P.error(DtypeError, f"{what} is real, got {aval!r}", "take its real part")
-    if aval.shape and P.broadcast_shapes(aval.shape, shape) != shape:
-        raise P.error(
+        raise promotion.error(DtypeError, f"{what} is real, got {aval!r}", "take its real part")
+    if aval.shape and promotion.broadcast_shapes(aval.shape, shape) != shape:
+        raise promotion.error(
             ShapeError, f"{what}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
         )
     if isinstance(x, (ArrayImpl, Tracer, np.ndarray)):
@@ -104,7 +111,7 @@ def parameter(x: Any, dtype: Any, shape: tuple[int, ...], what: str) -> Any:
 
 def spread(x: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
     """A parameter in the dtype and shape of the result."""
-    return P.broadcast(P.convert(x, dtype), shape)
+    return promotion.broadcast(promotion.convert(x, dtype), shape)
 
 
 # ------------------------------------------------------------------------------------------------------------- uniform
@@ -133,7 +140,7 @@ def uniform(
     """
     key = check_key(key, "random.uniform")
     sizes, wanted = shape_of(shape, "random.uniform"), float_dtype(dtype, "random.uniform")
-    if type(minval) in P.NUMBERS and type(maxval) in P.NUMBERS and minval == 0 and maxval == 1:
+    if type(minval) in promotion.NUMBERS and type(maxval) in promotion.NUMBERS and minval == 0 and maxval == 1:
         return _unit(key, shape=sizes, dtype=wanted)
     low, high = (parameter(v, wanted, sizes, n) for v, n in ((minval, "minval"), (maxval, "maxval")))
     return _uniform(key, low, high, shape=sizes, dtype=wanted)
@@ -145,9 +152,9 @@ _unit = kernel(static=("shape", "dtype"))(unit)
 @kernel(static=("shape", "dtype"), whole=True)
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
-    x = E.add(E.mul(unit(key, shape, dtype), E.sub(high, low)), low)
+    x = elementwise.add(elementwise.mul(unit(key, shape, dtype), elementwise.sub(high, low)), low)
     # Rounding may have reached the end, where both are close; the last number before it is the closest there is.
-    return E.max(low, E.min(x, E.nextafter(high, low)))
+    return elementwise.max(low, elementwise.min(x, elementwise.nextafter(high, low)))
 
 
 # ----------------------------------------------------------------------------------------------------- by one formula
@@ -175,7 +182,7 @@ def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
 
     @kernel(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        return P.convert(formula(source(key, shape, dtype)), dtype)
+        return promotion.convert(formula(source(key, shape, dtype)), dtype)
 
     def function(key: Any, shape: Any = (), dtype: Any = None) -> Any:
         key = check_key(key, f"random.{name}")
@@ -188,11 +195,11 @@ def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
 
 
 def _laplace(x: Any) -> Any:
-    return E.mul(E.sign(x), E.neg(E.log1p(E.neg(E.abs(x)))))
+    return elementwise.mul(elementwise.sign(x), elementwise.neg(elementwise.log1p(elementwise.neg(elementwise.abs(x)))))
 
 
 _real_normal = _formula(
-    "normal", around, lambda x: E.mul(S.full_like(x, math.sqrt(2)), E.erf_inv(x)),
+    "normal", around, lambda x: elementwise.mul(structural.full_like(x, math.sqrt(2)), elementwise.erf_inv(x)),
     "Normal numbers, of mean 0 and variance 1: sqrt(2) erf_inv(u) of u uniform in (-1, 1).",
 )  # fmt: skip
 #: Of key, shape and dtype, which is float32 or float64: for kernels of other distributions.
@@ -227,30 +234,37 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
 @kernel(static=("shape", "dtype"), whole=True)
 def _complex_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     both = normals(key, (2, *shape), dtypes.real_part(dtype))
-    both = E.mul(both, S.full_like(both, math.sqrt(0.5)))
-    part = lambda i: S.reshape(
-        S.slice(both, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None), shape=shape
+    both = elementwise.mul(both, structural.full_like(both, math.sqrt(0.5)))
+    part = lambda i: structural.reshape(
+        structural.slice(both, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None),
+        shape=shape,
     )
-    return E.complex(part(0), part(1))
+    return elementwise.complex(part(0), part(1))
 
 
 exponential = _formula(
-    "exponential", inside, lambda u: E.neg(E.log(u)), "Exponential numbers, of mean 1: -log(u) of u uniform in (0, 1)."
+    "exponential",
+    inside,
+    lambda u: elementwise.neg(elementwise.log(u)),
+    "Exponential numbers, of mean 1: -log(u) of u uniform in (0, 1).",
 )
 gumbel = _formula(
-    "gumbel", inside, lambda u: E.neg(E.log(E.neg(E.log(u)))), "Gumbel numbers: -log(-log(u)) of u uniform in (0, 1)."
+    "gumbel",
+    inside,
+    lambda u: elementwise.neg(elementwise.log(elementwise.neg(elementwise.log(u)))),
+    "Gumbel numbers: -log(-log(u)) of u uniform in (0, 1).",
 )
 laplace = _formula("laplace", around, _laplace, "Laplace numbers, of mean 0 and scale 1.")
 logistic = _formula(
     "logistic",
     inside,
-    lambda u: E.sub(E.log(u), E.log1p(E.neg(u))),
+    lambda u: elementwise.sub(elementwise.log(u), elementwise.log1p(elementwise.neg(u))),
     "Logistic numbers: log(u / (1 - u)) of u uniform in (0, 1).",
 )
 cauchy = _formula(
     "cauchy",
     around,
-    lambda x: E.tan(E.mul(S.full_like(x, math.pi / 2), x)),
+    lambda x: elementwise.tan(elementwise.mul(structural.full_like(x, math.pi / 2), x)),
     "Cauchy numbers: tan(pi u / 2) of u uniform in (-1, 1).",
 )
 
@@ -281,7 +295,11 @@ def truncated_normal(
     """
     what = "random.truncated_normal"
     wanted = float_dtype(dtype, what)
-    sizes = P.broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape) if shape is None else shape_of(shape, what)
+    sizes = (
+        promotion.broadcast_shapes(aval_of(lower).shape, aval_of(upper).shape)
+        if shape is None
+        else shape_of(shape, what)
+    )
     low, high = (parameter(v, F64, sizes, n) for v, n in ((lower, "lower"), (upper, "upper")))
     return _truncated(check_key(key, what), low, high, shape=sizes, dtype=wanted)
 
@@ -289,8 +307,8 @@ def truncated_normal(
 @kernel(static=("shape", "dtype"))
 def _truncated(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, F64, shape), spread(high, F64, shape)
-    root = S.full(shape, math.sqrt(2), F64)
-    a, b = E.erf(E.div(low, root)), E.erf(E.div(high, root))
-    u = P.convert(inside(key, shape, dtype), F64)
-    x = E.mul(root, E.erf_inv(E.add(a, E.mul(u, E.sub(b, a)))))
-    return P.convert(E.clamp(low, x, high), dtype)
+    root = structural.full(shape, math.sqrt(2), F64)
+    a, b = elementwise.erf(elementwise.div(low, root)), elementwise.erf(elementwise.div(high, root))
+    u = promotion.convert(inside(key, shape, dtype), F64)
+    x = elementwise.mul(root, elementwise.erf_inv(elementwise.add(a, elementwise.mul(u, elementwise.sub(b, a)))))
+    return promotion.convert(elementwise.clamp(low, x, high), dtype)

@@ -15,7 +15,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
@@ -41,17 +41,17 @@ def _counted(body: Body, key: Any, given: Mapping[str, Any], sizes: tuple[int, .
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     count = body(key, *(spread(p, F64, shape) for p in parameters))
     if dtypes.is_integer(dtype):
-        low, high = P.bounds(dtype)
+        low, high = promotion.bounds(dtype)
         # The greatest float64 that is no greater: of 64-bit integers it is not the bound itself.
         top = float(high) if int(float(high)) <= high else float(np.nextafter(float(high), 0.0))
         count = fnp.clip(fnp.where(fnp.isnan(count), -1, count), low, top)
-    return P.convert(count, dtype)
+    return promotion.convert(count, dtype)
 
 
 def _int_dtype(dtype: Any, what: str) -> Any:
     found = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
     if found not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
-        raise P.error(DtypeError, f"{what} gives integers, not {found.name}", "use an integer dtype")
+        raise promotion.error(DtypeError, f"{what} gives integers, not {found.name}", "use an integer dtype")
     return found
 
 
@@ -231,8 +231,10 @@ def multinomial(
     key = check_key(key, what)
     sizes = aval_of(p).shape
     if not sizes:
-        raise P.error(ShapeError, f"{what} was given a number for p", "give a vector, one number for each outcome")
-    lead = P.broadcast_shapes(aval_of(n).shape, sizes[:-1]) if shape is None else shape_of(shape, what)[:-1]
+        raise promotion.error(
+            ShapeError, f"{what} was given a number for p", "give a vector, one number for each outcome"
+        )
+    lead = promotion.broadcast_shapes(aval_of(n).shape, sizes[:-1]) if shape is None else shape_of(shape, what)[:-1]
     whole = (*lead, sizes[-1]) if shape is None else shape_of(shape, what)
     trials, weights = parameter(n, F64, lead, "n"), parameter(p, F64, whole, "p")
     return _multinomial(key, trials, weights, shape=whole, dtype=float_dtype(dtype, what), unroll=unroll)
@@ -253,7 +255,7 @@ def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, u
         return trials - count, count
 
     _, counts = lax.scan(step, n, (keys, share), unroll=shape[-1] if unroll is True else unroll)
-    return P.convert(fnp.moveaxis(counts, 0, -1), dtype)
+    return promotion.convert(fnp.moveaxis(counts, 0, -1), dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------- geometric

@@ -11,10 +11,9 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.reductions import reductions
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
 from functorch_like.random.keys import U64, raw_bits
@@ -46,7 +45,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
     what = "random.bernoulli"
     aval = aval_of(p)
     if not dtypes.is_float(aval.dtype) and not (isinstance(p, (int, np.integer)) and p in (0, 1)):
-        raise P.error(DtypeError, f"the probability {aval!r} is no float", "give a number from 0.0 to 1.0")
+        raise promotion.error(DtypeError, f"the probability {aval!r} is no float", "give a number from 0.0 to 1.0")
     sizes = aval.shape if shape is None else shape_of(shape, what)
     dtype = F64 if aval.dtype == F64 and not aval.weak_type else F32
     return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype)
@@ -54,7 +53,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
 
 @kernel(static=("shape", "dtype"))
 def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return E.lt(unit(key, shape, dtype), spread(p, dtype, shape))
+    return elementwise.lt(unit(key, shape, dtype), spread(p, dtype, shape))
 
 
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
@@ -73,15 +72,17 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     """
     wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
     if wanted not in (*dtypes.SIGNED, *dtypes.FLOATS, *dtypes.COMPLEX):
-        raise P.error(DtypeError, f"{wanted.name} does not hold -1", "use a signed integer or a float")
+        raise promotion.error(DtypeError, f"{wanted.name} does not hold -1", "use a signed integer or a float")
     return _rademacher(check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=wanted)
 
 
 @kernel(static=("shape", "dtype"))
 def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    word = E.bitcast_convert_type(raw_bits(key, shape, 32), new_dtype=dtypes.int32)
-    sign = E.or_(E.shift_right_arithmetic(word, S.full_like(word, 31)), S.full_like(word, 1))
-    return P.convert(sign, dtype)
+    word = elementwise.bitcast_convert_type(raw_bits(key, shape, 32), new_dtype=dtypes.int32)
+    sign = elementwise.or_(
+        elementwise.shift_right_arithmetic(word, structural.full_like(word, 31)), structural.full_like(word, 1)
+    )
+    return promotion.convert(sign, dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
@@ -108,10 +109,10 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | N
     key = check_key(key, what)
     wanted = dtypes.default_int() if dtype is None else dtypes.as_dtype(dtype)
     if wanted not in (*dtypes.SIGNED, *dtypes.UNSIGNED):
-        raise P.error(DtypeError, f"random.randint gives integers, not {wanted.name}", "use an integer dtype")
+        raise promotion.error(DtypeError, f"random.randint gives integers, not {wanted.name}", "use an integer dtype")
     sizes = shape_of(shape, what)
     wide = wanted if wanted.itemsize == 8 else I64
-    low, first = _bound(minval, wanted, sizes, "minval"), P.bounds(wanted)[0]
+    low, first = _bound(minval, wanted, sizes, "minval"), promotion.bounds(wanted)[0]
     closed = isinstance(maxval, (int, np.integer)) and maxval != first
     high = _bound(maxval - 1 if closed else maxval, wanted, sizes, "maxval - 1" if closed else "maxval")
     low, high = (wide.type(v) if isinstance(v, int) else v for v in (low, high))
@@ -121,17 +122,17 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | N
 def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
     """A checked bound: a Python int, or an array."""
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
-        low, high = P.bounds(dtype)
+        low, high = promotion.bounds(dtype)
         if not low <= x <= high:
-            raise P.error(
+            raise promotion.error(
                 NumberError, f"{name}={int(x)} is out of bounds for {dtype.name}", f"stay within {low} to {high}"
             )
         return int(x)
     aval = aval_of(x)
     if not dtypes.is_integer(aval.dtype):
-        raise P.error(DtypeError, f"{name} is an integer, got {aval!r}", "round it first")
-    if aval.shape and P.broadcast_shapes(aval.shape, shape) != shape:
-        raise P.error(
+        raise promotion.error(DtypeError, f"{name} is an integer, got {aval!r}", "round it first")
+    if aval.shape and promotion.broadcast_shapes(aval.shape, shape) != shape:
+        raise promotion.error(
             ShapeError, f"{name}, {aval!r}, does not broadcast to the shape {shape}", "give a shape it fits into"
         )
     return x
@@ -142,48 +143,52 @@ def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, 
     """`closed`: high is the last integer, rather than the one behind it (which the dtype may not hold)."""
     wide = dtype if dtype.itemsize == 8 else I64
     low, high = spread(low, wide, shape), spread(high, wide, shape)
-    last = high if closed else E.select_n(E.gt(high, low), low, E.sub(high, S.full_like(high, 1)))
-    start, end = (_unsigned(v) for v in (low, E.max(low, last)))
-    span = E.add(E.sub(end, start), S.full(shape, 1, U64))  # 0 stands for 2**64
+    last = (
+        high
+        if closed
+        else elementwise.select_n(elementwise.gt(high, low), low, elementwise.sub(high, structural.full_like(high, 1)))
+    )
+    start, end = (_unsigned(v) for v in (low, elementwise.max(low, last)))
+    span = elementwise.add(elementwise.sub(end, start), structural.full(shape, 1, U64))  # 0 stands for 2**64
     if wide != dtype:
         # A fraction of 64 bits times the span: floor(word * span / 2**64), of which nothing overflows.
         word = raw_bits(key, shape, 64)
         top, bottom = _halves(word)
-        offset = _down(E.add(E.mul(top, span), _down(E.mul(bottom, span))))
+        offset = _down(elementwise.add(elementwise.mul(top, span), _down(elementwise.mul(bottom, span))))
     else:
         words = raw_bits(key, (2, *shape), 64)
-        part = lambda i: S.reshape(
-            S.slice(words, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None),
+        part = lambda i: structural.reshape(
+            structural.slice(words, start_indices=(i, *[0] * len(shape)), limit_indices=(i + 1, *shape), strides=None),
             shape=shape,
         )
         first, second = part(0), part(1)
         # A fraction of 128 bits times the span: the high word of first * span, and what the lower words carry into it.
-        low_word = E.mul(first, span)
-        total = E.add(low_word, _high_word(second, span))
-        carry = S.convert_element_type(E.lt(total, low_word), new_dtype=U64)
-        offset = E.add(_high_word(first, span), carry)
-        offset = E.select_n(E.eq(span, S.full_like(span, 0)), offset, first)
-    return P.convert(E.bitcast_convert_type(E.add(start, offset), new_dtype=wide), dtype)
+        low_word = elementwise.mul(first, span)
+        total = elementwise.add(low_word, _high_word(second, span))
+        carry = structural.convert_element_type(elementwise.lt(total, low_word), new_dtype=U64)
+        offset = elementwise.add(_high_word(first, span), carry)
+        offset = elementwise.select_n(elementwise.eq(span, structural.full_like(span, 0)), offset, first)
+    return promotion.convert(elementwise.bitcast_convert_type(elementwise.add(start, offset), new_dtype=wide), dtype)
 
 
 def _unsigned(x: Any) -> Any:
-    return E.bitcast_convert_type(x, new_dtype=U64)
+    return elementwise.bitcast_convert_type(x, new_dtype=U64)
 
 
 def _down(x: Any) -> Any:
-    return E.shift_right_logical(x, S.full_like(x, 32))
+    return elementwise.shift_right_logical(x, structural.full_like(x, 32))
 
 
 def _halves(x: Any) -> tuple[Any, Any]:
-    return _down(x), E.and_(x, S.full_like(x, 0xFFFFFFFF))
+    return _down(x), elementwise.and_(x, structural.full_like(x, 0xFFFFFFFF))
 
 
 def _high_word(x: Any, y: Any) -> Any:
     """The upper 64 bits of a product."""
     (x1, x0), (y1, y0) = _halves(x), _halves(y)
-    (a1, a0), (b1, b0) = _halves(E.mul(x1, y0)), _halves(E.mul(x0, y1))
-    middle = E.add(E.add(a0, b0), _down(E.mul(x0, y0)))
-    return E.add(E.add(E.mul(x1, y1), _down(middle)), E.add(a1, b1))
+    (a1, a0), (b1, b0) = _halves(elementwise.mul(x1, y0)), _halves(elementwise.mul(x0, y1))
+    middle = elementwise.add(elementwise.add(a0, b0), _down(elementwise.mul(x0, y0)))
+    return elementwise.add(elementwise.add(elementwise.mul(x1, y1), _down(middle)), elementwise.add(a1, b1))
 
 
 # ---------------------------------------------------------------------------------------------------------- categories
@@ -216,23 +221,23 @@ def categorical(
     what = "random.categorical"
     aval = aval_of(logits)
     if not dtypes.is_float(aval.dtype):
-        raise P.error(DtypeError, f"the logits are floats, got {aval!r}", "convert them with astype")
+        raise promotion.error(DtypeError, f"the logits are floats, got {aval!r}", "convert them with astype")
     at = check_axis(axis, aval.ndim, what)
     if not aval.shape[at]:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"there is nothing to choose from along dimension {at} of {aval!r}", "give a category"
         )
     batch = (*aval.shape[:at], *aval.shape[at + 1 :])
     sizes = batch if shape is None else shape_of(shape, what)
     if sizes[len(sizes) - len(batch) :] != batch or len(sizes) < len(batch):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"the shape {sizes} does not end with {batch}, that of the logits", f"use (..., *{batch})"
         )
     lead = sizes[: len(sizes) - len(batch)]
     if replace or not lead:
         return _categorical(check_key(key, what), logits, lead=lead, axis=at)
     if math.prod(lead) > aval.shape[at]:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"{what} draws {math.prod(lead)} of {aval.shape[at]} categories without replacement",
             "draw fewer, or with replacement",
@@ -245,18 +250,18 @@ def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any
     aval = aval_of(logits)
     dtype = F64 if aval.dtype == F64 else F32
     shape = (*lead, *aval.shape)
-    noisy = E.add(gumbel.raw(key, shape, dtype), spread(logits, dtype, shape))
-    return R.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
+    noisy = elementwise.add(gumbel.raw(key, shape, dtype), spread(logits, dtype, shape))
+    return reductions.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
 
 
 @kernel(static=("lead", "axis"))
 def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
     aval = aval_of(logits)
     dtype = F64 if aval.dtype == F64 else F32
-    noisy = E.add(gumbel.raw(key, aval.shape, dtype), P.convert(logits, dtype))
+    noisy = elementwise.add(gumbel.raw(key, aval.shape, dtype), promotion.convert(logits, dtype))
     last = fnp.moveaxis(noisy, axis, -1)
     found = fnp.argsort(last, descending=True)[..., : math.prod(lead)]
-    return P.convert(fnp.moveaxis(found, -1, 0).reshape(*lead, *found.shape[:-1]), dtypes.int32)
+    return promotion.convert(fnp.moveaxis(found, -1, 0).reshape(*lead, *found.shape[:-1]), dtypes.int32)
 
 
 def check_axis(axis: int, ndim: int, what: str) -> int:
@@ -266,7 +271,7 @@ def check_axis(axis: int, ndim: int, what: str) -> int:
         ShapeError: where it is not there.
     """
     if not isinstance(axis, (int, np.integer)) or not -ndim <= axis < ndim:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"{what} was given axis={axis!r} of an array of rank {ndim}", "name a dimension it has"
         )
     return int(axis) % ndim

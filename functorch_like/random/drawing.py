@@ -9,7 +9,7 @@ from typing import Any
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.primitives.random.threefry import draw
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
@@ -33,7 +33,7 @@ def drawn(name: str, body: Body, key: Any, parameters: Mapping[str, Any], shape:
 def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int, ...]:
     """The shape of the result."""
     if shape is None:
-        return P.broadcast_shapes(*(aval_of(v).shape for v in parameters.values()))
+        return promotion.broadcast_shapes(*(aval_of(v).shape for v in parameters.values()))
     return shape_of(shape, what)
 
 
@@ -41,8 +41,10 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     wide = F64 if dtype == F64 else F32
     # Compiled apart from what is around it: numbers must not depend on constants, or on who reads them.
-    key, *given = lax.optimization_barrier((draw(key), *(P.convert(p, wide) for p in parameters)))
-    return lax.optimization_barrier(P.convert(body(key, *(spread(p, wide, shape) for p in given), shape, wide), dtype))
+    key, *given = lax.optimization_barrier((draw(key), *(promotion.convert(p, wide) for p in parameters)))
+    return lax.optimization_barrier(
+        promotion.convert(body(key, *(spread(p, wide, shape) for p in given), shape, wide), dtype)
+    )
 
 
 #: First counter words of domains beside those of bits, splits and folds: for streams, and for rounds from here up.

@@ -13,7 +13,7 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.random.arguments import shape_of
 from functorch_like.random.continuous import F64, inside, normals
 from functorch_like.random.discrete import rademacher
@@ -33,7 +33,9 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
     of a + 1 times u**(1 / a) is one of a.
     """
     shape, dtype = aval_of(a).shape, aval_of(a).dtype
-    a = P.convert(a, F64)  # rounding must not decide on what is accepted, for it depends on how XLA compiles this
+    a = promotion.convert(
+        a, F64
+    )  # rounding must not decide on what is accepted, for it depends on how XLA compiles this
     tries, boost = streams(key, 2)
     small, proper = a < 1, (a > 0) & (a < fnp.inf)
     safe = fnp.where(proper, a, 1)
@@ -41,7 +43,7 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
     c = 1 / fnp.sqrt(9 * d)
 
     def propose(u: Any, v: Any, c: Any, d: Any) -> tuple[Any, Any]:
-        u, t = P.convert(u, F64), c * P.convert(math.sqrt(2) * lax.erf_inv(2 * v - 1), F64)
+        u, t = promotion.convert(u, F64), c * promotion.convert(math.sqrt(2) * lax.erf_inv(2 * v - 1), F64)
         # Their test, with x**2 / 2 = 4.5 d t**2 taken out, in which large numbers would have to cancel.
         s = fnp.maximum(t, -0.99)
         w = 1 + s
@@ -50,14 +52,14 @@ def _sample(key: Any, a: Any) -> tuple[Any, Any, Any]:
         return (t > -0.99) & (fnp.log(u) < d * rest), t
 
     t = accepted(tries, proper, fnp.zeros_like(a), propose, c, d, digits=dtype)
-    power = fnp.where(small, fnp.log(P.convert(inside(boost, shape, dtype), F64)) / safe, 0)
+    power = fnp.where(small, fnp.log(promotion.convert(inside(boost, shape, dtype), F64)) / safe, 0)
     return t, fnp.where(proper, d, fnp.where(a == 0, 0, fnp.where(a > 0, a, fnp.nan))), power
 
 
 @custom_jvp
 def _gamma(key: Any, a: Any) -> Any:
     t, d, power = _sample(key, a)
-    return P.convert(d * (1 + t) ** 3 * fnp.exp(power), aval_of(a).dtype)
+    return promotion.convert(d * (1 + t) ** 3 * fnp.exp(power), aval_of(a).dtype)
 
 
 @_gamma.defjvp
@@ -70,7 +72,7 @@ def _gamma_jvp(primals: Any, tangents: Any) -> Any:
 def standard_log_gamma(key: Any, a: Any) -> Any:
     """The logarithm of a gamma sample: finite where the sample itself would vanish."""
     t, d, power = _sample(key, a)
-    return P.convert(fnp.log(d) + 3 * fnp.log1p(t) + power, aval_of(a).dtype)
+    return promotion.convert(fnp.log(d) + 3 * fnp.log1p(t) + power, aval_of(a).dtype)
 
 
 @standard_log_gamma.defjvp
@@ -250,7 +252,9 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
     what = "random.dirichlet"
     sizes = aval_of(alpha).shape
     if not sizes:
-        raise P.error(ShapeError, f"{what} was given a number for alpha", "give a vector, one number for each part")
+        raise promotion.error(
+            ShapeError, f"{what} was given a number for alpha", "give a vector, one number for each part"
+        )
     lead = sizes[:-1] if shape is None else shape_of(shape, what)
     return drawn("dirichlet", _dirichlet, key, {"alpha": alpha}, (*lead, sizes[-1]), dtype)
 

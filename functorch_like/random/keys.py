@@ -17,10 +17,9 @@ from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, like, shape_of
 from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import kernel
@@ -57,14 +56,16 @@ def key(seed: Any) -> Array:
     """
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
-            raise P.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
+            raise promotion.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
         word = int(seed) % 2**64
         return xla.device_put(np.array([word >> 32, word % 2**32], np.uint32))
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype):
-        raise P.error(DtypeError, f"a seed is an integer, got {aval!r}", "give an int")
+        raise promotion.error(DtypeError, f"a seed is an integer, got {aval!r}", "give an int")
     if aval.shape:
-        raise P.error(ShapeError, f"a seed is a scalar, got {aval!r}", "use vmap(random.key) for an array of seeds")
+        raise promotion.error(
+            ShapeError, f"a seed is a scalar, got {aval!r}", "use vmap(random.key) for an array of seeds"
+        )
     return _seed(seed)
 
 
@@ -73,15 +74,15 @@ PRNGKey = key
 
 @kernel
 def _seed(x: Any) -> Any:
-    return S.concatenate(*(S.reshape(w, shape=(1,)) for w in _words(x)), dimension=0)
+    return structural.concatenate(*(structural.reshape(w, shape=(1,)) for w in _words(x)), dimension=0)
 
 
 def _words(x: Any) -> tuple[Any, Any]:
     """The high and low 32 bits of an integer scalar, its sign extended."""
-    wide = S.convert_element_type(x, new_dtype=dtypes.int64 if dtypes.is_signed(aval_of(x).dtype) else U64)
-    bits = S.convert_element_type(wide, new_dtype=U64)
-    high = E.shift_right_logical(bits, S.full((), 32, U64))
-    return tuple(S.convert_element_type(w, new_dtype=U32) for w in (high, bits))  # type: ignore[return-value]
+    wide = structural.convert_element_type(x, new_dtype=dtypes.int64 if dtypes.is_signed(aval_of(x).dtype) else U64)
+    bits = structural.convert_element_type(wide, new_dtype=U64)
+    high = elementwise.shift_right_logical(bits, structural.full((), 32, U64))
+    return tuple(structural.convert_element_type(w, new_dtype=U32) for w in (high, bits))  # type: ignore[return-value]
 
 
 def key_data(keys: Any) -> Array:
@@ -109,7 +110,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Array:
     [0, 7]
     """
     if impl not in (None, "threefry2x32"):
-        raise P.error(ArgumentError, f"random.wrap_key_data with impl={impl!r}", "use 'threefry2x32'")
+        raise promotion.error(ArgumentError, f"random.wrap_key_data with impl={impl!r}", "use 'threefry2x32'")
     return check_key(key_bits_array, "random.wrap_key_data")
 
 
@@ -135,19 +136,20 @@ def clone(key: ArrayLike) -> Array:
 def hash_words(k: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
     """The cipher under a key, of counters of one shape."""
     shape = aval_of(c0).shape
-    half = lambda i: P.broadcast(
-        S.reshape(S.slice(k, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=()), shape
+    half = lambda i: promotion.broadcast(
+        structural.reshape(structural.slice(k, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=()),
+        shape,
     )
     return threefry2x32(half(0), half(1), c0, c1)
 
 
 def count(n: int) -> Any:
     """The counters 0 ... n-1."""
-    return S.iota(dtype=U32, shape=(n,), dimension=0)
+    return structural.iota(dtype=U32, shape=(n,), dimension=0)
 
 
 def _pairs(words: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    return S.concatenate(*(S.reshape(w, shape=(*shape, 1)) for w in words), dimension=len(shape))
+    return structural.concatenate(*(structural.reshape(w, shape=(*shape, 1)) for w in words), dimension=len(shape))
 
 
 def split(key: ArrayLike, num: Any = 2) -> Array:
@@ -174,7 +176,7 @@ def split(key: ArrayLike, num: Any = 2) -> Array:
 @kernel(static=("shape",))
 def _split(key: Any, shape: tuple[int, ...]) -> Any:
     n = math.prod(shape)
-    return _pairs(hash_words(key, S.full((n,), _SPLIT, U32), count(n)), shape)
+    return _pairs(hash_words(key, structural.full((n,), _SPLIT, U32), count(n)), shape)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -201,11 +203,11 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 def _fold_in(key: Any, data: Any) -> Any:
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
         if not -(2**63) <= data < 2**64:
-            raise P.error(NumberError, f"{data} does not fit 64 bits", "take it modulo 2**64")
+            raise promotion.error(NumberError, f"{data} does not fit 64 bits", "take it modulo 2**64")
         return _fold(key, np.uint64(int(data) % 2**64))
     aval = aval_of(data)
     if not dtypes.is_integer(aval.dtype) or aval.shape:
-        raise P.error(
+        raise promotion.error(
             ShapeError if aval.shape else DtypeError,
             f"random.fold_in folds in an integer scalar, got {aval!r}",
             "give an int",
@@ -235,7 +237,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
     """
     wanted = dtypes.as_dtype(dtype)
     if wanted not in dtypes.UNSIGNED:
-        raise P.error(DtypeError, f"random.bits gives unsigned integers, not {wanted.name}", "use random.randint")
+        raise promotion.error(
+            DtypeError, f"random.bits gives unsigned integers, not {wanted.name}", "use random.randint"
+        )
     return _bits(check_key(key, "random.bits"), shape=shape_of(shape, "random.bits"), dtype=wanted)
 
 
@@ -250,21 +254,23 @@ def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
     words = -(-n * width // 32)
     half = -(-words // 2)
     if half >= 2**32:
-        raise P.error(ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key")
-    first, second = hash_words(draw(key), S.full((half,), 0, U32), count(half))
+        raise promotion.error(
+            ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key"
+        )
+    first, second = hash_words(draw(key), structural.full((half,), 0, U32), count(half))
     if width == 64:
         flat = long_words(first, second)
     else:
-        flat = S.concatenate(first, second, dimension=0)
+        flat = structural.concatenate(first, second, dimension=0)
         if width < 32:
-            flat = E.bitcast_convert_type(flat, new_dtype=np.dtype(f"uint{width}"))
-            flat = S.reshape(flat, shape=(2 * half * (32 // width),))
+            flat = elementwise.bitcast_convert_type(flat, new_dtype=np.dtype(f"uint{width}"))
+            flat = structural.reshape(flat, shape=(2 * half * (32 // width),))
         if aval_of(flat).shape[0] != n:
-            flat = S.slice(flat, start_indices=(0,), limit_indices=(n,), strides=None)
-    return S.reshape(flat, shape=shape)
+            flat = structural.slice(flat, start_indices=(0,), limit_indices=(n,), strides=None)
+    return structural.reshape(flat, shape=shape)
 
 
 def long_words(high: Any, low: Any) -> Any:
     """Two words of 32 bits as one of 64."""
-    high, low = (S.convert_element_type(w, new_dtype=U64) for w in (high, low))
-    return E.or_(E.shift_left(high, S.full_like(high, 32)), low)
+    high, low = (structural.convert_element_type(w, new_dtype=U64) for w in (high, low))
+    return elementwise.or_(elementwise.shift_left(high, structural.full_like(high, 32)), low)

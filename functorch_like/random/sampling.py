@@ -10,13 +10,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, gather
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions.cumulative import cummax, cumsum
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
@@ -34,7 +33,7 @@ def take(x: Any, indices: Any, axis: int) -> Any:
     inner = [d for d in range(len(shape)) if d != axis]
     offsets = tuple(d if d < axis else d - 1 + index.ndim for d in inner)
     return gather(
-        x, S.reshape(indices, shape=(*index.shape, 1)),
+        x, structural.reshape(indices, shape=(*index.shape, 1)),
         dimension_numbers=GatherDimensionNumbers(offsets, (axis,), (axis,)),
         slice_sizes=tuple(1 if d == axis else n for d, n in enumerate(shape)), mode="promise_in_bounds",
         fill_value=None, indices_are_sorted=False, unique_indices=False,
@@ -43,11 +42,13 @@ def take(x: Any, indices: Any, axis: int) -> Any:
 
 def shuffled(key: Any, shape: tuple[int, ...], axis: int) -> Any:
     """0 ... n-1 in random order along a dimension: sorted by random numbers that carry them in their lower half."""
-    words = S.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
-    places = S.iota(dtype=U64, shape=shape, dimension=axis)
-    packed = E.or_(E.shift_left(words, S.full(shape, 32, U64)), places)
+    words = structural.convert_element_type(raw_bits(key, shape, 32), new_dtype=U64)
+    places = structural.iota(dtype=U64, shape=shape, dimension=axis)
+    packed = elementwise.or_(elementwise.shift_left(words, structural.full(shape, 32, U64)), places)
     (ordered,) = sort(packed, dimension=axis, is_stable=False, num_keys=1)
-    return S.convert_element_type(E.and_(ordered, S.full(shape, 0xFFFFFFFF, U64)), new_dtype=dtypes.int32)
+    return structural.convert_element_type(
+        elementwise.and_(ordered, structural.full(shape, 0xFFFFFFFF, U64)), new_dtype=dtypes.int32
+    )
 
 
 def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
@@ -129,15 +130,17 @@ def choice(
     n = shape_of(a, what)[0] if count else aval_of(a).shape[at]
     drawn = math.prod(sizes)
     if drawn and (not n or (not replace and drawn > n)):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"random.choice was asked for {drawn} of {n} elements", "draw fewer, or with replace=True"
         )
     if p is not None:
         weights = aval_of(p if isinstance(p, (ArrayImpl, Tracer)) else (p := np.asarray(p)))
         if weights.shape != (n,):
-            raise P.error(ShapeError, f"p, {weights!r}, has not one element for each of {n}", f"give a vector of {n}")
+            raise promotion.error(
+                ShapeError, f"p, {weights!r}, has not one element for each of {n}", f"give a vector of {n}"
+            )
         if not dtypes.is_float(weights.dtype):
-            raise P.error(DtypeError, f"p, {weights!r}, is not of floats", "convert it with astype")
+            raise promotion.error(DtypeError, f"p, {weights!r}, is not of floats", "convert it with astype")
     if p is None and replace:
         indices = randint(key, sizes, 0, max(n, 1))
     else:
@@ -155,34 +158,42 @@ def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) ->
         order = shuffled(key, (n,), 0)
     else:
         dtype = F64 if aval_of(p).dtype == F64 else F32
-        p = P.convert(p, dtype)
+        p = promotion.convert(p, dtype)
         if replace:
             return _inverse(unit(key, shape, dtype), _cumulative(p), shape, n)
         # The first of the greatest log(p) + Gumbel numbers, as if they were drawn one after the other.
-        noisy = E.neg(E.add(gumbel.raw(key, (n,), dtype), E.log(p)))
+        noisy = elementwise.neg(elementwise.add(gumbel.raw(key, (n,), dtype), elementwise.log(p)))
         _, order = sort(
-            noisy, S.iota(dtype=dtypes.int32, shape=(n,), dimension=0), dimension=0, is_stable=False, num_keys=1
+            noisy,
+            structural.iota(dtype=dtypes.int32, shape=(n,), dimension=0),
+            dimension=0,
+            is_stable=False,
+            num_keys=1,
         )
-    return S.reshape(S.slice(order, start_indices=(0,), limit_indices=(drawn,), strides=None), shape=shape)
+    return structural.reshape(
+        structural.slice(order, start_indices=(0,), limit_indices=(drawn,), strides=None), shape=shape
+    )
 
 
 def _cumulative(p: Any) -> Any:
     """Running sums that do not decrease, and that stay exactly where they are over zeros."""
-    sums, zeros = cumsum(p, axis=0, reverse=False), S.full_like(p, 0)
-    return cummax(E.select_n(E.gt(p, zeros), zeros, sums), axis=0, reverse=False)
+    sums, zeros = cumsum(p, axis=0, reverse=False), structural.full_like(p, 0)
+    return cummax(elementwise.select_n(elementwise.gt(p, zeros), zeros, sums), axis=0, reverse=False)
 
 
 def _inverse(u: Any, cumulative: Any, shape: tuple[int, ...], n: int) -> Any:
     """How many of the running sums are not above u times the last: found by halving."""
-    last = S.slice(cumulative, start_indices=(n - 1,), limit_indices=(n,), strides=None)
-    total = P.broadcast(S.reshape(last, shape=()), shape)
-    target = E.min(E.mul(u, total), E.nextafter(total, S.full_like(total, 0)))
-    found = S.full(shape, 0, dtypes.int32)
+    last = structural.slice(cumulative, start_indices=(n - 1,), limit_indices=(n,), strides=None)
+    total = promotion.broadcast(structural.reshape(last, shape=()), shape)
+    target = elementwise.min(elementwise.mul(u, total), elementwise.nextafter(total, structural.full_like(total, 0)))
+    found = structural.full(shape, 0, dtypes.int32)
     step = 1 << max(n - 1, 0).bit_length()
     while step:
-        ahead = E.add(found, S.full_like(found, step))
-        at = E.min(E.sub(ahead, S.full_like(found, 1)), S.full_like(found, n - 1))
-        passes = E.and_(E.le(ahead, S.full_like(ahead, n)), E.le(take(cumulative, at, 0), target))
-        found = E.select_n(passes, found, ahead)
+        ahead = elementwise.add(found, structural.full_like(found, step))
+        at = elementwise.min(elementwise.sub(ahead, structural.full_like(found, 1)), structural.full_like(found, n - 1))
+        passes = elementwise.and_(
+            elementwise.le(ahead, structural.full_like(ahead, n)), elementwise.le(take(cumulative, at, 0), target)
+        )
+        found = elementwise.select_n(passes, found, ahead)
         step //= 2
-    return E.min(found, S.full_like(found, n - 1))
+    return elementwise.min(found, structural.full_like(found, n - 1))

@@ -8,8 +8,8 @@ import functorch_like.numpy as fnp
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.linalg import qr as O
+from functorch_like.numpy import promotion
+from functorch_like.primitives.linalg import qr as householder
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
 from functorch_like.transforms.eager_jit import kernel
@@ -51,13 +51,13 @@ def multivariate_normal(
     what = "random.multivariate_normal"
     key = check_key(key, what)
     if method not in ("cholesky", "eigh", "svd"):
-        raise P.error(ArgumentError, f"{what} with method={method!r}", "use 'cholesky', 'eigh' or 'svd'")
+        raise promotion.error(ArgumentError, f"{what} with method={method!r}", "use 'cholesky', 'eigh' or 'svd'")
     m, c = aval_of(mean).shape, aval_of(cov).shape
     if not m or len(c) < 2 or c[-1] != c[-2] or c[-1] != m[-1]:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"{what} of mean {aval_of(mean)!r} and cov {aval_of(cov)!r}", "give (..., n) and (..., n, n)"
         )
-    lead = P.broadcast_shapes(m[:-1], c[:-2]) if shape is None else shape_of(shape, what)
+    lead = promotion.broadcast_shapes(m[:-1], c[:-2]) if shape is None else shape_of(shape, what)
     wanted = float_dtype(dtype, what)
     mean = parameter(mean, wanted, (*lead, m[-1]), "mean")
     cov = parameter(cov, wanted, (*lead, *c[-2:]), "cov")
@@ -67,7 +67,7 @@ def multivariate_normal(
 @kernel(static=("shape", "dtype", "method"))
 def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
     wide = dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
-    cov, mean = P.convert(cov, wide), spread(mean, wide, shape)
+    cov, mean = promotion.convert(cov, wide), spread(mean, wide, shape)
     if method == "cholesky":
         factor = fnp.linalg.cholesky(cov)
     elif method == "eigh":
@@ -77,7 +77,7 @@ def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: 
         u, s, _ = fnp.linalg.svd(cov)
         factor = u * fnp.sqrt(s)[..., None, :]
     points = normals(key, shape, wide)
-    return P.convert(mean + fnp.einsum("...ij,...j->...i", factor, points), dtype)
+    return promotion.convert(mean + fnp.einsum("...ij,...j->...i", factor, points), dtype)
 
 
 def orthogonal(
@@ -107,7 +107,9 @@ def orthogonal(
     what = "random.orthogonal"
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     if wanted not in (dtypes.float32, dtypes.float64, *dtypes.COMPLEX):
-        raise P.error(DtypeError, f"{what} gives matrices of {wanted.name}", "use float32, float64 or a complex dtype")
+        raise promotion.error(
+            DtypeError, f"{what} gives matrices of {wanted.name}", "use float32, float64 or a complex dtype"
+        )
     sides = (*shape_of(n, what), *shape_of(n if m is None else m, what))
     return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=wanted)
 
@@ -117,7 +119,7 @@ def _orthogonal(key: Any, shape: tuple[int, ...], sides: tuple[int, int], dtype:
     if not min(sides):
         return fnp.zeros((*shape, *sides), dtype)
     z = normal(key, (*shape, max(sides), min(sides)), dtype)
-    q, r = O.qr(z, full_matrices=False, pivoting=False)
+    q, r = householder.qr(z, full_matrices=False, pivoting=False)
     diagonal = fnp.diagonal(r, axis1=-2, axis2=-1)
     size = abs(diagonal)
     # The factorization is made unique by a positive diagonal of R.

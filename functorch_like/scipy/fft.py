@@ -17,7 +17,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
@@ -46,34 +46,36 @@ def _many(x: Any, type: int, s: Any, axes: Any, norm: Any, inverse: bool, name: 
     (x,) = given(x)
     aval = aval_of(x)
     if type not in _INVERSE or norm not in (None, "backward", "ortho", "forward"):
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fft.{name} of type {type!r}, norm={norm!r}",
             "use types 1 to 4; 'backward', 'ortho', 'forward'",
         )
     if dtypes.is_complex(aval.dtype):
-        raise P.error(DtypeError, f"fft.{name} of {aval!r}", "transform the real and the imaginary part")
+        raise promotion.error(DtypeError, f"fft.{name} of {aval!r}", "transform the real and the imaginary part")
     if axes is None:
         axes = range(aval.ndim) if s is None else range(-len(tuple(s)), 0)
     found = tuple(axis_of(d, aval.ndim, f"fft.{name}") for d in axes)
     sizes = tuple(aval.shape[d] for d in found) if s is None else tuple(map(operator.index, s))
     least = 2 if type == 1 else 1
     if len(sizes) != len(found) or any(n < least for n in sizes):
-        raise P.error(ShapeError, f"fft.{name} of {aval!r} to lengths {sizes} along {found}", f"use at least {least}")
+        raise promotion.error(
+            ShapeError, f"fft.{name} of {aval!r} to lengths {sizes} along {found}", f"use at least {least}"
+        )
     return _transforms(x, type=type, sizes=sizes, axes=found, norm=norm or "backward", inverse=inverse)
 
 
 @kernel(static=("type", "sizes", "axes", "norm", "inverse"))
 def _transforms(x: Any, type: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str, inverse: bool) -> Any:
-    x = P.to_inexact(x)
+    x = promotion.to_inexact(x)
     given_dtype = aval_of(x).dtype
-    x = P.convert(x, dtypes.float32) if given_dtype.itemsize < 4 else x
+    x = promotion.convert(x, dtypes.float32) if given_dtype.itemsize < 4 else x
     for n, d in zip(sizes, axes, strict=True):
         x = fnp.moveaxis(x, d, -1)
         size = aval_of(x).shape[-1]
         x = x[..., :n] if size > n else fnp.pad(x, [(0, 0)] * (aval_of(x).ndim - 1) + [(0, n - size)])
         x = fnp.moveaxis(_transform(x, type, norm, inverse), -1, d)
-    return P.convert(x, given_dtype)
+    return promotion.convert(x, given_dtype)
 
 
 def _transform(x: Any, type: int, norm: str, inverse: bool) -> Any:
@@ -145,7 +147,7 @@ def _single(name: str, inverse: bool, summary: str) -> Any:
     def function(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
         return _many(x, type, None if n is None else (n,), (axis,), norm, inverse, name)
 
-    return P.named(function, name, _DOC.format(summary=summary, sizes=_ONE), __name__)
+    return promotion.named(function, name, _DOC.format(summary=summary, sizes=_ONE), __name__)
 
 
 def _multiple(name: str, inverse: bool, summary: str) -> Any:
@@ -158,7 +160,7 @@ def _multiple(name: str, inverse: bool, summary: str) -> Any:
     ) -> Any:
         return _many(x, type, s, axes, norm, inverse, name)
 
-    return P.named(function, name, _DOC.format(summary=summary, sizes=_SEVERAL), __name__)
+    return promotion.named(function, name, _DOC.format(summary=summary, sizes=_SEVERAL), __name__)
 
 
 dct = _single("dct", False, "The discrete cosine transform along an axis.")

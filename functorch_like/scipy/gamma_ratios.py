@@ -10,8 +10,8 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.numpy import promotion as P
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 # DLMF 5.11.1.
@@ -48,7 +48,7 @@ def gamma(x: Any) -> Any:
     out = fnp.where(small, out / product, out)
     whole = (fnp.floor(y) == y) & (y <= 171)
     table = fnp.asarray(np.array(_WHOLE), aval_of(x).dtype)
-    out = fnp.where(whole, table[P.convert(fnp.where(whole, y, 1), dtypes.default_int()) - 1], out)
+    out = fnp.where(whole, table[promotion.convert(fnp.where(whole, y, 1), dtypes.default_int()) - 1], out)
     nearest = fnp.round(x)
     sine = fnp.sin(math.pi * (x - nearest)) * (1 - 2 * (nearest - 2 * fnp.floor(nearest / 2)))
     pole = left & (x == nearest)
@@ -57,20 +57,20 @@ def gamma(x: Any) -> Any:
     return fnp.where(left, reflected, out)
 
 
-gamma.defjvps(lambda g, out, x: g * out * E.digamma(x))
+gamma.defjvps(lambda g, out, x: g * out * elementwise.digamma(x))
 
 
 def betaln(a: Any, b: Any) -> Any:
     """log |B(a, b)|. Large arguments: Stirling's series of all three, DLMF 5.11.1, whose large terms are combined."""
     big, small = fnp.maximum(a, b), fnp.minimum(a, b)
-    plain = E.lgamma(small) + (E.lgamma(big) - E.lgamma(a + b))
+    plain = elementwise.lgamma(small) + (elementwise.lgamma(big) - elementwise.lgamma(a + b))
     large, both = big >= 10, small >= 10
     usable = large & (small > 0) & fnp.isfinite(big)
     x = fnp.where(usable, big, 10)
     y = fnp.where(usable, small, 1)
     z = fnp.where(usable & both, small, 10)
     rest = -(x - 0.5) * fnp.log1p(y / x)
-    one = E.lgamma(y) + rest - y * fnp.log(x + y) + y + stirling(x) - stirling(x + y)
+    one = elementwise.lgamma(y) + rest - y * fnp.log(x + y) + y + stirling(x) - stirling(x + y)
     rest = -(x - 0.5) * fnp.log1p(z / x) - z * fnp.log1p(x / z) - 0.5 * fnp.log(z)
     two = rest + 0.5 * math.log(2 * math.pi) + stirling(x) + stirling(z) - stirling(x + z)
     return fnp.where(usable, fnp.where(both, two, one), plain)
@@ -89,5 +89,5 @@ def log_upper_gamma(a: Any, x: Any, q: Any) -> Any:
     fraction = y + 201 - b
     for k in range(100, 0, -1):
         fraction = y + (2 * k - 1) - b - k * (k - b) / fraction
-    tail = b * fnp.log(y) - y - E.lgamma(b) - fnp.log(fraction)
+    tail = b * fnp.log(y) - y - elementwise.lgamma(b) - fnp.log(fraction)
     return fnp.where(far, tail, fnp.log(fnp.where(far, 1, q)))

@@ -13,7 +13,7 @@ from functorch_like import tree
 from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import kernel
 
@@ -50,20 +50,24 @@ class RegularGridInterpolator:
         fill_value: Any = np.nan,
     ) -> None:
         if method not in _METHODS:
-            raise P.error(ArgumentError, f"RegularGridInterpolator with method={method!r}", "use 'linear' or 'nearest'")
+            raise promotion.error(
+                ArgumentError, f"RegularGridInterpolator with method={method!r}", "use 'linear' or 'nearest'"
+            )
         values, *points = given(values, *points)
         shape = aval_of(values).shape
         for k, p in enumerate(points):
             if len(points) > len(shape) or aval_of(p).shape != (shape[k],) or not shape[k]:
-                raise P.error(
+                raise promotion.error(
                     ShapeError,
                     f"values {aval_of(values)!r} on lines {[aval_of(p) for p in points]}",
                     "give one line each",
                 )
             found = known(p)
             if found is not None and not (np.diff(found) > 0).all():
-                raise P.error(ArgumentError, f"the lines of dimension {k} do not rise", "sort points and values")
-        self.grid, self.values = tuple(points), P.to_inexact(values)
+                raise promotion.error(
+                    ArgumentError, f"the lines of dimension {k} do not rise", "sort points and values"
+                )
+        self.grid, self.values = tuple(points), promotion.to_inexact(values)
         self.method, self.bounds_error = method, bool(bounds_error)
         self.fill_value = fill_value
 
@@ -84,16 +88,18 @@ class RegularGridInterpolator:
         """The values at points (..., n), or at a tuple of n arrays."""
         method = self.method if method is None else method
         if method not in _METHODS:
-            raise P.error(ArgumentError, f"RegularGridInterpolator with method={method!r}", "use 'linear' or 'nearest'")
+            raise promotion.error(
+                ArgumentError, f"RegularGridInterpolator with method={method!r}", "use 'linear' or 'nearest'"
+            )
         n = len(self.grid)
         if isinstance(xi, tuple):
-            xi = fnp.stack(P.align_inexact(*given(*xi)), -1)
+            xi = fnp.stack(promotion.align_inexact(*given(*xi)), -1)
         (xi,) = given(xi)
         xi = fnp.asarray(xi)
         if aval_of(xi).ndim < 2 and n == 1 and aval_of(xi).shape != (1,):
             xi = xi[..., None]
         if not aval_of(xi).ndim or aval_of(xi).shape[-1] != n:
-            raise P.error(ShapeError, f"points {aval_of(xi)!r} on a grid of {n} dimensions", f"give (..., {n})")
+            raise promotion.error(ShapeError, f"points {aval_of(xi)!r} on a grid of {n} dimensions", f"give (..., {n})")
         if self.bounds_error:
             self._check(xi)
         return _interpolated(self.grid, self.values, xi, self.fill_value, method=method)
@@ -101,14 +107,16 @@ class RegularGridInterpolator:
     def _check(self, xi: Any) -> None:
         places, lines = known(xi), [known(g) for g in self.grid]
         if places is None or any(line is None for line in lines):
-            raise P.error(
+            raise promotion.error(
                 ConcretizationError,
                 "points that are traced cannot be refused",
                 "use bounds_error=False, and fill_value",
             )
         for k, line in enumerate(lines):
             if ((places[..., k] < line[0]) | (places[..., k] > line[-1])).any():  # type: ignore[index]
-                raise P.error(ArgumentError, f"a point is out of bounds in dimension {k}", "use bounds_error=False")
+                raise promotion.error(
+                    ArgumentError, f"a point is out of bounds in dimension {k}", "use bounds_error=False"
+                )
 
 
 @kernel(static=("method",))
@@ -117,7 +125,7 @@ def _interpolated(grid: Any, values: Any, xi: Any, fill: Any, method: str) -> An
     wide = lambda a: fnp.reshape(a, aval_of(a).shape + (1,) * rank)
     outside, sides = False, []
     for k, line in enumerate(grid):
-        x, line = map(P.to_inexact, P.promote(xi[..., k], line))
+        x, line = map(promotion.to_inexact, promotion.promote(xi[..., k], line))
         n = aval_of(line).size
         outside = outside | (x < line[0]) | (x > line[-1])
         low = fnp.clip(fnp.searchsorted(line, x, side="right") - 1, 0, max(n - 2, 0))

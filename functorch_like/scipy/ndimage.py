@@ -12,7 +12,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
@@ -49,42 +49,46 @@ def map_coordinates(
     [0.5, 2.25]
     """
     if operator.index(order) not in (0, 1):
-        raise P.error(UnsupportedError, f"map_coordinates of order {order}: splines need a filter", "use order 0 or 1")
+        raise promotion.error(
+            UnsupportedError, f"map_coordinates of order {order}: splines need a filter", "use order 0 or 1"
+        )
     if mode not in _MODES:
-        raise P.error(ArgumentError, f"map_coordinates with mode={mode!r}", f"use one of {', '.join(_MODES)}")
+        raise promotion.error(ArgumentError, f"map_coordinates with mode={mode!r}", f"use one of {', '.join(_MODES)}")
     input, cval, *places = given(input, cval, *coordinates)
     aval = aval_of(input)
     if len(places) != aval.ndim or 0 in aval.shape:
-        raise P.error(ShapeError, f"map_coordinates of {aval!r} at {len(places)} coordinates", "give one a dimension")
+        raise promotion.error(
+            ShapeError, f"map_coordinates of {aval!r} at {len(places)} coordinates", "give one a dimension"
+        )
     return _map_coordinates(input, cval, places, order=order, mode=_SAME.get(mode, mode))
 
 
 @kernel(static=("order", "mode"))
 def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) -> Any:
     shape, dtype = aval_of(input).shape, aval_of(input).dtype
-    places = P.align_inexact(*places)
+    places = promotion.align_inexact(*places)
     inside, parts = True, []
     for place, n in zip(places, shape, strict=True):
         if mode == "constant":
             inside = inside & (place >= 0) & (place <= n - 1)
         place = _folded(place, n, mode)
         low = fnp.floor(place + 0.5) if order == 0 else fnp.floor(place)
-        index = P.convert(low, dtypes.default_int())
+        index = promotion.convert(low, dtypes.default_int())
         share = place - low
         ends = [(index, 1)] if order == 0 else [(index, 1 - share), (index + 1, share)]
         parts.append([(*_element(i, n, mode), weight) for i, weight in ends])
     total: Any = 0
-    kinds = (P.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
+    kinds = (promotion.inexact_dtype(dtype), *(aval_of(p).dtype for p in places[:1]))
     wide = dtypes.result_type(*kinds)  # until the end, where it is the input's dtype again
     for corner in itertools.product(*parts):
         value = input[tuple(i for i, _, _ in corner)]
-        value = P.convert(value, wide)
+        value = promotion.convert(value, wide)
         for _, there, _ in corner:
             value = value if there is True else fnp.where(there, value, cval)
         total = total + math.prod((weight for _, _, weight in corner), start=value)
     total = fnp.where(inside, total, cval) if inside is not True else total
-    total = P.broadcast(total, aval_of(places[0]).shape) if places else total
-    return P.convert(fnp.round(total) if dtypes.is_integer(dtype) else total, dtype)
+    total = promotion.broadcast(total, aval_of(places[0]).shape) if places else total
+    return promotion.convert(fnp.round(total) if dtypes.is_integer(dtype) else total, dtype)
 
 
 def _folded(place: Any, n: int, mode: str) -> Any:

@@ -9,7 +9,7 @@ from functorch_like import flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.transforms.grad import value_and_grad
 
 __all__ = ("OptimizeResults", "minimize")
@@ -150,21 +150,23 @@ def minimize(
     """
     what = "scipy.optimize.minimize"
     if str(method).lower() not in _METHODS:
-        raise P.error(ArgumentError, f"{what} has no method {method!r}", "use 'BFGS' or 'L-BFGS'")
+        raise promotion.error(ArgumentError, f"{what} has no method {method!r}", "use 'BFGS' or 'L-BFGS'")
     x, unravel = flatten_util.ravel_pytree(x0)
     if aval_of(x).dtype.kind != "f":
-        raise P.error(DtypeError, f"x0 of {what} is of {aval_of(x).dtype.name}", "give real floats")
+        raise promotion.error(DtypeError, f"x0 of {what} is of {aval_of(x).dtype.name}", "give real floats")
     given = {"maxiter": 200 * aval_of(x).size, "gtol": 1e-5, "line_search_maxiter": 30, "maxcor": 10}
     unknown = set(options or {}) - set(given)
     if unknown:
-        raise P.error(ArgumentError, f"{what} has no options {sorted(unknown)}", f"it has {', '.join(given)}")
+        raise promotion.error(ArgumentError, f"{what} has no options {sorted(unknown)}", f"it has {', '.join(given)}")
     given |= dict(options or {}) | ({} if tol is None else {"gtol": tol})
 
     def value(x: Any) -> Any:
         out = fun(unravel(x), *args)
         if aval_of(out).shape:
-            raise P.error(ShapeError, f"the function that {what} minimizes gives {aval_of(out)!r}", "give a scalar")
-        return P.convert(out, aval_of(x).dtype)
+            raise promotion.error(
+                ShapeError, f"the function that {what} minimizes gives {aval_of(out)!r}", "give a scalar"
+            )
+        return promotion.convert(out, aval_of(x).dtype)
 
     found = _minimized(value_and_grad(value), x, _METHODS[str(method).lower()](int(given["maxcor"])), given)
     return found._replace(x=unravel(found.x), jac=unravel(found.jac))

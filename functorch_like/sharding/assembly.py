@@ -10,12 +10,12 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import named_sharding, sharded_arrays
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 
 
-@boundary.public
+@api_boundary.public
 def make_array_from_callback(
     shape: Sequence[int],
     sharding: Any,
@@ -74,7 +74,7 @@ def _part(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     return host if dtype is None or host.dtype == dtype or not aval.weak_type else host.astype(dtype)
 
 
-@boundary.public
+@api_boundary.public
 def make_array_from_single_device_arrays(
     shape: Sequence[int], sharding: Any, arrays: Sequence[Any], *, dtype: Any = None
 ) -> Any:

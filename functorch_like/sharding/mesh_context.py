@@ -9,7 +9,7 @@ from typing import Any
 from functorch_like.backends.xla import mesh as meshes
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.mesh import Mesh
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError
 
 
@@ -34,7 +34,7 @@ class _Chosen:
         current_mesh.set_global(self._before)
 
 
-@boundary.public
+@api_boundary.public
 def set_mesh(mesh: Mesh | None) -> Any:
     """Choose the mesh of specs that name none, in every thread.
 
@@ -98,7 +98,7 @@ def get_mesh() -> Mesh | None:
     return current_mesh.value
 
 
-@boundary.public
+@api_boundary.public
 def make_mesh(
     axis_shapes: Sequence[int], axis_names: Sequence[str] | str, *, devices: Sequence[Any] | None = None
 ) -> Mesh:

@@ -13,7 +13,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import option_sets
 from functorch_like.backends.xla.jaxlib_api import VERSION
-from functorch_like.compiler import autotune as tuning
+from functorch_like.compiler import autotune
 from functorch_like.compiler.lower import lower
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr
@@ -63,7 +63,7 @@ def candidates() -> list[Candidate]:
     ['default', 'fast-compile']
     """
     found = [DEFAULT, Candidate("fast-compile", mode="fast-compile")]
-    for way in tuning.WAYS["cpu"][1:]:
+    for way in autotune.WAYS["cpu"][1:]:
         found.append(Candidate(way.name, way.fitting, settings=None if way.fast else STANDARD.settings))
     for name, options in vars(option_sets).items():
         if isinstance(options, dict) and name.isupper() and not any("_gpu_" in key for key in options):

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from functorch_like import tree
-from functorch_like.calling import api_boundary as boundary
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import Call, resolve
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import P, R, T
@@ -81,10 +80,10 @@ def checkpoint(
     @functools.wraps(fun, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         call = Call(static, args, kwargs)
-        body = bodies.staged(fun, call, "checkpoint")
+        body = traced_function.staged(fun, call, "checkpoint")
         outs = row(
             *body.consts,
-            *bodies.operands(call),
+            *traced_function.operands(call),
             jaxpr=body.jaxpr,
             policy=policy,
             prevent_cse=bool(prevent_cse),
@@ -98,7 +97,7 @@ def checkpoint(
 remat = checkpoint
 
 
-@boundary.public
+@api_boundary.public
 def checkpoint_name(x: T, name: str) -> T:
     """The identity, which names a value for the policies of `checkpoint`.
 

@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import full, move, reshape
 from functorch_like.primitives.elementwise.arithmetic import mul
-from functorch_like.primitives.structural.data_movement import concatenate, iota
+from functorch_like.primitives.structural import concatenate, iota
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 from functorch_like.transforms.tangents import where
 

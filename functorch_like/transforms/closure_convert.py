@@ -6,7 +6,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import arguments, name_of
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, TreeError
@@ -15,7 +15,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.transforms.tangents import Fun, check_callable, where
 
 
-@boundary.public
+@api_boundary.public
 def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
     """A function that takes as arguments what `fun` closes over, so far as a derivative may be taken by it.
 
@@ -51,7 +51,7 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
     values = [c for c, m in zip(consts, moved, strict=True) if m]
     in_tree, out_tree, avals, kept = call.tree, trees[0], call.avals, consts
 
-    @boundary.public
+    @api_boundary.public
     def converted(*args: Any) -> Any:
         count = len(args) - len(values)
         if count != len(example_args):

@@ -20,7 +20,7 @@ from functorch_like.calling.call_signature import Call, Static
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
-from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
 
 #: Programs kept by one function for calls that cannot take the C++ path (Python ints).
@@ -68,7 +68,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False,
                 programs.keep(key, found, _MOST_PROGRAMS)
         program, out_tree = found
         results = program.run(call.leaves)
-        origins.follow(call.leaves, results)
+        dtype_origins.follow(call.leaves, results)
         out = out_tree.unflatten(results)
         return out, None if narrow else program.fastpath(out_tree), False
 
@@ -101,5 +101,7 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
 
 def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
     flat, trees = call.flatten_function(fun)
-    jaxpr, consts = stage(flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=origins.hosts(call.leaves))
+    jaxpr, consts = stage(
+        flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)
+    )
     return Program(jaxpr, consts, call.leaves, name=name), trees[0]

@@ -14,17 +14,17 @@ import numpy as np
 
 from functorch_like import tree
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
-from functorch_like.primitives.structural.data_movement import concatenate
+from functorch_like.primitives.structural import concatenate
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
 from functorch_like.transforms.tangents import check_callable, where
 
 
-@boundary.public
+@api_boundary.public
 def functional_call(
     fun: Any,
     params: Any,
@@ -76,7 +76,7 @@ def functional_call(
     return fun(params, *given, **named)
 
 
-@boundary.public
+@api_boundary.public
 def named_parameters(model: Any) -> dict[str, Any]:
     """The leaves of a pytree by name: keys and positions joined by dots. An array that occurs twice is named once.
 
@@ -163,7 +163,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
 
 
 # --------------------------------------------------------------------------------------------------------- ensembles
-@boundary.public
+@api_boundary.public
 def stack_state(states: Sequence[Any]) -> Any:
     """One state of many models: each leaf stacked along a new leading axis, for `vmap` over the ensemble.
 
@@ -206,7 +206,7 @@ def stack_state(states: Sequence[Any]) -> Any:
     return treedef.unflatten(stacked)
 
 
-@boundary.public
+@api_boundary.public
 def unstack_state(state: Any) -> list[Any]:
     """The states of the members of an ensemble: what `stack_state` stacked.
 
@@ -241,7 +241,7 @@ def unstack_state(state: Any) -> list[Any]:
 
 
 # ----------------------------------------------------------------------------------------------------- functionalize
-@boundary.public
+@api_boundary.public
 def functionalize(fun: Callable[P, R], *, remove: str = "mutations") -> Callable[P, R]:
     """The function itself. In torch.func it takes writes in place out of a program; here there are none.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.argnums import as_positions
 from functorch_like.transforms.grad import grad
@@ -16,7 +16,7 @@ from functorch_like.transforms.jvp_vjp import Linearized, jvp
 from functorch_like.transforms.tangents import Fun, check_callable
 
 
-@boundary.public
+@api_boundary.public
 def hvp(
     fun: Fun,
     primals: Sequence[Any],
@@ -56,7 +56,7 @@ def hvp(
     return jvp(slope, primals, tangents)[1]
 
 
-@boundary.public
+@api_boundary.public
 def gnvp(
     fun: Fun,
     loss: Fun,

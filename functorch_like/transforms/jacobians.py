@@ -23,7 +23,7 @@ from functorch_like.interpreters import batching, forward, reverse
 from functorch_like.primitives.base.shapes import broadcast_in_dim, move, reshape, widen, zeros
 from functorch_like.primitives.elementwise.arithmetic import sub
 from functorch_like.primitives.elementwise.comparison import eq
-from functorch_like.primitives.structural.data_movement import convert_element_type, iota
+from functorch_like.primitives.structural import convert_element_type, iota
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
 from functorch_like.transforms.argnums import check_forward_input, check_input, check_output, close_over, positions
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks

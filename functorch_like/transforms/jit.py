@@ -17,7 +17,7 @@ from functorch_like.backends.xla import compile_options, events
 from functorch_like.backends.xla.dispatch import MOST_SIGNATURES
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.caches import Cache
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import (
     CHECKED,
     Call,
@@ -36,11 +36,11 @@ from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
 from functorch_like.errors import ArgumentError, DtypeError, nearest
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interrupts import held
-from functorch_like.ir import dtype_origins as origins
+from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.primitives.structural.data_movement import zeros
-from functorch_like.transforms import recompile_reasons as retraced
+from functorch_like.primitives.structural import zeros
+from functorch_like.transforms import recompile_reasons
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def jit(
     in_shardings: Any = None,
     out_shardings: Any = None,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
-@boundary.public
+@api_boundary.public
 def jit(
     fun: Callable[..., Any] | None = None,
     *,
@@ -297,7 +297,7 @@ class _Jit:
         program = self.program(traced, call)
         results = program.run(call.leaves)
         if first:
-            origins.follow(call.leaves, results)
+            dtype_origins.follow(call.leaves, results)
         out = traced.out_tree.unflatten(results)
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
         by_hand = any(type(a) in CHECKED for a in call.leaves)
@@ -311,10 +311,12 @@ class _Jit:
         if found is None:
             found = Traced(self.fun, call, self.spec, donated=donated)
             if events.heard():
-                why = retraced.difference(call.key, [k[0] for k in self.traces]) or retraced.first_time(self.fun)
+                why = recompile_reasons.difference(
+                    call.key, [k[0] for k in self.traces]
+                ) or recompile_reasons.first_time(self.fun)
                 size = f"{len(found.jaxpr.equations)} equations"
                 events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
-            retraced.remember(self.fun)
+            recompile_reasons.remember(self.fun)
             if not any(isinstance(c, Tracer) for c in found.consts):
                 self.traces.keep(key, found, _MOST_TRACES)
         return found
@@ -340,7 +342,7 @@ class _Jit:
                 if isinstance(leaf, ShapeDtypeStruct):
                     raise DtypeError(f"{leaf!r} has no data to compute with", fix="pass an array, or use .lower(...)")
             if events.heard() and traced.programs:
-                why = retraced.of_program(key, traced.programs, traced.in_tree)
+                why = recompile_reasons.of_program(key, traced.programs, traced.in_tree)
                 events.tell("program", self.spec.name, why=why)
             # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
             with nullcontext() if self.spec.mode == "max-autotune" else held:
@@ -362,7 +364,7 @@ class _Jit:
         return device_for(call.leaves) if self.shardings is None else self.shardings.place(traced, call)
 
     # ------------------------------------------------------------------------------------------------------ looking
-    @boundary.public
+    @api_boundary.public
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
@@ -371,12 +373,12 @@ class _Jit:
         place = self.place(traced, call)
         return traced if isinstance(place, xla.Device) else traced.placed(place)
 
-    @boundary.public
+    @api_boundary.public
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Trace and lower for these arguments (arrays or `ShapeDtypeStruct`s)."""
         return self.trace(*args, **kwargs).lower()
 
-    @boundary.public
+    @api_boundary.public
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
         return self.trace(*args, **kwargs).out_info
@@ -418,7 +420,7 @@ def make_jaxpr(
     static = resolve(fun, static_argnums, None)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    @boundary.public
+    @api_boundary.public
     def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
         call = Call(static, args, kwargs, abstract=True)
         with ExitStack() as stack:
@@ -430,7 +432,7 @@ def make_jaxpr(
     return made
 
 
-@boundary.public
+@api_boundary.public
 def typeof(x: Any) -> ShapedArray:
     """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
 
@@ -452,7 +454,7 @@ def _instance(x: Any) -> Any:
     return zeros(x.aval) if isinstance(x, ShapeDtypeStruct) else x
 
 
-@boundary.public
+@api_boundary.public
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Shapes and dtypes of the results of `fun`, without computing.
 

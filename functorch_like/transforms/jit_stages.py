@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import is_double_donation
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import Call, donated_twice
 from functorch_like.compiler import lower as lowering
 from functorch_like.compiler.placement import settle
@@ -195,7 +195,7 @@ class Compiled:
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
         self.seconds = time.perf_counter() - started
 
-    @boundary.public
+    @api_boundary.public
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         traced = self.traced
         leaves, tree = xla.flatten((tuple(_static_out(args, traced.statics[0])), kwargs))

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import Aux, R
 from functorch_like.core import Lin, aval_of
 from functorch_like.errors import ArgumentError
@@ -36,7 +36,7 @@ def jvp(
 ) -> tuple[R, R, Aux]: ...
 @overload
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> tuple[Any, ...]: ...
-@boundary.public
+@api_boundary.public
 def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
     """The derivative of a function in one direction, by forward mode.
 
@@ -85,7 +85,7 @@ def vjp(
 ) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
 @overload
 def vjp(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-@boundary.public
+@api_boundary.public
 def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and the function that pulls cotangents of the result back to the arguments.
 
@@ -116,7 +116,7 @@ def linearize(
 ) -> tuple[R, Callable[..., R], Aux]: ...
 @overload
 def linearize(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
-@boundary.public
+@api_boundary.public
 def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and its derivative at that point as a linear function of tangents.
 
@@ -225,7 +225,7 @@ class _Told(NamedTuple):
 class Pushforward(_Derivative):
     """Takes tangents of the arguments to the tangent of the result."""
 
-    @boundary.public
+    @api_boundary.public
     def __call__(self, *tangents: Any) -> Any:
         given = tangent_leaves(self.in_tree, tangents, "the linearized function")
         checked = [check_tangent(p, t, i, self.in_tree) for i, (p, t) in enumerate(zip(self.ins, given, strict=True))]
@@ -238,7 +238,7 @@ class Pushforward(_Derivative):
 class Pullback(_Derivative):
     """Takes a cotangent of the result to cotangents of the arguments."""
 
-    @boundary.public
+    @api_boundary.public
     def __call__(self, cotangent: Any) -> Any:
         cts = cotangent_leaves(self.out_tree, cotangent, [o.aval for o in self.outs])
         back = iter(self.linear.transpose(cts))
@@ -248,7 +248,7 @@ class Pullback(_Derivative):
         )
 
 
-@boundary.public
+@api_boundary.public
 def fwd_and_bwd(
     fun: Fun, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True
 ) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -288,4 +288,4 @@ def fwd_and_bwd(
         back = residuals(cotangent)
         return back if isinstance(argnums, Sequence) else back[0]
 
-    return (jit(fwd), jit(bwd)) if jitted else (boundary.public(fwd), boundary.public(bwd))
+    return (jit(fwd), jit(bwd)) if jitted else (api_boundary.public(fwd), api_boundary.public(bwd))

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, tree
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info, tree
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import R
 from functorch_like.core import aval_of, chain, state, tracing
@@ -71,7 +70,7 @@ def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tupl
         raise _nonlinear(*found)
     out_avals = [aval_of(o) for o in outs]
 
-    @boundary.public
+    @api_boundary.public
     def transposed(cotangent: Any) -> Any:
         """Cotangents of the arguments."""
         cts = cotangent_leaves(function.out_tree, cotangent, out_avals)
@@ -87,7 +86,7 @@ def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tupl
 
 
 def _nonlinear(what: str, e: Equation | None) -> FtError:
-    line = sources.user_line(e.source) if e is not None and e.source is not None else sources.user_line()
+    line = source_info.user_line(e.source) if e is not None and e.source is not None else source_info.user_line()
     return DifferentiationError(
         f"the function given to linear_transpose is not linear: {what}",
         fix="for the derivative of a nonlinear function at a point use vjp",

@@ -12,8 +12,7 @@ from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.backends.xla.mesh import make_mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec
-from functorch_like.calling import api_boundary as boundary
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import as_tuple
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
@@ -22,7 +21,7 @@ from functorch_like.transforms.jit import jit
 from functorch_like.transforms.shard_map import Mapped
 
 
-@boundary.public
+@api_boundary.public
 def pmap(
     fun: Callable[..., Any] | None = None,
     axis_name: str | None = None,
@@ -71,7 +70,7 @@ def pmap(
             axis_size=axis_size,
             donate_argnums=donate_argnums,
         )
-    name = bodies.name_of(fun)
+    name = traced_function.name_of(fun)
     axis = axis_name if isinstance(axis_name, str) else "pmap"
     static = set(as_tuple(static_broadcasted_argnums))
 

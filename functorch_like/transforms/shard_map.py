@@ -18,8 +18,7 @@ from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
 from functorch_like.caches import Cache
-from functorch_like.calling import api_boundary as boundary
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import Call, Static, argument_path
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
@@ -31,7 +30,7 @@ _STAGED: weakref.WeakKeyDictionary[Any, Cache[Any, Any]] = weakref.WeakKeyDictio
 _NOTHING_STATIC = Static((), ())
 
 
-@boundary.public
+@api_boundary.public
 def shard_map(
     fun: Callable[..., Any] | None = None,
     *,
@@ -79,7 +78,7 @@ def shard_map(
         raise ArgumentError(
             f"shard_map takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="shard_map(f, ...)(x)"
         )
-    name = bodies.name_of(fun)
+    name = traced_function.name_of(fun)
     if mesh is not None and not isinstance(mesh, AbstractMesh):
         raise ArgumentError(
             f"shard_map({name}) takes a mesh, got {mesh!r:.60} of type {type(mesh).__name__}", fix="ft.make_mesh(...)"
@@ -87,7 +86,7 @@ def shard_map(
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
-    @boundary.public
+    @api_boundary.public
     @functools.wraps(fun, updated=())
     def mapped(*args: Any) -> Any:
         where = current_mesh.value if mesh is None else mesh
@@ -113,7 +112,7 @@ class Mapped:
         self.axes = tuple(a for a in mesh.axis_names if a in given) if given else mesh.axis_names
 
     def __call__(self, args: tuple[Any, ...]) -> Any:
-        call = bodies.arguments(args)
+        call = traced_function.arguments(args)
         specs = self._specs(self.in_specs, args, "in_specs")
         for i, (spec, aval) in enumerate(zip(specs, call.avals, strict=True)):
             where = NamedSharding(self.mesh, spec)
@@ -134,7 +133,7 @@ class Mapped:
 
     def _operands(self, call: Call, specs: Sequence[Any]) -> list[Any]:
         """The arguments; those that Python has are put where they are needed, part by part."""
-        found = bodies.operands(call)
+        found = traced_function.operands(call)
         if not isinstance(self.mesh, Mesh) or call.traced():
             return found
         places = [NamedSharding(self.mesh, spec) for spec in specs]
@@ -178,7 +177,7 @@ class Mapped:
         args, kwargs = call.tree.unflatten(parts)
         with axes_in_scope(self.mesh, self.axes):
             inner = Call(_NOTHING_STATIC, args, kwargs, abstract=True)
-            body = bodies.staged(self.fun, inner, "shard_map", kept)
+            body = traced_function.staged(self.fun, inner, "shard_map", kept)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs() if callable(self.out_specs) else self.out_specs
             out_specs = self._specs(out_specs, whole, "out_specs")

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, tree
-from functorch_like import source_info as sources
+from functorch_like import dtypes, source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import Tracer, aval_of, chain, state
 from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
-from functorch_like.primitives.structural.data_movement import convert_element_type, zeros
+from functorch_like.primitives.structural import convert_element_type, zeros
 
 Fun = Callable[..., Any]
 
@@ -57,7 +56,7 @@ def check_callable(fun: Any, name: str) -> None:
 
 def where() -> dict[str, str]:
     """The parts of an error that only the present call knows."""
-    return {"chain": chain(state.trace), "at": str(sources.user_line() or "")}
+    return {"chain": chain(state.trace), "at": str(source_info.user_line() or "")}
 
 
 def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:

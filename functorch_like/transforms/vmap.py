@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import source_info as sources
-from functorch_like import tree
+from functorch_like import source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path
@@ -171,7 +170,7 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
 
 
 def _where() -> dict[str, str]:
-    return {"chain": chain(state.trace), "at": str(sources.user_line() or "")}
+    return {"chain": chain(state.trace), "at": str(source_info.user_line() or "")}
 
 
 def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:

@@ -111,7 +111,7 @@ def samples_of(
     ]
 
 
-def elementwise(
+def elementwise_primitive(
     name: str,
     ref: Callable[..., Any],
     lower: str | Callable[..., Any],
@@ -165,7 +165,7 @@ def unary(
     pull = columns.pop("transpose", None)
     if pull is not None:
         columns["transpose"] = lambda ct, args, **params: [pull(ct, **params)]
-    row = elementwise(name, ref, lower, count=1, takes=takes, jvp=jvp, **columns)
+    row = elementwise_primitive(name, ref, lower, count=1, takes=takes, jvp=jvp, **columns)
     return row
 
 
@@ -181,7 +181,7 @@ def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str
         u = right(second, *primals, z)
         return z, u if t is None else add(t, u)
 
-    row = elementwise(name, ref, lower, count=2, takes=takes, jvp=jvp, **columns)
+    row = elementwise_primitive(name, ref, lower, count=2, takes=takes, jvp=jvp, **columns)
     return row
 
 
@@ -192,7 +192,7 @@ def nondifferentiable(name: str, ref: Any, lower: Any, *, count: int = 1, takes:
         return row(*primals, **params), None
 
     why = No(f"the derivative of {name} is zero, so no tangent goes through it; none is needed")
-    row = elementwise(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
+    row = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
     return row
 
 
@@ -202,7 +202,7 @@ def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 # The one row that `binary` itself is made of.
-add = elementwise(
+add = elementwise_primitive(
     "add", np.add, "add", count=2, takes="fciu", jvp=_add_jvp,
     transpose=lambda ct, args: [ct if isinstance(a, Lin) else None for a in args],
 )  # fmt: skip

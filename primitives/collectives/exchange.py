@@ -14,13 +14,12 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Primitive, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import insert
 from functorch_like.primitives.collectives import lowering
 from functorch_like.primitives.collectives.reduce_over_axis import NO_REF, axis_size
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _exchange(
@@ -49,7 +48,7 @@ def _exchange(
     def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
         if axis_name != axis.name:  # another axis: it goes in front, where no parameter has to know of it
-            return _shifted(row, S.move(x, dim, 0), axis_name, params), 0
+            return _shifted(row, structural.move(x, dim, 0), axis_name, params), 0
         whole = aval_of(x).shape
         shape(whole if dim is None else (*whole[:dim], *whole[dim + 1 :]), axis.size, **params)  # outside of jit, first
         return alone(x, axis.size, **params) if dim is None else at(x, dim, axis.size, **params)
@@ -78,13 +77,13 @@ def _shifted(row: Primitive, x: Any, axis_name: Any, params: dict[str, Any]) -> 
 def _merge(x: Any, dim: int) -> Any:
     """Dimensions dim and dim + 1 as one."""
     shape = aval_of(x).shape
-    return S.reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+    return structural.reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
 def _cut(x: Any, dim: int, parts: int) -> Any:
     """Dimension dim as two: the number of the part, and the place in it."""
     shape = aval_of(x).shape
-    return S.reshape(x, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1 :]))
+    return structural.reshape(x, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1 :]))
 
 
 def _check_within(dim: int, ndim: int, what: str) -> None:
@@ -109,12 +108,12 @@ def _gather_shape(shape: tuple[int, ...], size: int, *, all_gather_dimension: in
 
 
 def _gather_at(x: Any, dim: int, size: int, *, all_gather_dimension: int, tiled: bool) -> Any:
-    stacked = S.move(x, dim, all_gather_dimension)
+    stacked = structural.move(x, dim, all_gather_dimension)
     return (_merge(stacked, all_gather_dimension) if tiled else stacked), None
 
 
 def _gather_alone(x: Any, size: int, **params: Any) -> Any:
-    return _gather_at(S.widen(x, size), 0, size, **params)
+    return _gather_at(structural.widen(x, size), 0, size, **params)
 
 
 #: What all positions hold, stacked along a new dimension or (tiled) joined along one that is there.
@@ -138,11 +137,11 @@ def _scattered(total: Any, size: int, scatter_dimension: int, tiled: bool) -> An
 
 
 def _scatter_at(x: Any, dim: int, size: int, *, scatter_dimension: int, tiled: bool) -> Any:
-    return _scattered(S.reduce_sum(x, axes=(dim,)), size, scatter_dimension, tiled)
+    return _scattered(structural.reduce_sum(x, axes=(dim,)), size, scatter_dimension, tiled)
 
 
 def _scatter_alone(x: Any, size: int, *, scatter_dimension: int, tiled: bool) -> Any:
-    return _scattered(E.mul(x, S.full_like(x, size)), size, scatter_dimension, tiled)
+    return _scattered(elementwise.mul(x, structural.full_like(x, size)), size, scatter_dimension, tiled)
 
 
 #: The sum over the axis, of which position i keeps the i-th part.
@@ -169,17 +168,17 @@ def _swap_shape(
 
 
 def _swap_at(x: Any, dim: int, size: int, *, split_axis: int, concat_axis: int, tiled: bool) -> Any:
-    x = S.move(x, dim, 0)
+    x = structural.move(x, dim, 0)
     if tiled:
         x = _cut(x, split_axis + 1, size)
     order = [d for d in range(1, aval_of(x).ndim) if d != split_axis + 1]
     order.insert(concat_axis, 0)
-    x = S.transpose(x, permutation=(split_axis + 1, *order))
+    x = structural.transpose(x, permutation=(split_axis + 1, *order))
     return (_merge(x, concat_axis + 1) if tiled else x), 0
 
 
 def _swap_alone(x: Any, size: int, **params: Any) -> Any:
-    return _swap_at(S.widen(x, size), 0, size, **params)
+    return _swap_at(structural.widen(x, size), 0, size, **params)
 
 
 #: Position i sends the j-th of its parts to position j, which puts what it gets in the order of the senders.
@@ -219,7 +218,7 @@ def _permute_at(x: Any, dim: int, size: int, *, perm: tuple[tuple[int, int], ...
 
 
 def _permute_alone(x: Any, size: int, *, perm: tuple[tuple[int, int], ...]) -> Any:
-    return (x, None) if len(perm) == size else _permute_at(S.widen(x, size), 0, size, perm=perm)
+    return (x, None) if len(perm) == size else _permute_at(structural.widen(x, size), 0, size, perm=perm)
 
 
 #: Each position sends what it holds to at most one other; where nothing comes there are zeros.

@@ -15,10 +15,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, aval_of, state
 from functorch_like.errors import ArgumentError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.collectives import lowering
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
-from functorch_like.primitives.structural import data_movement as S
 
 NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
 
@@ -83,8 +82,8 @@ def _psum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) ->
 psum = _collective(
     "psum",
     "add",
-    lambda x, at: S.reduce_sum(x, axes=(at,)),
-    lambda x, size: E.mul(x, S.full_like(x, size)),
+    lambda x, at: structural.reduce_sum(x, axes=(at,)),
+    lambda x, size: elementwise.mul(x, structural.full_like(x, size)),
     _psum_jvp,
     lambda ct, args, **params: [psum(ct, **params)],  # each element of the axis contributes to all of them
 )
@@ -95,8 +94,8 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
         """Elements that tie share the derivative evenly."""
         (x,), (dx,) = primals, tangents
         out = row()(x, **params)
-        hits = S.convert_element_type(E.eq(x, out), new_dtype=aval_of(x).dtype)
-        return out, E.div(psum(E.mul(dx, hits), **params), psum(hits, **params))
+        hits = structural.convert_element_type(elementwise.eq(x, out), new_dtype=aval_of(x).dtype)
+        return out, elementwise.div(psum(elementwise.mul(dx, hits), **params), psum(hits, **params))
 
     return jvp
 
@@ -114,7 +113,7 @@ def _index_shape(*, axis_name: Any) -> ShapedArray:
 
 
 def _index_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
-    return S.iota(dtype=dtypes.int32, shape=(axis.size,), dimension=0), 0
+    return structural.iota(dtype=dtypes.int32, shape=(axis.size,), dimension=0), 0
 
 
 axis_index = Primitive(

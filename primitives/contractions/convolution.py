@@ -22,6 +22,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.precision import of_convolutions
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.window_geometry import dilated, window_count
@@ -29,9 +30,7 @@ from functorch_like.primitives.contractions import convolution_gpu
 from functorch_like.primitives.contractions.convolution_cpu_table import FORMS, conv_sample
 from functorch_like.primitives.contractions.convolution_lowering import plain
 from functorch_like.primitives.contractions.precision import Product, check_precision
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.makers import roomy
-from functorch_like.primitives.structural import data_movement as S
 
 
 class ConvDimensionNumbers(NamedTuple):
@@ -142,21 +141,23 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     out = conv_general_dilated(lhs, rhs, **params)
     left = None if dl is None else conv_general_dilated(dl, rhs, **params)
     right = None if dr is None else conv_general_dilated(lhs, dr, **params)
-    return out, E.add(left, right) if left is not None and right is not None else right if left is None else left
+    return out, elementwise.add(
+        left, right
+    ) if left is not None and right is not None else right if left is None else left
 
 
 # --------------------------------------------------------------------------------------------------------- transposes
 def split(x: Any, dim: int, outer: int) -> Any:
     """Replace a dimension of size outer * m by two, (outer, m)."""
     shape = aval_of(x).shape
-    return S.reshape(x, shape=(*shape[:dim], outer, shape[dim] // outer, *shape[dim + 1 :]))
+    return structural.reshape(x, shape=(*shape[:dim], outer, shape[dim] // outer, *shape[dim + 1 :]))
 
 
 def merge(x: Any, src: Any, dim: int, *, major: bool = True) -> Any:
     """Fold dimension src into the one that is at `dim` when src is gone: as its outer part, or as its inner."""
-    shape = aval_of(S.move(x, src, dim if major else dim + 1)).shape
-    x = S.move(x, src, dim if major else dim + 1)
-    return S.reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+    shape = aval_of(structural.move(x, src, dim if major else dim + 1)).shape
+    x = structural.move(x, src, dim if major else dim + 1)
+    return structural.reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
 
 
 def _transpose(
@@ -168,10 +169,10 @@ def _transpose(
     left, right, given = aval_of(lhs), aval_of(rhs), aval_of(ct)
     first = type(lhs) is Lin
     if both_unknown("conv_general_dilated", lhs, rhs) or not (given.size and left.size and right.size):
-        return [S.zeros(left.strong()), None] if first else [None, S.zeros(right.strong())]
+        return [structural.zeros(left.strong()), None] if first else [None, structural.zeros(right.strong())]
     known = rhs if first else lhs
     if given.dtype != left.dtype:  # preferred_element_type was wider than the operands
-        known = S.convert_element_type(known, new_dtype=given.dtype)
+        known = structural.convert_element_type(known, new_dtype=given.dtype)
     spatial = list(zip(
         [left.shape[d] for d in ls[2:]], [right.shape[d] for d in rs[2:]], [given.shape[d] for d in os[2:]],
         window_strides, padding, lhs_dilation, rhs_dilation, strict=True,
@@ -183,7 +184,7 @@ def _transpose(
         for n, k, o, s, (lo, _), d, r in spatial:
             low = (k - 1) * r - lo
             pads.append((low, dilated(n, d) + (k - 1) * r - low - dilated(o, s)))
-        kernel = S.rev(known, dimensions=tuple(rs[2:]))
+        kernel = structural.rev(known, dimensions=tuple(rs[2:]))
         if groups > 1:  # output features (g, o), input features c  ->  o, (g, c)
             kernel = merge(split(kernel, rs[0], groups), rs[0], rs[1])
         back = conv_general_dilated(
@@ -214,7 +215,7 @@ def without_axis(aval: ShapedArray, at: int) -> ShapedArray:
 
 
 def _as(x: Any, aval: ShapedArray) -> Any:
-    return x if aval_of(x).dtype == aval.dtype else S.convert_element_type(x, new_dtype=aval.dtype)
+    return x if aval_of(x).dtype == aval.dtype else structural.convert_element_type(x, new_dtype=aval.dtype)
 
 
 # ----------------------------------------------------------------------------------------------------------- batching
@@ -228,7 +229,7 @@ def _batch(
         alone = [aval_of(x) if d is None else without_axis(aval_of(x), d) for x, d in zip(args, dims, strict=True)]
         groups = {"feature_group_count": feature_group_count, "batch_group_count": batch_group_count}
         out = _shape(*alone, dimension_numbers=dimension_numbers, **groups, **params)
-        return S.full((0, *out.shape), 0, out.dtype), 0
+        return structural.full((0, *out.shape), 0, out.dtype), 0
     if ld is not None and rd is not None:  # one more level of groups, the outermost
         at = ls[0] if batch_group_count > 1 else ls[1]
         lhs, rhs, out, major = merge(lhs, ld, at), merge(rhs, rd, rs[0]), os[1], True

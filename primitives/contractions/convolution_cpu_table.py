@@ -10,7 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import FEW
-from functorch_like.primitives.contractions import convolution_cpu as C
+from functorch_like.primitives.contractions import convolution_cpu
 from functorch_like.primitives.contractions.convolution_cpu import FEW_GROUPS, MANY_PATCHES
 from functorch_like.primitives.contractions.convolution_lowering import Conv
 
@@ -52,7 +52,8 @@ _WIDE = FEW + 1
 _LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
 FORMS = (
     _form(
-        "matrix product", "kernels of one element, without strides, padding and groups", C.is_pointwise, C.pointwise,
+        "matrix product", "kernels of one element, without strides, padding and groups",
+        convolution_cpu.is_pointwise, convolution_cpu.pointwise,
         _edges(
             (True, (2, 3, 4), (5, 3, 1), {}), (True, (2, 3, 4), (5, 3, 1), {"dtype": "float64"}),
             (False, (2, 3, 4), (5, 3, 1), {"window_strides": (2,)}),
@@ -63,7 +64,7 @@ FORMS = (
     _form(
         "patches",
         f"one input feature, kernels of 2 to {FEW} elements, at least {MANY_PATCHES} elements in all patches",
-        C.has_one_feature, C.by_patches,
+        convolution_cpu.has_one_feature, convolution_cpu.by_patches,
         _edges(
             (True, (1, 1, MANY_PATCHES // FEW + FEW - 1), (2, 1, FEW), {}),
             (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (2, 1, FEW), {}),
@@ -74,7 +75,8 @@ FORMS = (
         ),
     ),
     _form(
-        "shifted sums", f"one feature in a group, kernels of at most {FEW} elements", C.is_depthwise, C.depthwise,
+        "shifted sums", f"one feature in a group, kernels of at most {FEW} elements",
+        convolution_cpu.is_depthwise, convolution_cpu.depthwise,
         _edges(
             (True, (2, 3, _WIDE), (3, 1, FEW), {"feature_group_count": 3}),
             (False, (2, 3, _WIDE), (3, 1, _WIDE), {"feature_group_count": 3}),
@@ -83,7 +85,7 @@ FORMS = (
     ),
     _form(
         "a sum for each result", f"one feature in a group of the batch, at most {FEW} results in space",
-        C.is_depthwise_gradient, C.depthwise_gradient,
+        convolution_cpu.is_depthwise_gradient, convolution_cpu.depthwise_gradient,
         _edges(
             (True, (3, 2, FEW), (3, 2, 1), {"batch_group_count": 3}),
             (False, (3, 2, _WIDE), (3, 2, 1), {"batch_group_count": 3}),
@@ -92,7 +94,7 @@ FORMS = (
     ),
     _form(
         "a convolution for each group", f"2 to {FEW_GROUPS} groups",
-        lambda conv: 1 < conv.groups <= FEW_GROUPS, C.split,
+        lambda conv: 1 < conv.groups <= FEW_GROUPS, convolution_cpu.split,
         _edges(
             (True, (1, 2 * FEW_GROUPS, 3), (FEW_GROUPS, 2, 2), {"feature_group_count": FEW_GROUPS}),
             (True, (2 * FEW_GROUPS, 2, 3), (FEW_GROUPS, 2, 2), {"batch_group_count": FEW_GROUPS}),
@@ -102,7 +104,7 @@ FORMS = (
     _form(
         "a batched product for each result",
         f"more groups, at most {FEW} results in space and no more than the kernel has elements",
-        C.has_few_results, C.per_result,
+        convolution_cpu.has_few_results, convolution_cpu.per_result,
         _edges(
             (True, (1, 2 * FEW_GROUPS + 2, 3), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
             (False, (1, 2 * FEW_GROUPS + 2, 4), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),

@@ -16,13 +16,12 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general_cpu import UNROLLED, dot_sample, through_float32
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(
@@ -110,7 +109,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     out = dot_general(lhs, rhs, **params)
     left = None if dl is None else dot_general(dl, rhs, **params)
     right = None if dr is None else dot_general(lhs, dr, **params)
-    return out, E.add(left, right) if left is not None and right is not None else right if left is None else left
+    return out, elementwise.add(
+        left, right
+    ) if left is not None and right is not None else right if left is None else left
 
 
 def _transpose(
@@ -131,7 +132,7 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     (mc, oc), (mb, ob) = contract, batch
     given, known = aval_of(ct), aval_of(other)
     if known.dtype != given.dtype:  # preferred_element_type was wider than the operands
-        other = S.convert_element_type(other, new_dtype=given.dtype)
+        other = structural.convert_element_type(other, new_dtype=given.dtype)
     mf, of = free_dims(aval.ndim, mc, mb), free_dims(known.ndim, oc, ob)
     # ct has batch, left free, right free; those of `other` are the last if my operand is the left one.
     at = len(mb) + (len(mf) if first else 0)
@@ -145,8 +146,8 @@ def _pull(ct: Any, aval: ShapedArray, other: Any, contract: Any, batch: Any, pre
     numbers = tuple(zip(*sides, strict=True))
     got = dot_general(*operands, dimension_numbers=numbers, precision=precision, preferred_element_type=None)
     if order != sorted(order):
-        got = S.transpose(got, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
-    return got if aval.dtype == given.dtype else S.convert_element_type(got, new_dtype=aval.dtype)
+        got = structural.transpose(got, permutation=tuple(sorted(range(len(order)), key=order.__getitem__)))
+    return got if aval.dtype == given.dtype else structural.convert_element_type(got, new_dtype=aval.dtype)
 
 
 def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params: Any) -> Any:

@@ -21,9 +21,8 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import linear, move
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
 
 TYPES = ("FFT", "IFFT", "RFFT", "IRFFT")
 MOST = 3  # dimensions of one transform
@@ -74,7 +73,9 @@ def _columns(aval: ShapedArray, n: int, mirrored: float) -> Any:
     factors[0] = 1
     if n % 2 == 0:
         factors[-1] = 1
-    return S.broadcast_in_dim(factors.astype(aval.dtype), shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,))
+    return structural.broadcast_in_dim(
+        factors.astype(aval.dtype), shape=aval.shape, broadcast_dimensions=(aval.ndim - 1,)
+    )
 
 
 def _transpose(ct: Any, x: ShapedArray, *, fft_type: str, fft_lengths: tuple[int, ...]) -> Any:
@@ -82,11 +83,11 @@ def _transpose(ct: Any, x: ShapedArray, *, fft_type: str, fft_lengths: tuple[int
         return fft(ct, fft_type=fft_type, fft_lengths=fft_lengths)
     count, n = math.prod(fft_lengths), fft_lengths[-1]
     if fft_type == "RFFT":
-        half = E.mul(E.conj(ct), _columns(aval_of(ct), n, 0.5))
+        half = elementwise.mul(elementwise.conj(ct), _columns(aval_of(ct), n, 0.5))
         out = fft(half, fft_type="IRFFT", fft_lengths=fft_lengths)
-        return E.mul(out, S.full_like(out, count))
-    half = E.conj(fft(ct, fft_type="RFFT", fft_lengths=fft_lengths))
-    return E.mul(half, E.mul(_columns(x, n, 2.0), S.full(x.shape, 1 / count, x.dtype)))
+        return elementwise.mul(out, structural.full_like(out, count))
+    half = elementwise.conj(fft(ct, fft_type="RFFT", fft_lengths=fft_lengths))
+    return elementwise.mul(half, elementwise.mul(_columns(x, n, 2.0), structural.full(x.shape, 1 / count, x.dtype)))
 
 
 def _batch(_: Axis, x: Any, dim: int, *, fft_type: str, fft_lengths: tuple[int, ...]) -> tuple[Any, int]:

@@ -8,8 +8,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import precision
-from functorch_like.backends import precision_names as forms
+from functorch_like.backends import precision, precision_names
 from functorch_like.core import Primitive, state
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
@@ -25,7 +24,7 @@ class Product(Primitive):
     operations in it. The parameter stays None where nothing is set, which is full float32.
     """
 
-    settings: Callable[[], forms.Fp32 | None]
+    settings: Callable[[], precision_names.Fp32 | None]
 
     def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
         super().__init__(*columns, **named)
@@ -40,15 +39,15 @@ class Product(Primitive):
 # ------------------------------------------------------------------------------------------------------------- checking
 def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
     """Raise unless `given` is a precision, a pair, or an algorithm that takes operands of this dtype."""
-    if type(given) is forms.Fp32:
+    if type(given) is precision_names.Fp32:
         return
-    if isinstance(given, str) and given in forms.ALGORITHMS:
+    if isinstance(given, str) and given in precision_names.ALGORITHMS:
         if not algorithms:
             raise ArgumentError(
                 f"precision={given!r} names a dot algorithm, and convolutions have none",
                 fix="use 'default', 'high' or 'highest'",
             )
-        name = forms.ALGORITHMS[given].operands
+        name = precision_names.ALGORITHMS[given].operands
         wanted = {dtypes.float32, _DTYPES.get(name)} if name != "f64" else {dtypes.float64}
         if dtype not in wanted:
             raise DtypeError(
@@ -57,10 +56,10 @@ def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
             )
         return
     for p in given if isinstance(given, tuple) else (given,):
-        if p is not None and p not in forms.PRECISIONS:
+        if p is not None and p not in precision_names.PRECISIONS:
             raise ArgumentError(
                 f"precision={given!r} is unknown",
-                fix=f"use 'default', 'high', 'highest', None, or one of {', '.join(forms.ALGORITHMS)}",
+                fix=f"use 'default', 'high', 'highest', None, or one of {', '.join(precision_names.ALGORITHMS)}",
             )
 
 
@@ -68,10 +67,10 @@ def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
 def resolved(given: Any, dtype: Any, platform: str) -> Any:
     """A precision, a pair of them, or an algorithm's name."""
     single = dtype in (dtypes.float32, dtypes.complex64)
-    if type(given) is forms.Fp32:
+    if type(given) is precision_names.Fp32:
         given = (given.cpu if platform == "cpu" else given.gpu) if single else None
-        if dtype == dtypes.complex64 and given in forms.ALGORITHMS:  # which are for real operands
-            given = forms.in_convolutions(given)
+        if dtype == dtypes.complex64 and given in precision_names.ALGORITHMS:  # which are for real operands
+            given = precision_names.in_convolutions(given)
     # TRAP: XLA takes TF32 on GPUs, and bfloat16 on TPUs, unless it is told "highest".
     full = "highest" if single else "default"
     return tuple(p or full for p in given) if isinstance(given, tuple) else given or full
@@ -80,7 +79,7 @@ def resolved(given: Any, dtype: Any, platform: str) -> Any:
 def precision_config(e: Any, given: Any, dtype: Any) -> Any:
     """The attribute that tells XLA how exact each operand's products must be."""
     found = resolved(given, dtype, e.platform)
-    if found in forms.ALGORITHMS:
+    if found in precision_names.ALGORITHMS:
         found = "default"
     pair = found if isinstance(found, tuple) else (found, found)
     return e.attr("[" + ", ".join(f"#stablehlo<precision {p.upper()}>" for p in pair) + "]")
@@ -92,9 +91,9 @@ def rounded(given: Any, dtype: Any, platform: str) -> str:
     XLA:CPU takes no notice of algorithms. XLA:GPU rounds by itself, but wants float16 as such.
     """
     name = resolved(given, dtype, platform)
-    if isinstance(name, tuple) or name not in forms.ALGORITHMS:
+    if isinstance(name, tuple) or name not in precision_names.ALGORITHMS:
         return ""
-    to, products = forms.ALGORITHMS[name]
+    to, products = precision_names.ALGORITHMS[name]
     rounds = products == 1 and to in (("f16", "bf16") if platform == "cpu" else ("f16",))
     return to if rounds and _DTYPES[to] != dtype else ""
 
@@ -121,8 +120,8 @@ def emit_dot(
         lhs, rhs = (_round(e, x, aval, to) for x, aval in ((lhs, left), (rhs, right)))
     name = resolved(given, left.dtype, e.platform)
     made = out
-    if name in forms.ALGORITHMS:
-        algorithm = forms.ALGORITHMS[name]
+    if name in precision_names.ALGORITHMS:
+        algorithm = precision_names.ALGORITHMS[name]
         attrs["algorithm"] = e.attr(
             f"#stablehlo.dot_algorithm<lhs_precision_type = {algorithm.operands}, rhs_precision_type = "
             f"{algorithm.operands}, accumulation_type = {algorithm.sums}, lhs_component_count = 1, rhs_component_count "

@@ -15,13 +15,12 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import widened
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.precision import Product, check_precision, emit_dot
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(
@@ -95,17 +94,17 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
     (lhs, rhs, sizes), (dl, dr, _) = primals, tangents
     parts = [] if dl is None else [ragged_dot(dl, rhs, sizes, **params)]
     parts += [] if dr is None else [ragged_dot(lhs, dr, sizes, **params)]
-    return ragged_dot(*primals, **params), parts[0] if len(parts) == 1 else E.add(*parts)
+    return ragged_dot(*primals, **params), parts[0] if len(parts) == 1 else elementwise.add(*parts)
 
 
 def _membership(sizes: Any, lead: tuple[int, ...], m: int) -> Any:
     """Whether a row belongs to a group: [..., g, m]."""
     b, g = len(lead), aval_of(sizes).shape[-1]
-    sizes = S.convert_element_type(sizes, new_dtype=dtypes.int32)
+    sizes = structural.convert_element_type(sizes, new_dtype=dtypes.int32)
     ends = cumsum(sizes, axis=b, reverse=False)
-    row = S.iota(dtype=dtypes.int32, shape=(*lead, g, m), dimension=b + 1)
-    bound = lambda x: S.widen(x, m, b + 1)
-    return E.and_(E.ge(row, bound(E.sub(ends, sizes))), E.lt(row, bound(ends)))
+    row = structural.iota(dtype=dtypes.int32, shape=(*lead, g, m), dimension=b + 1)
+    bound = lambda x: structural.widen(x, m, b + 1)
+    return elementwise.and_(elementwise.ge(row, bound(elementwise.sub(ends, sizes))), elementwise.lt(row, bound(ends)))
 
 
 def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred_element_type: Any = None) -> list[Any]:
@@ -113,24 +112,27 @@ def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred
     b = aval_of(lhs).ndim - 2
     dtype = aval_of(lhs).dtype
     if aval_of(ct).dtype != dtype:
-        ct = S.convert_element_type(ct, new_dtype=dtype)
+        ct = structural.convert_element_type(ct, new_dtype=dtype)
     flip = precision[::-1] if isinstance(precision, tuple) else precision
     if both_unknown("ragged_dot", lhs, rhs):
         return [None, None, None]
     if isinstance(rhs, Lin):
         lead, (m, _) = aval_of(lhs).shape[:b], aval_of(lhs).shape[b:]
-        mask = S.widen(_membership(sizes, lead, m), aval_of(lhs).shape[-1], b + 2)
-        repeated = S.widen(lhs, aval_of(sizes).shape[-1], b)
-        rows = E.select_n(mask, S.full_like(repeated, 0), repeated)
+        mask = structural.widen(_membership(sizes, lead, m), aval_of(lhs).shape[-1], b + 2)
+        repeated = structural.widen(lhs, aval_of(sizes).shape[-1], b)
+        rows = elementwise.select_n(mask, structural.full_like(repeated, 0), repeated)
         numbers = (((b + 1,), (b,)), (tuple(range(b)), tuple(range(b))))
         return [None, dot_general(rows, ct, dimension_numbers=numbers, precision=flip), None]
     swap = (*range(b + 1), b + 2, b + 1)
-    turned = S.transpose(rhs, permutation=swap)
+    turned = structural.transpose(rhs, permutation=swap)
     return [ragged_dot(ct, turned, sizes, precision=flip, preferred_element_type=None), None, None]
 
 
 def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
-    leading = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    leading = [
+        structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
+        for a, d in zip(args, dims, strict=True)
+    ]
     return ragged_dot(*leading, **params), 0
 
 

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
-from functorch_like import source_info as sources
+from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla.callbacks import checked
 from functorch_like.core import ArrayImpl, Axis, No, Primitive, Sample, Tracer, aval_of, state
 from functorch_like.errors import FtError, UnsupportedError
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 #: What becomes of a pure_callback under vmap.
 METHODS = (None, "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized")
@@ -59,7 +58,7 @@ class Host:
         try:
             return self._checked(*arrays)
         except BaseException as error:
-            error.add_note(f"{_NOTE}{self.name} at {sources.user_line(self.source)}")
+            error.add_note(f"{_NOTE}{self.name} at {source_info.user_line(self.source)}")
             raise
 
     def _checked(self, *arrays: Any) -> list[Any]:
@@ -68,7 +67,7 @@ class Host:
         try:
             return checked(outs, self.results)
         except FtError as error:
-            raise error.complete(operation=self.name, at=str(sources.user_line(self.source) or ""))  # noqa: B904
+            raise error.complete(operation=self.name, at=str(source_info.user_line(self.source) or ""))  # noqa: B904
 
     def returning(self, results: Sequence[ShapedArray]) -> Host:
         """The same function where it is given arrays with further dimensions."""
@@ -144,7 +143,7 @@ def _lower(e: Any, *operands: Any, fun: Any, ordered: bool) -> list[Any]:
 
 
 def _front(args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
-    return [a if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    return [a if d is None else structural.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
 
 
 def _each(axis: Axis, dims: Sequence[Any], fun: Any) -> Each:
@@ -224,7 +223,7 @@ def _pure_batch(
         fun = fun.returning(_wider(fun.results, axis.size))
         if vmap_method != "legacy_vectorized":
             size = axis.size if vmap_method == "broadcast_all" else 1
-            leading = [S.widen(a, size) if d is None else a for a, d in zip(leading, dims, strict=True)]
+            leading = [structural.widen(a, size) if d is None else a for a, d in zip(leading, dims, strict=True)]
     return pure_callback(*leading, fun=fun, vmap_method=vmap_method), [0] * len(fun.results)
 
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
-from functorch_like import source_info as sources
+from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import Axis, No, Primitive, Tracer, aval_of
 from functorch_like.errors import CheckError, ShapeError, UnsupportedError
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 
 class Message:
@@ -55,7 +54,7 @@ def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         at = tuple(int(i) for i in np.argwhere(~holds)[0])
         message: Message = params["message"]
         text = message.text(at, [v[at] for v in values])
-        raise CheckError(text, at=str(sources.user_line(message.source) or ""))
+        raise CheckError(text, at=str(source_info.user_line(message.source) or ""))
     return []
 
 
@@ -64,13 +63,16 @@ def _lower(e: Any, *operands: Any, message: Message, debug: bool) -> list[Any]:
         raise UnsupportedError(
             "compiled code cannot raise an error where a check fails",
             fix="make the error a value before compiling: err, out = jit(checkify.checkify(f))(...); err.throw()",
-            at=str(sources.user_line(message.source) or ""),
+            at=str(source_info.user_line(message.source) or ""),
         )
     return []
 
 
 def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-    whole = [S.widen(_array(a), axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    whole = [
+        structural.widen(_array(a), axis.size) if d is None else structural.move(a, d, 0)
+        for a, d in zip(args, dims, strict=True)
+    ]
     return check(*whole, **params), []
 
 

@@ -9,7 +9,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import foreign
 from functorch_like.core import Axis, No, Primitive, aval_of
 from functorch_like.errors import UnsupportedError
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 #: What becomes of a call under vmap.
 METHODS = (None, "sequential", "sequential_unrolled", "broadcast_all", "expand_dims")
@@ -39,7 +39,7 @@ def _batch(
             fix='say vmap_method="sequential" (a call for each element), or "broadcast_all" or "expand_dims" where the '
             "kernel takes leading dimensions",
         )
-    leading = [a if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    leading = [a if d is None else structural.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
     if vmap_method.startswith("sequential"):
         each = [
             ffi_call(
@@ -49,11 +49,11 @@ def _batch(
             )
             for k in range(axis.size)
         ]
-        columns = [[S.widen(x, 1) for x in column] for column in zip(*each, strict=True)]
-        stacked = [S.concatenate(*column, dimension=0) for column in columns]
-        return stacked or [S.zeros(_widened(r, 0)) for r in results], [0] * len(results)
+        columns = [[structural.widen(x, 1) for x in column] for column in zip(*each, strict=True)]
+        stacked = [structural.concatenate(*column, dimension=0) for column in columns]
+        return stacked or [structural.zeros(_widened(r, 0)) for r in results], [0] * len(results)
     size = axis.size if vmap_method == "broadcast_all" else 1
-    whole = [S.widen(a, size) if d is None else a for a, d in zip(leading, dims, strict=True)]
+    whole = [structural.widen(a, size) if d is None else a for a, d in zip(leading, dims, strict=True)]
     out = ffi_call(*whole, results=tuple(_widened(r, axis.size) for r in results), **again)
     return out, [0] * len(results)
 
@@ -65,7 +65,9 @@ def _widened(aval: ShapedArray, size: int) -> ShapedArray:
 def _element(x: Any, k: int) -> Any:
     shape = aval_of(x).shape
     start, end = (k, *(0 for _ in shape[1:])), (k + 1, *shape[1:])
-    return S.reshape(S.slice(x, start_indices=start, limit_indices=end, strides=None), shape=shape[1:])
+    return structural.reshape(
+        structural.slice(x, start_indices=start, limit_indices=end, strides=None), shape=shape[1:]
+    )
 
 
 _NO_DERIVATIVE = No(

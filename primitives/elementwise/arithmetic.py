@@ -14,7 +14,7 @@ from functorch_like.primitives.base.elementwise_makers import (
     KIND,
     add,
     binary,
-    elementwise,
+    elementwise_primitive,
     neg,
     nondifferentiable,
     same,
@@ -23,7 +23,7 @@ from functorch_like.primitives.base.elementwise_makers import (
 )
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like, zeros
-from functorch_like.primitives.elementwise import vectorized_cpu as F
+from functorch_like.primitives.elementwise import vectorized_cpu
 from functorch_like.primitives.elementwise.complex_parts import complex, conj, imag, real
 from functorch_like.primitives.formulas import complex as complex_formulas
 from functorch_like.primitives.formulas.complex import by_parts
@@ -59,8 +59,12 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     return [None, mul(x, ct)] if isinstance(y, Lin) else [mul(ct, y), None]
 
 
-sub = elementwise("sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose)
-mul = elementwise("mul", np.multiply, "multiply", count=2, takes="fciu", jvp=_mul_jvp, transpose=_mul_transpose)
+sub = elementwise_primitive(
+    "sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose
+)
+mul = elementwise_primitive(
+    "mul", np.multiply, "multiply", count=2, takes="fciu", jvp=_mul_jvp, transpose=_mul_transpose
+)
 
 
 # ------------------------------------------------------------------------------------------------------------ division
@@ -103,13 +107,18 @@ def _div_lower(e: Any, x: Any, y: Any) -> Any:
     return e.convert(e.op("stablehlo.divide", [e.convert(x, wide), e.convert(y, wide)], [wide]), out)
 
 
-div = elementwise(
-    "div", _div_ref, Lowering("div", _div_lower, F.WHOLE_DIV), count=2, takes="fciu",
+div = elementwise_primitive(
+    "div", _div_ref, Lowering("div", _div_lower, vectorized_cpu.WHOLE_DIV), count=2, takes="fciu",
     jvp=_div_jvp, domain=(0.5, 3.0),
     transpose=lambda ct, args: [None if isinstance(args[1], Lin) else div(ct, args[1]), None],
 )  # fmt: skip
 _remainder = operation("stablehlo.remainder")
-_REM = Lowering("rem", _remainder, F.guarded("rem", _remainder, F.rem, F.few), F.WHOLE_REM)
+_REM = Lowering(
+    "rem",
+    _remainder,
+    vectorized_cpu.guarded("rem", _remainder, vectorized_cpu.rem, vectorized_cpu.few),
+    vectorized_cpu.WHOLE_REM,
+)
 rem = binary(
     "rem", _rem_ref, _REM, lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
     domain=(0.5, 4.0),

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.elementwise_makers import unary
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.formulas.term import Term, chebyshev, where, widened
 
 _I0_NEAR = (
@@ -176,15 +176,17 @@ def _formula(near: Sequence[float], far: Sequence[float], odd: bool) -> Any:
 
 
 def _i0e_tangent(g: Any, x: Any, y: Any) -> Any:
-    return E.mul(g, E.sub(bessel_i1e(x), E.mul(E.sign(x), y)))
+    return elementwise.mul(g, elementwise.sub(bessel_i1e(x), elementwise.mul(elementwise.sign(x), y)))
 
 
 def _i1e_tangent(g: Any, x: Any, y: Any) -> Any:
     """(e I1)' = e I0 - e I1 (sign x + 1/x); at 0 it is 1/2."""
-    zero = E.eq(x, full_like(x, 0))
-    safe = E.select_n(zero, x, full_like(x, 1))
-    slope = E.sub(bessel_i0e(x), E.mul(y, E.add(E.sign(x), E.div(full_like(x, 1), safe))))
-    return E.mul(g, E.select_n(zero, slope, full_like(x, 0.5)))
+    zero = elementwise.eq(x, full_like(x, 0))
+    safe = elementwise.select_n(zero, x, full_like(x, 1))
+    slope = elementwise.sub(
+        bessel_i0e(x), elementwise.mul(y, elementwise.add(elementwise.sign(x), elementwise.div(full_like(x, 1), safe)))
+    )
+    return elementwise.mul(g, elementwise.select_n(zero, slope, full_like(x, 0.5)))
 
 
 bessel_i0e = unary(

@@ -13,7 +13,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Lin, Sample, aval_of
 from functorch_like.errors import DtypeError
-from functorch_like.primitives.base.elementwise_makers import elementwise, neg, same, samples_of, unary
+from functorch_like.primitives.base.elementwise_makers import elementwise_primitive, neg, same, samples_of, unary
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.formulas.complex import by_parts
 
@@ -66,7 +66,7 @@ def _complex_samples() -> list[Sample]:
     return [s for s in samples_of(2, "f", (-2.0, 2.0), ({},), True) if s.operands[0].dtype.name in _PARTS]
 
 
-complex = elementwise(
+complex = elementwise_primitive(
     "complex", _complex_ref, "complex", count=2, takes="f", jvp=_complex_jvp, transpose=_complex_transpose,
     gives=dtypes.complex_of, shape=_complex_shape, samples=_complex_samples,
 )  # fmt: skip

@@ -17,9 +17,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample
-from functorch_like.primitives.base.elementwise_makers import add, elementwise
+from functorch_like.primitives import elementwise
+from functorch_like.primitives.base.elementwise_makers import add, elementwise_primitive
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
 from functorch_like.primitives.elementwise.incomplete_gamma import difference
 from functorch_like.primitives.formulas.gamma import digamma, log1p_less, stirling
@@ -138,16 +138,21 @@ def _grad(wrt: int) -> Any:
 # --------------------------------------------------------------------------------------------------------------- rows
 def _density(a: Any, b: Any, x: Any) -> Any:
     one = full_like(x, 1)
-    front = E.sub(E.sub(E.lgamma(E.add(a, b)), E.lgamma(a)), E.lgamma(b))
-    powers = E.add(E.mul(E.sub(a, one), E.log(x)), E.mul(E.sub(b, one), E.log1p(E.neg(x))))
-    return E.exp(E.add(front, powers))
+    front = elementwise.sub(
+        elementwise.sub(elementwise.lgamma(elementwise.add(a, b)), elementwise.lgamma(a)), elementwise.lgamma(b)
+    )
+    powers = elementwise.add(
+        elementwise.mul(elementwise.sub(a, one), elementwise.log(x)),
+        elementwise.mul(elementwise.sub(b, one), elementwise.log1p(elementwise.neg(x))),
+    )
+    return elementwise.exp(elementwise.add(front, powers))
 
 
 def _sum(terms: Any) -> Any:
     total = None
     for g, slope in terms:
         if g is not None:
-            t = E.mul(g, slope())
+            t = elementwise.mul(g, slope())
             total = t if total is None else add(total, t)
     return total
 
@@ -177,7 +182,7 @@ def _jvp(primals: Any, tangents: Any) -> Any:
     return regularized_incomplete_beta(a, b, x), _sum(zip(tangents, slopes, strict=True))
 
 
-regularized_incomplete_beta = elementwise(
+regularized_incomplete_beta = elementwise_primitive(
     "regularized_incomplete_beta", each(_value), widened(_formula), count=3,
     takes="f", jvp=_jvp, samples=_samples({}),
 )  # fmt: skip
@@ -186,11 +191,15 @@ regularized_incomplete_beta = elementwise(
 def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
     a, b, x = primals
     row = functools.partial(incomplete_beta_grad, wrt=wrt)
-    total = E.digamma(E.add(a, b))
+    total = elementwise.digamma(elementwise.add(a, b))
 
     def by_x() -> Any:
-        logs = E.sub(E.log1p(E.neg(x)), E.digamma(b)) if wrt else E.sub(E.log(x), E.digamma(a))
-        return E.mul(_density(a, b, x), E.add(logs, total))
+        logs = (
+            elementwise.sub(elementwise.log1p(elementwise.neg(x)), elementwise.digamma(b))
+            if wrt
+            else elementwise.sub(elementwise.log(x), elementwise.digamma(a))
+        )
+        return elementwise.mul(_density(a, b, x), elementwise.add(logs, total))
 
     slopes = (lambda: difference(row, 0, a, b, x), lambda: difference(row, 1, a, b, x), by_x)
     return row(a, b, x), _sum(zip(tangents, slopes, strict=True))
@@ -201,7 +210,7 @@ def _grad_samples() -> list[Sample]:
 
 
 #: The derivative of regularized_incomplete_beta by its operand `wrt`, 0 or 1. Its own by those are differences.
-incomplete_beta_grad = elementwise(
+incomplete_beta_grad = elementwise_primitive(
     "incomplete_beta_grad", lambda a, b, x, *, wrt: each(_grad(wrt))(a, b, x), widened(_formula), count=3, takes="f",
     jvp=_grad_jvp, samples=_grad_samples, shape=lambda *avals, wrt: regularized_incomplete_beta.shape(*avals),
 )  # fmt: skip

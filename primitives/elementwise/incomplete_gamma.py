@@ -7,9 +7,9 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.elementwise_makers import binary
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.conversion import convert_element_type
 from functorch_like.primitives.elementwise.erf_and_gamma import digamma_of, each
 from functorch_like.primitives.formulas.incomplete_gamma import grad_formula, random_formula, regularized
@@ -65,8 +65,10 @@ def _random(a: float, x: float) -> float:
 # -------------------------------------------------------------------------------------------------------- derivatives
 def density(a: Any, x: Any) -> Any:
     """x**(a - 1) exp(-x) / gamma(a), the derivative of igamma by x."""
-    less = E.sub(a, full_like(a, 1))
-    return E.exp(E.sub(E.sub(E.mul(less, E.log(x)), x), E.lgamma(a)))
+    less = elementwise.sub(a, full_like(a, 1))
+    return elementwise.exp(
+        elementwise.sub(elementwise.sub(elementwise.mul(less, elementwise.log(x)), x), elementwise.lgamma(a))
+    )
 
 
 def difference(f: Any, at: int, *operands: Any) -> Any:
@@ -77,10 +79,10 @@ def difference(f: Any, at: int, *operands: Any) -> Any:
     dtype, step = aval_of(operands[at]).dtype, 2.0**-9
     wide = [convert_element_type(x, new_dtype=dtypes.float64) for x in operands]
     a = wide[at]
-    moved = lambda k: f(*wide[:at], E.mul(a, full_like(a, 1 + k * step)), *wide[at + 1 :])
-    near, far = E.sub(moved(1), moved(-1)), E.sub(moved(2), moved(-2))
-    total = E.sub(E.mul(near, full_like(a, 8)), far)
-    return convert_element_type(E.div(total, E.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
+    moved = lambda k: f(*wide[:at], elementwise.mul(a, full_like(a, 1 + k * step)), *wide[at + 1 :])
+    near, far = elementwise.sub(moved(1), moved(-1)), elementwise.sub(moved(2), moved(-2))
+    total = elementwise.sub(elementwise.mul(near, full_like(a, 8)), far)
+    return convert_element_type(elementwise.div(total, elementwise.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
 
 
 def _row(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: Any) -> Any:
@@ -89,35 +91,42 @@ def _row(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: An
 
 igamma = _row(
     "igamma", lambda a, x: _both(a, x)[0], regularized(upper=False),
-    lambda g, a, x, z: E.mul(g, igamma_grad_a(a, x)),
-    lambda g, a, x, z: E.mul(g, density(a, x)),
+    lambda g, a, x, z: elementwise.mul(g, igamma_grad_a(a, x)),
+    lambda g, a, x, z: elementwise.mul(g, density(a, x)),
 )  # fmt: skip
 igammac = _row(
     "igammac", lambda a, x: _both(a, x)[1], regularized(upper=True),
-    lambda g, a, x, z: E.mul(g, E.neg(igamma_grad_a(a, x))),
-    lambda g, a, x, z: E.mul(g, E.neg(density(a, x))),
+    lambda g, a, x, z: elementwise.mul(g, elementwise.neg(igamma_grad_a(a, x))),
+    lambda g, a, x, z: elementwise.mul(g, elementwise.neg(density(a, x))),
 )  # fmt: skip
 
 
 def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
-    return E.mul(g, E.mul(density(a, x), E.sub(E.log(x), E.digamma(a))))
+    return elementwise.mul(
+        g, elementwise.mul(density(a, x), elementwise.sub(elementwise.log(x), elementwise.digamma(a)))
+    )
 
 
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.
 igamma_grad_a = _row(
     "igamma_grad_a", _grad, grad_formula,
-    lambda g, a, x, z: E.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
+    lambda g, a, x, z: elementwise.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
 )  # fmt: skip
 
 
 def _random_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
     """z = -P_a / p, and p_x = p ((a - 1) / x - 1), p_a = p (log x - digamma a)."""
-    slope = E.sub(E.div(E.sub(a, full_like(a, 1)), x), full_like(a, 1))
-    return E.mul(g, E.neg(E.add(E.sub(E.log(x), E.digamma(a)), E.mul(z, slope))))
+    slope = elementwise.sub(elementwise.div(elementwise.sub(a, full_like(a, 1)), x), full_like(a, 1))
+    return elementwise.mul(
+        g,
+        elementwise.neg(
+            elementwise.add(elementwise.sub(elementwise.log(x), elementwise.digamma(a)), elementwise.mul(z, slope))
+        ),
+    )
 
 
 #: The derivative by a of a sample x of the gamma distribution, its quantile held fixed.
 random_gamma_grad = _row(
     "random_gamma_grad", _random, random_formula,
-    lambda g, a, x, z: E.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
+    lambda g, a, x, z: elementwise.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
 )  # fmt: skip

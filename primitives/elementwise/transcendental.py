@@ -17,11 +17,10 @@ from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, add, binary, neg, nondifferentiable, same, unary
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import trigonometric_cpu as A
-from functorch_like.primitives.elementwise import vectorized_cpu as F
+from functorch_like.primitives.elementwise import trigonometric_cpu, vectorized_cpu
 from functorch_like.primitives.elementwise.arithmetic import div, mul, square, sub
-from functorch_like.primitives.formulas import complex as C
-from functorch_like.primitives.formulas import real as R
+from functorch_like.primitives.formulas import complex as complex_formulas
+from functorch_like.primitives.formulas import real
 from functorch_like.primitives.formulas.complex import by_parts
 from functorch_like.primitives.formulas.term import Term, in_single, operation
 
@@ -67,7 +66,7 @@ def _nextafter_ref(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 # The step is so small that the tangent is that of x.
-nextafter = binary("nextafter", _nextafter_ref, R.nextafter, lambda g, x, y, z: g, None, takes="f")
+nextafter = binary("nextafter", _nextafter_ref, real.nextafter, lambda g, x, y, z: g, None, takes="f")
 
 
 # ---------------------------------------------------------------------------------------- exponentials and logarithms
@@ -113,9 +112,12 @@ def _double(formula: Any, op: str) -> Any:
     return lower
 
 
-exp = unary("exp", np.exp, by_parts(C.exp, "stablehlo.exponential"), lambda g, x, y: mul(g, y))
+exp = unary("exp", np.exp, by_parts(complex_formulas.exp, "stablehlo.exponential"), lambda g, x, y: mul(g, y))
 exp2 = unary(
-    "exp2", _exp2_ref, by_parts(C.exp2, _exp2_lower), lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y))
+    "exp2",
+    _exp2_ref,
+    by_parts(complex_formulas.exp2, _exp2_lower),
+    lambda g, x, y: mul(g, mul(full_like(x, math.log(2)), y)),
 )
 
 
@@ -124,8 +126,12 @@ def _expm1_ref(x: np.ndarray) -> Any:
     return out if KIND[x.dtype] != "c" else np.where(np.isfinite(x), out, np.exp(x) - 1).astype(x.dtype)
 
 
-expm1 = unary("expm1", _expm1_ref, by_parts(C.expm1, in_single(R.expm1)), lambda g, x, y: mul(g, exp(x)))
-log = unary("log", np.log, by_parts(C.log, "stablehlo.log"), lambda g, x, y: div(g, x), domain=(0.2, 3.0))
+expm1 = unary(
+    "expm1", _expm1_ref, by_parts(complex_formulas.expm1, in_single(real.expm1)), lambda g, x, y: mul(g, exp(x))
+)
+log = unary(
+    "log", np.log, by_parts(complex_formulas.log, "stablehlo.log"), lambda g, x, y: div(g, x), domain=(0.2, 3.0)
+)
 
 
 def _log1p_ref(x: Any) -> Any:
@@ -138,21 +144,24 @@ def _log1p_ref(x: Any) -> Any:
 
 
 log1p = unary(
-    "log1p", _log1p_ref, by_parts(C.log1p, _double(Term.log1p, "stablehlo.log_plus_one")),
+    "log1p", _log1p_ref, by_parts(complex_formulas.log1p, _double(Term.log1p, "stablehlo.log_plus_one")),
     lambda g, x, y: div(g, add(x, full_like(x, 1))), domain=(-0.8, 3.0),
 )  # fmt: skip
 logistic = unary(
-    "logistic", _logistic_ref, by_parts(C.logistic, in_single(R.logistic)),
+    "logistic", _logistic_ref, by_parts(complex_formulas.logistic, in_single(real.logistic)),
     lambda g, x, y: mul(g, mul(y, sub(full_like(y, 1), y))),
 )  # fmt: skip
 
+
 # ------------------------------------------------------------------------------------------------------- trigonometric
-_SIN, _COS, _TAN = (
-    Lowering(name, standard := by_parts(formula, f"stablehlo.{op}"), F.guarded(name, standard, form, A.moderate))
-    for name, op, formula, form in (
-        ("sin", "sine", C.sin, A.sin), ("cos", "cosine", C.cos, A.cos), ("tan", "tan", C.tan, A.tan),
-    )
-)  # fmt: skip
+def _trigonometric(name: str, op: str, form: Any) -> Lowering:
+    standard = by_parts(getattr(complex_formulas, name), f"stablehlo.{op}")
+    return Lowering(name, standard, vectorized_cpu.guarded(name, standard, form, trigonometric_cpu.moderate))
+
+
+_SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin)
+_COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos)
+_TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan)
 sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)))
 cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))))
 tan = unary(
@@ -165,24 +174,29 @@ tan = unary(
 asin = unary(
     "asin",
     np.arcsin,
-    Lowering("asin", by_parts(C.asin, "chlo.asin"), A.ASIN),
+    Lowering("asin", by_parts(complex_formulas.asin, "chlo.asin"), trigonometric_cpu.ASIN),
     lambda g, x, y: mul(g, rsqrt(one_minus_square(x))),
     domain=(-0.9, 0.9),
 )
 acos = unary(
     "acos",
     np.arccos,
-    Lowering("acos", by_parts(C.acos, "chlo.acos"), A.ACOS),
+    Lowering("acos", by_parts(complex_formulas.acos, "chlo.acos"), trigonometric_cpu.ACOS),
     lambda g, x, y: mul(g, neg(rsqrt(one_minus_square(x)))),
     domain=(-0.9, 0.9),
 )
 atan = unary(
-    "atan", np.arctan, Lowering("atan", by_parts(C.atan, "chlo.atan"), A.ATAN),
+    "atan", np.arctan, Lowering("atan", by_parts(complex_formulas.atan, "chlo.atan"), trigonometric_cpu.ATAN),
     lambda g, x, y: div(g, add(full_like(x, 1), square(x))),
 )  # fmt: skip
-sinh = unary("sinh", np.sinh, by_parts(C.sinh, in_single(R.sinh)), lambda g, x, y: mul(g, cosh(x)))
-cosh = unary("cosh", np.cosh, by_parts(C.cosh, in_single(R.cosh)), lambda g, x, y: mul(g, sinh(x)))
-tanh = unary("tanh", np.tanh, by_parts(C.tanh, _double(R.tanh, "stablehlo.tanh")), lambda g, x, y: tanh_slope(g, y))
+sinh = unary("sinh", np.sinh, by_parts(complex_formulas.sinh, in_single(real.sinh)), lambda g, x, y: mul(g, cosh(x)))
+cosh = unary("cosh", np.cosh, by_parts(complex_formulas.cosh, in_single(real.cosh)), lambda g, x, y: mul(g, sinh(x)))
+tanh = unary(
+    "tanh",
+    np.tanh,
+    by_parts(complex_formulas.tanh, _double(real.tanh, "stablehlo.tanh")),
+    lambda g, x, y: tanh_slope(g, y),
+)
 
 
 def _tanh_slope_lower(e: Any, g: Any, y: Any) -> Any:
@@ -200,15 +214,22 @@ tanh_slope = binary(
     transpose=lambda ct, args: [tanh_slope(ct, args[1]), None],
 )  # fmt: skip
 asinh = unary(
-    "asinh", np.arcsinh, by_parts(C.asinh, "chlo.asinh"), lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x))))
+    "asinh",
+    np.arcsinh,
+    by_parts(complex_formulas.asinh, "chlo.asinh"),
+    lambda g, x, y: mul(g, rsqrt(add(full_like(x, 1), square(x)))),
 )
 acosh = unary(
-    "acosh", np.arccosh, by_parts(C.acosh, "chlo.acosh"), lambda g, x, y: mul(g, _acosh_slope(x)), domain=(1.2, 4.0)
+    "acosh",
+    np.arccosh,
+    by_parts(complex_formulas.acosh, "chlo.acosh"),
+    lambda g, x, y: mul(g, _acosh_slope(x)),
+    domain=(1.2, 4.0),
 )
 atanh = unary(
     "atanh",
     np.arctanh,
-    by_parts(C.atanh, _double(R.atanh, "chlo.atanh")),
+    by_parts(complex_formulas.atanh, _double(real.atanh, "chlo.atanh")),
     lambda g, x, y: div(g, one_minus_square(x)),
     domain=(-0.9, 0.9),
 )
@@ -224,13 +245,19 @@ def _turn(part: Any, x: Any, y: Any) -> Any:
 
 
 atan2 = binary(
-    "atan2", np.arctan2, Lowering("atan2", operation("stablehlo.atan2"), A.ATAN2),
+    "atan2", np.arctan2, Lowering("atan2", operation("stablehlo.atan2"), trigonometric_cpu.ATAN2),
     lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
     takes="f", domain=(0.3, 2.0),
 )  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------- roots and powers
-sqrt = unary("sqrt", np.sqrt, by_parts(C.sqrt, "stablehlo.sqrt"), lambda g, x, y: div(g, add(y, y)), domain=(0.2, 3.0))
+sqrt = unary(
+    "sqrt",
+    np.sqrt,
+    by_parts(complex_formulas.sqrt, "stablehlo.sqrt"),
+    lambda g, x, y: div(g, add(y, y)),
+    domain=(0.2, 3.0),
+)
 
 
 def _rsqrt_ref(x: np.ndarray) -> Any:
@@ -239,10 +266,10 @@ def _rsqrt_ref(x: np.ndarray) -> Any:
 
 
 rsqrt = unary(
-    "rsqrt", _rsqrt_ref, Lowering("rsqrt", by_parts(C.rsqrt, "stablehlo.rsqrt"), F.RSQRT),
+    "rsqrt", _rsqrt_ref, Lowering("rsqrt", by_parts(complex_formulas.rsqrt, "stablehlo.rsqrt"), vectorized_cpu.RSQRT),
     lambda g, x, y: mul(g, div(mul(full_like(y, -0.5), y), x)), domain=(0.2, 3.0),
 )  # fmt: skip
 cbrt = unary(
-    "cbrt", np.cbrt, Lowering("cbrt", operation("stablehlo.cbrt"), F.CBRT),
+    "cbrt", np.cbrt, Lowering("cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT),
     lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0),
 )  # fmt: skip

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from functorch_like.errors import ArgumentError
-from functorch_like.primitives.base.elementwise_makers import binary, elementwise, same
+from functorch_like.primitives import elementwise
+from functorch_like.primitives.base.elementwise_makers import binary, elementwise_primitive, same
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.erf_and_gamma import each
 from functorch_like.primitives.formulas.term import Term, choose, where, widened
 
@@ -86,12 +86,12 @@ _same = same("zeta_derivative", "f")
 
 
 def _by_q(g: Any, x: Any, q: Any, z: Any) -> Any:
-    return E.mul(g, E.neg(E.mul(x, zeta(E.add(x, full_like(x, 1)), q))))
+    return elementwise.mul(g, elementwise.neg(elementwise.mul(x, zeta(elementwise.add(x, full_like(x, 1)), q))))
 
 
 zeta = binary(
     "zeta", each(_ref), widened(lambda x, q: x.apply("chlo.zeta", q)),
-    lambda g, x, q, z: E.mul(g, zeta_derivative(x, q, order=1)), _by_q, takes="f", domain=(1.5, 4.0),
+    lambda g, x, q, z: elementwise.mul(g, zeta_derivative(x, q, order=1)), _by_q, takes="f", domain=(1.5, 4.0),
 )  # fmt: skip
 
 
@@ -115,18 +115,20 @@ def _derivative_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, order: i
     """By q: -x zeta(x + 1, q), differentiated by x."""
     (x, q), (dx, dq) = primals, tangents
     out = zeta_derivative(x, q, order=order)
-    tangent = None if dx is None else E.mul(dx, zeta_derivative(x, q, order=order + 1))
+    tangent = None if dx is None else elementwise.mul(dx, zeta_derivative(x, q, order=order + 1))
     if dq is not None:
-        more = E.add(x, full_like(x, 1))
+        more = elementwise.add(x, full_like(x, 1))
         lower = zeta_derivative(more, q, order=order - 1) if order > 1 else zeta(more, q)
-        slope = E.add(E.mul(x, zeta_derivative(more, q, order=order)), E.mul(full_like(x, order), lower))
-        change = E.neg(E.mul(dq, slope))
-        tangent = change if tangent is None else E.add(tangent, change)
+        slope = elementwise.add(
+            elementwise.mul(x, zeta_derivative(more, q, order=order)), elementwise.mul(full_like(x, order), lower)
+        )
+        change = elementwise.neg(elementwise.mul(dq, slope))
+        tangent = change if tangent is None else elementwise.add(tangent, change)
     return out, tangent
 
 
 #: The derivative of zeta of some order by x.
-zeta_derivative = elementwise(
+zeta_derivative = elementwise_primitive(
     "zeta_derivative", lambda x, q, *, order: each(_ref)(x, q, np.full(x.shape, order)), widened(_formula), count=2,
     takes="f", jvp=_derivative_jvp, shape=_derivative_shape, domain=(1.5, 4.0), params=({"order": 1}, {"order": 2}),
 )  # fmt: skip

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
-from functorch_like import source_info as sources
+from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -156,7 +155,7 @@ def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
 
 def _lines(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
-        yield None if e.source is None else sources.user_line(e.source)
+        yield None if e.source is None else source_info.user_line(e.source)
         for inner in held(e.params):
             yield from _lines(inner)
 
@@ -182,7 +181,8 @@ def _kernel(jaxpr: Jaxpr, spec: CallSpec) -> Any:
 
 
 def _samples() -> list[Sample]:
-    from functorch_like.primitives.elementwise.names import mul, sin
+    from functorch_like.primitives.elementwise.arithmetic import mul
+    from functorch_like.primitives.elementwise.transcendental import sin
 
     vector = ShapedArray((3,), np.float32)
     jaxpr, _ = stage(lambda x, y: [mul(sin(x), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)

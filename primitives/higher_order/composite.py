@@ -13,7 +13,7 @@ from functorch_like.interpreters import batching, forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
@@ -47,7 +47,12 @@ def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr
 
 def _samples() -> list[Sample]:
     vector = ShapedArray((3,), "float32")
-    jaxpr, _ = stage(lambda x, y: [E.mul(E.sin(x), y), E.neg(x)], [vector] * 2, name="f", parent=core.EVALUATE)
+    jaxpr, _ = stage(
+        lambda x, y: [elementwise.mul(elementwise.sin(x), y), elementwise.neg(x)],
+        [vector] * 2,
+        name="f",
+        parent=core.EVALUATE,
+    )
     return [Sample((vector, vector), {"jaxpr": jaxpr, "name": "my.f", "version": 1, "attributes": (("k", "3 : i64"),)})]
 
 

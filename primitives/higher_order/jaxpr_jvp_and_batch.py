@@ -18,8 +18,8 @@ from functorch_like.core import Axis, aval_of, state
 from functorch_like.interpreters import batching, forward
 from functorch_like.ir.jaxpr import Jaxpr, Literal, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import zeros
-from functorch_like.primitives.structural import data_movement as S
 
 
 class Derived(NamedTuple):
@@ -120,7 +120,7 @@ def place(x: Any, dim: int | None, wanted: int | str, size: int) -> tuple[Any, i
     """A value with the hidden axis where it is wanted, repeated along it if it has none; and where it is then."""
     if isinstance(wanted, str) or dim == wanted:
         return x, dim
-    return S.move(S.widen(x, size) if dim is None else x, dim or 0, wanted), wanted
+    return structural.move(structural.widen(x, size) if dim is None else x, dim or 0, wanted), wanted
 
 
 def rearranged(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:

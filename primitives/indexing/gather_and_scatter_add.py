@@ -17,6 +17,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Lin, Primitive, Sample, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import (
     MODES,
     GatherDimensionNumbers,
@@ -27,7 +28,6 @@ from functorch_like.primitives.indexing.dimension_numbers import (
     starts_of,
 )
 from functorch_like.primitives.indexing.scatter_makers import scatter_row
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(
@@ -143,14 +143,14 @@ def _batch(
     n = dimension_numbers
     up = lambda ds: tuple(d + 1 for d in ds)
     if od is not None:
-        operand = S.move(operand, od, 0)
+        operand = structural.move(operand, od, 0)
         moved = n._replace(
             collapsed_slice_dims=up(n.collapsed_slice_dims),
             operand_batching_dims=up(n.operand_batching_dims),
             start_index_map=up(n.start_index_map),
         )
     if xd is not None:
-        indices = S.move(indices, xd, 0)
+        indices = structural.move(indices, xd, 0)
     if od is None:  # more indices
         n = n._replace(offset_dims=up(n.offset_dims), start_indices_batching_dims=up(n.start_indices_batching_dims))
     elif xd is None:  # each slice runs over the whole new dimension
@@ -174,9 +174,9 @@ def _transpose(
     """What several slices read gets the sum of their cotangents."""
     operand, indices = args
     if not aval_of(ct).size:
-        return [S.zeros(operand.aval), None]
+        return [structural.zeros(operand.aval), None]
     n = ScatterDimensionNumbers(*dimension_numbers)
-    return [scatter_add(S.zeros(operand.aval), indices, ct, dimension_numbers=n, **params), None]
+    return [scatter_add(structural.zeros(operand.aval), indices, ct, dimension_numbers=n, **params), None]
 
 
 def _samples() -> list[Sample]:
@@ -227,7 +227,7 @@ def along(operand: Any, indices: Any, dimension: int, *, unique: bool = True) ->
     others = tuple(d for d in range(len(shape)) if d != dimension)
     return gather(
         operand,
-        S.reshape(indices, shape=(*shape, 1)),
+        structural.reshape(indices, shape=(*shape, 1)),
         dimension_numbers=GatherDimensionNumbers((), (dimension,), (dimension,), others, others),
         slice_sizes=tuple(min(n, 1) for n in aval_of(operand).shape),
         mode="promise_in_bounds",
@@ -244,7 +244,7 @@ def _add_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     base, _, news = tangents
     if news is None:
         return out, base
-    return out, scatter_add(S.zeros(aval_of(operand)) if base is None else base, indices, news, **params)
+    return out, scatter_add(structural.zeros(aval_of(operand)) if base is None else base, indices, news, **params)
 
 
 def read_back(ct: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:

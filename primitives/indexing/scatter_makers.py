@@ -13,6 +13,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.indexing.dimension_numbers import (
@@ -23,7 +24,6 @@ from functorch_like.primitives.indexing.dimension_numbers import (
     plain_indices,
     starts_of,
 )
-from functorch_like.primitives.structural import data_movement as S
 
 
 def scatter_shape(
@@ -129,7 +129,7 @@ def scatter_batch(
 ) -> Any:  # fmt: skip
     """The mapped axis becomes a batching dimension; or, where the indices are the same for all, a window dimension."""
     (operand, indices, updates), (od, xd, ud) = args, dims
-    lead = lambda v, d: S.widen(v, axis.size) if d is None else S.move(v, d, 0)
+    lead = lambda v, d: structural.widen(v, axis.size) if d is None else structural.move(v, d, 0)
     up = lambda ds: tuple(d + 1 for d in ds)
     operand, updates = lead(operand, od), lead(updates, ud)
     n = dimension_numbers._replace(
@@ -141,7 +141,7 @@ def scatter_batch(
     if xd is None:
         n = n._replace(update_window_dims=(0, *n.update_window_dims))
     else:
-        indices = S.move(indices, xd, 0)
+        indices = structural.move(indices, xd, 0)
         n = n._replace(
             operand_batching_dims=(0, *n.operand_batching_dims),
             scatter_indices_batching_dims=(0, *up(n.scatter_indices_batching_dims)),

@@ -11,10 +11,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample, aval_of
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.linalg.makers import Stack
-from functorch_like.primitives.structural import data_movement as S
 
 #: Up to this size, from so many matrices on: five to twenty times faster. Larger ones would be faster too
 #: (docs/lowerings.md), but take seconds to compile.
@@ -31,12 +30,12 @@ def _columns(x: Any) -> Any:
     """Column by column, on the entries as vectors over all matrices; NaN where a pivot is not positive, as LAPACK."""
     shape = aval_of(x).shape
     n, count = shape[-1], math.prod(shape[:-2])
-    flat = S.transpose(S.reshape(x, shape=(count, n * n)), permutation=(1, 0))
+    flat = structural.transpose(structural.reshape(x, shape=(count, n * n)), permutation=(1, 0))
 
     def entry(i: int, j: int) -> Any:
         at = n * i + j
-        return S.reshape(
-            S.slice(flat, start_indices=(at, 0), limit_indices=(at + 1, count), strides=None), shape=(count,)
+        return structural.reshape(
+            structural.slice(flat, start_indices=(at, 0), limit_indices=(at + 1, count), strides=None), shape=(count,)
         )
 
     factor: dict[tuple[int, int], Any] = {}
@@ -45,18 +44,18 @@ def _columns(x: Any) -> Any:
         for i in range(j, n):
             rest = entry(i, j)
             for k in range(j):
-                rest = E.sub(rest, E.mul(factor[i, k], factor[j, k]))
+                rest = elementwise.sub(rest, elementwise.mul(factor[i, k], factor[j, k]))
             if i == j:
-                positive = E.gt(rest, S.full_like(rest, 0))
-                good = positive if good is None else E.and_(good, positive)
-                factor[i, j] = E.sqrt(rest)
+                positive = elementwise.gt(rest, structural.full_like(rest, 0))
+                good = positive if good is None else elementwise.and_(good, positive)
+                factor[i, j] = elementwise.sqrt(rest)
             else:
-                factor[i, j] = E.div(rest, factor[j, j])
-    zero = S.full((count,), 0, aval_of(x).dtype)
-    bad = S.full_like(zero, np.nan)
-    kept = [E.select_n(good, bad, factor.get((i, j), zero)) for i in range(n) for j in range(n)]
-    joined = S.concatenate(*[S.reshape(v, shape=(1, count)) for v in kept], dimension=0)
-    return S.reshape(S.transpose(joined, permutation=(1, 0)), shape=shape)
+                factor[i, j] = elementwise.div(rest, factor[j, j])
+    zero = structural.full((count,), 0, aval_of(x).dtype)
+    bad = structural.full_like(zero, np.nan)
+    kept = [elementwise.select_n(good, bad, factor.get((i, j), zero)) for i in range(n) for j in range(n)]
+    joined = structural.concatenate(*[structural.reshape(v, shape=(1, count)) for v in kept], dimension=0)
+    return structural.reshape(structural.transpose(joined, permutation=(1, 0)), shape=shape)
 
 
 def _edges() -> list[tuple[Sample, bool]]:

@@ -10,12 +10,11 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Sample, aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
-from functorch_like.primitives.structural import data_movement as S
 
 
 def solved(a: Any, b: Any, *, left: bool = True, lower: bool = True, back: bool = False, unit: bool = False) -> Any:
@@ -45,8 +44,8 @@ def _cholesky_jvp(primals: Any, tangents: Any) -> Any:
     factor = cholesky(*primals)
     change = solved(factor, M.hermitian(tangents[0]))
     p = solved(factor, change, left=False, back=True)
-    half = M.only(M.on_diagonal(p), E.mul(p, S.full_like(p, 0.5)))
-    return factor, M.mm(factor, E.add(M.tril(p, -1), half))
+    half = M.only(M.on_diagonal(p), elementwise.mul(p, structural.full_like(p, 0.5)))
+    return factor, M.mm(factor, elementwise.add(M.tril(p, -1), half))
 
 
 def _positive(x: Any) -> Any:
@@ -106,17 +105,19 @@ def _lu_jvp(primals: Any, tangents: Any) -> Any:
     left = M.padded(M.tril(M.block(factors, (0, m), (0, size)), -1), m, m)
     right = M.padded(M.triu(M.block(factors, (0, size), (0, n))), n, n)
     if n > m:  # ones for the rows that were added
-        right = E.select_n(_beyond(right, m), right, M.eye_like(right))
+        right = elementwise.select_n(_beyond(right, m), right, M.eye_like(right))
     g = solved(left, M.permuted(tangents[0], order), unit=True)
     g = solved(right, g, left=False, lower=False)
     below = M.tril(g, -1)
-    change = E.add(E.add(M.mm(left, below), below), M.mm(M.triu(g), right))
+    change = elementwise.add(elementwise.add(M.mm(left, below), below), M.mm(M.triu(g), right))
     return [factors, pivots, order], [change, None, None]
 
 
 def _beyond(x: Any, row: int) -> Any:
     shape = aval_of(x).shape
-    return E.ge(S.iota(dtype=I32, shape=shape, dimension=len(shape) - 2), S.full(shape, row, I32))
+    return elementwise.ge(
+        structural.iota(dtype=I32, shape=shape, dimension=len(shape) - 2), structural.full(shape, row, I32)
+    )
 
 
 def turned(x: Any) -> Any:

@@ -14,12 +14,11 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample, aval_of
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, no_gpu, no_jvp, routine, row, square
 from functorch_like.primitives.linalg.solve import solve
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 
 
 def _nans(*outs: Any) -> Any:
@@ -60,7 +59,7 @@ def _eigh_jvp(primals: Any, tangents: Any, *, lower: bool, compute_v: bool) -> A
     dw = M.real(M.diagonal(p))
     if not compute_v:
         return [w], [dw]
-    return [v, w], [M.mm(v, E.mul(p, M.differences(w, p))), dw]
+    return [v, w], [M.mm(v, elementwise.mul(p, M.differences(w, p))), dw]
 
 
 def _spread(x: Any) -> Any:
@@ -146,10 +145,10 @@ def _eig_jvp(primals: Any, tangents: Any, *, compute_left_eigenvectors: bool, co
     if compute_left_eigenvectors:
         q = M.mm(solve(left, M.adjoint(da), transpose_a=False), left)
         outs.append(left)
-        found.append(_normalized(left, M.mm(left, E.mul(q, M.differences(E.conj(w), q)))))
+        found.append(_normalized(left, M.mm(left, elementwise.mul(q, M.differences(elementwise.conj(w), q)))))
     if compute_right_eigenvectors:
         outs.append(v)
-        found.append(_normalized(v, M.mm(v, E.mul(p, M.differences(w, p)))))
+        found.append(_normalized(v, M.mm(v, elementwise.mul(p, M.differences(w, p)))))
     return outs, found
 
 
@@ -158,16 +157,17 @@ def _normalized(v: Any, dv: Any) -> Any:
     n = aval_of(v).ndim
     if not aval_of(v).size:
         return dv
-    size = E.real(E.mul(v, E.conj(v)))
-    along = S.reduce_sum(E.real(E.mul(E.conj(v), dv)), axes=(n - 2,))
-    largest = R.argmax(size, axes=(n - 2,), index_dtype=dtypes.int32)
-    places = S.iota(dtype=I32, shape=aval_of(v).shape, dimension=n - 2)
-    there = E.eq(
-        places, S.broadcast_in_dim(largest, shape=aval_of(v).shape, broadcast_dimensions=(*range(n - 2), n - 1))
+    size = elementwise.real(elementwise.mul(v, elementwise.conj(v)))
+    along = structural.reduce_sum(elementwise.real(elementwise.mul(elementwise.conj(v), dv)), axes=(n - 2,))
+    largest = reductions.argmax(size, axes=(n - 2,), index_dtype=dtypes.int32)
+    places = structural.iota(dtype=I32, shape=aval_of(v).shape, dimension=n - 2)
+    there = elementwise.eq(
+        places,
+        structural.broadcast_in_dim(largest, shape=aval_of(v).shape, broadcast_dimensions=(*range(n - 2), n - 1)),
     )
-    pick = lambda x: S.reduce_sum(M.only(there, x), axes=(n - 2,))
-    turn = E.div(pick(E.imag(dv)), pick(E.real(v)))
-    return E.sub(dv, E.mul(v, M.columns(E.complex(along, turn), v)))
+    pick = lambda x: structural.reduce_sum(M.only(there, x), axes=(n - 2,))
+    turn = elementwise.div(pick(elementwise.imag(dv)), pick(elementwise.real(v)))
+    return elementwise.sub(dv, elementwise.mul(v, M.columns(elementwise.complex(along, turn), v)))
 
 
 #: Values, and left and right vectors where asked for, of length 1 and with the largest entry real.

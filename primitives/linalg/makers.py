@@ -17,8 +17,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import cusolver, lapack
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.lowering import Alternative, Lowering
-from functorch_like.primitives.structural import data_movement as S
 
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 I32 = dtypes.int32
@@ -82,7 +82,10 @@ def row(
         return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
 
     def mapped(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
-        moved = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+        moved = [
+            structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
+            for a, d in zip(args, dims, strict=True)
+        ]
         out = made(*moved, **params)
         return (out, [0] * len(out)) if multiple else (out, 0)
 

@@ -8,10 +8,9 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
-from functorch_like.primitives.structural import data_movement as S
 
 
 def mm(a: Any, *more: Any) -> Any:
@@ -26,12 +25,12 @@ def mm(a: Any, *more: Any) -> Any:
 def transposed(x: Any) -> Any:
     """The last two dimensions swapped."""
     n = aval_of(x).ndim
-    return S.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
+    return structural.transpose(x, permutation=(*range(n - 2), n - 1, n - 2))
 
 
 def conj(x: Any) -> Any:
     """The complex conjugate; real values as they are."""
-    return E.conj(x) if aval_of(x).dtype.kind == "c" else x
+    return elementwise.conj(x) if aval_of(x).dtype.kind == "c" else x
 
 
 def adjoint(x: Any) -> Any:
@@ -41,76 +40,78 @@ def adjoint(x: Any) -> Any:
 
 def real(x: Any) -> Any:
     """The real part, in a real dtype."""
-    return E.real(x) if aval_of(x).dtype.kind == "c" else x
+    return elementwise.real(x) if aval_of(x).dtype.kind == "c" else x
 
 
 def to(x: Any, dtype: Any) -> Any:
     """In another dtype."""
-    return x if aval_of(x).dtype == dtype else S.convert_element_type(x, new_dtype=np.dtype(dtype))
+    return x if aval_of(x).dtype == dtype else structural.convert_element_type(x, new_dtype=np.dtype(dtype))
 
 
 def _index(x: Any, dim: int, shift: int = 0) -> Any:
     aval = aval_of(x)
-    i = S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=aval.ndim + dim)
-    return E.add(i, S.full(aval.shape, shift, dtypes.int32)) if shift else i
+    i = structural.iota(dtype=dtypes.int32, shape=aval.shape, dimension=aval.ndim + dim)
+    return elementwise.add(i, structural.full(aval.shape, shift, dtypes.int32)) if shift else i
 
 
 def on_diagonal(x: Any) -> Any:
     """Where the diagonal is, as booleans of the shape of x."""
-    return E.eq(_index(x, -2), _index(x, -1))
+    return elementwise.eq(_index(x, -2), _index(x, -1))
 
 
 def only(where: Any, x: Any) -> Any:
     """x there, zero elsewhere."""
-    return E.select_n(where, S.full_like(x, 0), x)
+    return elementwise.select_n(where, structural.full_like(x, 0), x)
 
 
 def tril(x: Any, k: int = 0) -> Any:
     """What is on the k-th diagonal and below it."""
-    return only(E.ge(_index(x, -2, k), _index(x, -1)), x)
+    return only(elementwise.ge(_index(x, -2, k), _index(x, -1)), x)
 
 
 def triu(x: Any, k: int = 0) -> Any:
     """What is on the k-th diagonal and above it."""
-    return only(E.le(_index(x, -2, k), _index(x, -1)), x)
+    return only(elementwise.le(_index(x, -2, k), _index(x, -1)), x)
 
 
 def diagonal(x: Any) -> Any:
     """The diagonal of square matrices, as vectors."""
-    return S.reduce_sum(only(on_diagonal(x), x), axes=(aval_of(x).ndim - 1,))
+    return structural.reduce_sum(only(on_diagonal(x), x), axes=(aval_of(x).ndim - 1,))
 
 
 def eye_like(x: Any) -> Any:
     """Ones on the diagonal, zero elsewhere."""
-    return only(on_diagonal(x), S.full_like(x, 1))
+    return only(on_diagonal(x), structural.full_like(x, 1))
 
 
 def columns(v: Any, x: Any) -> Any:
     """Vectors repeated such that each entry fills a column, in the shape and dtype of x."""
     aval = aval_of(x)
     dims = (*range(aval.ndim - 2), aval.ndim - 1)
-    return S.broadcast_in_dim(to(v, aval.dtype), shape=aval.shape, broadcast_dimensions=dims)
+    return structural.broadcast_in_dim(to(v, aval.dtype), shape=aval.shape, broadcast_dimensions=dims)
 
 
 def rows(v: Any, x: Any) -> Any:
     """Vectors repeated such that each entry fills a row, in the shape and dtype of x."""
     aval = aval_of(x)
-    return S.broadcast_in_dim(to(v, aval.dtype), shape=aval.shape, broadcast_dimensions=tuple(range(aval.ndim - 1)))
+    return structural.broadcast_in_dim(
+        to(v, aval.dtype), shape=aval.shape, broadcast_dimensions=tuple(range(aval.ndim - 1))
+    )
 
 
 def differences(v: Any, like: Any) -> Any:
     """1 / (v[j] - v[i]) in place i, j; zero on the diagonal; infinite where two are equal."""
-    gap = E.sub(columns(v, like), rows(v, like))
+    gap = elementwise.sub(columns(v, like), rows(v, like))
     diagonal = on_diagonal(like)
-    one = S.full_like(like, 1)
-    return only(E.not_(diagonal), E.div(one, E.select_n(diagonal, gap, one)))
+    one = structural.full_like(like, 1)
+    return only(elementwise.not_(diagonal), elementwise.div(one, elementwise.select_n(diagonal, gap, one)))
 
 
 def hermitian(x: Any, lower: bool = True) -> Any:
     """The Hermitian matrix of which x has one triangle; that is what LAPACK reads of x."""
     part = tril(x, -1) if lower else triu(x, 1)
     middle = to(real(only(on_diagonal(x), x)), aval_of(x).dtype)
-    return E.add(E.add(part, adjoint(part)), middle)
+    return elementwise.add(elementwise.add(part, adjoint(part)), middle)
 
 
 def block(x: Any, rows: tuple[int, int], cols: tuple[int, int]) -> Any:
@@ -120,7 +121,7 @@ def block(x: Any, rows: tuple[int, int], cols: tuple[int, int]) -> Any:
         return x
     zeros = (0,) * (len(shape) - 2)
     limits = (*shape[:-2], rows[1], cols[1])
-    return S.slice(x, start_indices=(*zeros, rows[0], cols[0]), limit_indices=limits, strides=None)
+    return structural.slice(x, start_indices=(*zeros, rows[0], cols[0]), limit_indices=limits, strides=None)
 
 
 def padded(x: Any, m: int, n: int) -> Any:
@@ -129,11 +130,11 @@ def padded(x: Any, m: int, n: int) -> Any:
     if aval.shape[-2:] == (m, n):
         return x
     config = (*((0, 0, 0),) * (aval.ndim - 2), (0, m - aval.shape[-2], 0), (0, n - aval.shape[-1], 0))
-    return S.pad(x, np.zeros((), aval.dtype), padding_config=config)
+    return structural.pad(x, np.zeros((), aval.dtype), padding_config=config)
 
 
 def permuted(x: Any, order: Any) -> Any:
     """Rows in another order."""
     shape = aval_of(x).shape
-    index = S.broadcast_in_dim(order, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
+    index = structural.broadcast_in_dim(order, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
     return along(x, index, len(shape) - 2)

@@ -10,7 +10,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample, aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
 from functorch_like.primitives.linalg.makers import I32, Stack, no_gpu, no_jvp, routine, row, square
@@ -137,11 +137,11 @@ def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool 
     c = solved(M.block(r, (0, k), (0, k)), M.block(dx, (0, m), (0, k)), left=False, lower=False)
     projected = M.mm(M.adjoint(q), c)
     below = M.tril(projected, -1)
-    turn = E.sub(below, M.adjoint(below))
+    turn = elementwise.sub(below, M.adjoint(below))
     middle = M.only(M.on_diagonal(projected), projected)
-    turn = E.add(turn, E.sub(middle, M.to(M.real(middle), aval_of(q).dtype)))
-    dq = E.add(E.sub(c, M.mm(q, projected)), M.mm(q, turn))
-    return [q, r, *order], [dq, M.triu(E.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r))), *([None] * len(order))]
+    turn = elementwise.add(turn, elementwise.sub(middle, M.to(M.real(middle), aval_of(q).dtype)))
+    dq = elementwise.add(elementwise.sub(c, M.mm(q, projected)), M.mm(q, turn))
+    return [q, r, *order], [dq, M.triu(elementwise.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r))), *([None] * len(order))]
 
 
 qr = row(

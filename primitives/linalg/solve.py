@@ -9,14 +9,13 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import lu, turned
 from functorch_like.primitives.linalg.makers import I32, Stack, routine, row, square
 from functorch_like.primitives.linalg.triangular_solve import folded, triangular_solve
 from functorch_like.primitives.ordering.sort import sort
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _solve_shape(a: Any, b: Any, *, dtype: Any, transpose_a: bool) -> Any:
@@ -39,7 +38,7 @@ def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool) -> Any:
     if not transpose_a:
         return upper(lower(M.permuted(b, order)))
     shape = aval_of(order).shape
-    places = S.iota(dtype=I32, shape=shape, dimension=len(shape) - 1)
+    places = structural.iota(dtype=I32, shape=shape, dimension=len(shape) - 1)
     _, back = sort(order, places, dimension=len(shape) - 1)
     return M.permuted(lower(upper(b)), back)
 
@@ -59,7 +58,7 @@ def _solve_jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> Any:
     x = _with_lu(factors, order, b, transpose_a)
     if da is not None:
         change = M.mm(M.transposed(da) if transpose_a else da, x)
-        db = E.neg(change) if db is None else E.sub(db, change)
+        db = elementwise.neg(change) if db is None else elementwise.sub(db, change)
     return x, _with_lu(factors, order, db, transpose_a)
 
 
@@ -68,14 +67,14 @@ def _solve_transpose(ct: Any, args: Any, *, transpose_a: bool) -> Any:
     if not isinstance(b, Lin):
         return [None, None]
     if both_unknown("solve", a, b):
-        return [None, S.zeros(aval_of(ct))]
+        return [None, structural.zeros(aval_of(ct))]
     return [None, solve(a, ct, transpose_a=not transpose_a)]
 
 
 def _solve_batch(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
     (a, b), (at, bt) = args, dims
     if at is not None:
-        a, b = S.move(a, at, 0), S.widen(b, axis.size) if bt is None else S.move(b, bt, 0)
+        a, b = structural.move(a, at, 0), structural.widen(b, axis.size) if bt is None else structural.move(b, bt, 0)
         return solve(a, b, **params), 0
     return folded(lambda b: solve(a, b, **params), b, bt, -1)  # one matrix is factorized once
 

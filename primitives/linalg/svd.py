@@ -14,11 +14,10 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample, aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 
 #: How: as the platform does best; by QR iterations; by Jacobi rotations, which is slower, and on GPUs alone.
 ALGORITHMS = ("default", "qr", "jacobi")
@@ -99,20 +98,23 @@ def _svd_jvp(primals: Any, tangents: Any, *, full_matrices: bool, compute_uv: bo
     if not compute_uv:
         return [s], [ds]
     ph = M.adjoint(p)
-    gaps = M.differences(E.square(s), p)
+    gaps = M.differences(elementwise.square(s), p)
     of_rows, of_columns = M.rows(s, p), M.columns(s, p)
-    turn_u = E.mul(gaps, E.add(E.mul(p, of_columns), E.mul(of_rows, ph)))
-    turn_v = E.mul(gaps, E.add(E.mul(of_rows, p), E.mul(ph, of_columns)))
+    turn_u = elementwise.mul(gaps, elementwise.add(elementwise.mul(p, of_columns), elementwise.mul(of_rows, ph)))
+    turn_v = elementwise.mul(gaps, elementwise.add(elementwise.mul(of_rows, p), elementwise.mul(ph, of_columns)))
     if aval_of(p).dtype.kind == "c":  # the phase of a pair, shared by both
-        phase = M.only(M.on_diagonal(p), E.div(E.sub(p, ph), E.mul(of_columns, S.full_like(p, 4))))
-        turn_u, turn_v = E.add(turn_u, phase), E.sub(turn_v, phase)
+        phase = M.only(
+            M.on_diagonal(p),
+            elementwise.div(elementwise.sub(p, ph), elementwise.mul(of_columns, structural.full_like(p, 4))),
+        )
+        turn_u, turn_v = elementwise.add(turn_u, phase), elementwise.sub(turn_v, phase)
     du, dv = M.mm(u, turn_u), M.mm(v, turn_v)
     if m > n:
         y = M.mm(dx, v)
-        du = E.add(du, E.div(E.sub(y, M.mm(u, uh, y)), M.columns(s, y)))
+        du = elementwise.add(du, elementwise.div(elementwise.sub(y, M.mm(u, uh, y)), M.columns(s, y)))
     if n > m:
         y = M.mm(M.adjoint(dx), u)
-        dv = E.add(dv, E.div(E.sub(y, M.mm(v, vt, y)), M.columns(s, y)))
+        dv = elementwise.add(dv, elementwise.div(elementwise.sub(y, M.mm(v, vt, y)), M.columns(s, y)))
     return [s, u, vt], [ds, du, M.adjoint(dv)]
 
 
@@ -157,12 +159,14 @@ def _pinv_lower(k: Stack, x: Any, *, rtol: float) -> Any:
     def inverted(x: Any) -> Any:
         s, u, vt = svd(x, full_matrices=False, compute_uv=True)
         shape = aval_of(s).shape
-        largest = R.reduce_max(s, axes=(len(shape) - 1,))
-        bound = E.mul(largest, S.full_like(largest, rtol))
-        bound = S.broadcast_in_dim(bound, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
-        inverse = E.select_n(E.gt(s, bound), S.full_like(s, 0), E.div(S.full_like(s, 1), s))
+        largest = reductions.reduce_max(s, axes=(len(shape) - 1,))
+        bound = elementwise.mul(largest, structural.full_like(largest, rtol))
+        bound = structural.broadcast_in_dim(bound, shape=shape, broadcast_dimensions=tuple(range(len(shape) - 1)))
+        inverse = elementwise.select_n(
+            elementwise.gt(s, bound), structural.full_like(s, 0), elementwise.div(structural.full_like(s, 1), s)
+        )
         v = M.adjoint(vt)
-        return M.mm(E.mul(v, M.columns(inverse, v)), M.adjoint(u))
+        return M.mm(elementwise.mul(v, M.columns(inverse, v)), M.adjoint(u))
 
     return k.inline(inverted, x)
 
@@ -173,8 +177,8 @@ def _pinv_jvp(primals: Any, tangents: Any, *, rtol: float) -> Any:
     p = pinv(a, rtol=rtol)
     ph, dah = M.adjoint(p), M.adjoint(da)
     left, right = M.mm(p, ph, dah), M.mm(dah, ph, p)
-    change = E.add(E.sub(left, M.mm(left, a, p)), E.sub(right, M.mm(p, a, right)))
-    return p, E.sub(change, M.mm(p, da, p))
+    change = elementwise.add(elementwise.sub(left, M.mm(left, a, p)), elementwise.sub(right, M.mm(p, a, right)))
+    return p, elementwise.sub(change, M.mm(p, da, p))
 
 
 #: The Moore-Penrose inverse; singular values up to rtol times the largest count as zero.

@@ -10,11 +10,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import lapack
 from functorch_like.core import Axis, Lin, Sample, aval_of
 from functorch_like.errors import ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
-from functorch_like.primitives.structural import data_movement as S
 
 
 # ---------------------------------------------------------------------------------------------------- triangular_solve
@@ -45,7 +44,7 @@ def _lower(
 ) -> Any:
     conjugate_a = conjugate_a and k.ins[0].dtype.kind == "c"
     if conjugate_a and not transpose_a:
-        a = k.inline(lambda a, b: E.conj(a), a, b)
+        a = k.inline(lambda a, b: elementwise.conj(a), a, b)
     attrs = {
         "side": "L" if left_side else "R",
         "uplo": "L" if lower else "U",
@@ -80,7 +79,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
         da = M.transposed(da) if params["transpose_a"] else da
         da = M.conj(da) if params["conjugate_a"] else da
         change = M.mm(da, x) if params["left_side"] else M.mm(x, da)
-        db = E.neg(change) if db is None else E.sub(db, change)
+        db = elementwise.neg(change) if db is None else elementwise.sub(db, change)
     return x, triangular_solve(a, db, **params)
 
 
@@ -89,7 +88,7 @@ def _transpose(ct: Any, args: Any, *, transpose_a: bool, **params: Any) -> Any:
     if not isinstance(b, Lin):
         return [None, None]
     if both_unknown("triangular_solve", a, b):
-        return [None, S.zeros(aval_of(ct))]
+        return [None, structural.zeros(aval_of(ct))]
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
 
 
@@ -98,18 +97,18 @@ def _batch(axis: Axis, args: Any, dims: Any, *, left_side: bool, **params: Any) 
     (a, b), (at, bt) = args, dims
     params["left_side"] = left_side
     if at is not None:
-        a, b = S.move(a, at, 0), S.widen(b, axis.size) if bt is None else S.move(b, bt, 0)
+        a, b = structural.move(a, at, 0), structural.widen(b, axis.size) if bt is None else structural.move(b, bt, 0)
         return triangular_solve(a, b, **params), 0
     return folded(lambda b: triangular_solve(a, b, **params), b, bt, -1 if left_side else -2)
 
 
 def folded(solve: Any, b: Any, at: int, dim: int) -> Any:
     """Apply what treats the columns (dim -1) or rows (-2) of b one by one, with a mapped axis joined to them."""
-    b = S.move(b, at, aval_of(b).ndim - 1 + dim)  # just before the columns, or the rows
+    b = structural.move(b, at, aval_of(b).ndim - 1 + dim)  # just before the columns, or the rows
     shape = aval_of(b).shape
     place = len(shape) - 1 + dim
     joined = (*shape[:place], shape[place] * shape[place + 1], *shape[place + 2 :])
-    return S.reshape(solve(S.reshape(b, shape=joined)), shape=shape), place
+    return structural.reshape(solve(structural.reshape(b, shape=joined)), shape=shape), place
 
 
 def _samples() -> list[Sample]:
@@ -186,7 +185,7 @@ def _tri_lower_gpu(k: Stack, *operands: Any) -> Any:
 def _longer(x: Any, by: int, fill: int) -> Any:
     """Vectors with entries added at the end."""
     config = ((0, 0, 0),) * (aval_of(x).ndim - 1) + ((0, by, 0),)
-    return S.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)
+    return structural.pad(x, np.asarray(fill, aval_of(x).dtype), padding_config=config)
 
 
 def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
@@ -195,10 +194,10 @@ def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     terms = []
     for diagonal, shift in ((dl, -1), (d, 0), (du, 1)):
         if diagonal is not None:
-            terms.append(E.mul(M.rows(diagonal, x), _shifted(x, shift) if m else x))
+            terms.append(elementwise.mul(M.rows(diagonal, x), _shifted(x, shift) if m else x))
     out = terms[0]
     for t in terms[1:]:
-        out = E.add(out, t)
+        out = elementwise.add(out, t)
     return out
 
 
@@ -209,7 +208,7 @@ def _shifted(x: Any, by: int, dim: int = -2) -> Any:
     aval = aval_of(x)
     config = [(0, 0, 0)] * aval.ndim
     config[dim] = (-by, by, 0)
-    return S.pad(x, np.zeros((), aval.dtype), padding_config=tuple(config))
+    return structural.pad(x, np.zeros((), aval.dtype), padding_config=tuple(config))
 
 
 def _tri_jvp(primals: Any, tangents: Any) -> Any:
@@ -218,7 +217,7 @@ def _tri_jvp(primals: Any, tangents: Any) -> Any:
     x = tridiagonal_solve(*diagonals, b)
     if any(c is not None for c in (below, middle, above)):
         change = _tri_product(below, middle, above, x)
-        db = E.neg(change) if db is None else E.sub(db, change)
+        db = elementwise.neg(change) if db is None else elementwise.sub(db, change)
     return x, tridiagonal_solve(*diagonals, db)
 
 
@@ -227,8 +226,8 @@ def _tri_transpose(ct: Any, args: Any) -> Any:
     if not isinstance(b, Lin):
         return [None] * 4
     if isinstance(d, Lin):  # and b too, so there is nothing in them
-        return [None, None, None, S.zeros(aval_of(ct))]
-    dl, du = (S.zeros(x.aval) if isinstance(x, Lin) else x for x in (dl, du))  # of size 1 they are not read
+        return [None, None, None, structural.zeros(aval_of(ct))]
+    dl, du = (structural.zeros(x.aval) if isinstance(x, Lin) else x for x in (dl, du))  # of size 1 they are not read
     return [None, None, None, tridiagonal_solve(_shifted(du, -1, -1), d, _shifted(dl, 1, -1), ct)]
 
 

@@ -17,11 +17,11 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.ordering.sort_cpu import FORMS, one_nan, one_zero, sort_sample
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(
@@ -105,7 +105,7 @@ def _keys(e: Any, x: Any, aval: ShapedArray) -> list[tuple[Any, ShapedArray]]:
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, **params: Any) -> Any:
     """Tangents go where their elements go: positions are sorted along."""
     shape = aval_of(primals[0]).shape
-    places = S.iota(dtype=dtypes.int32, shape=shape, dimension=dimension)
+    places = structural.iota(dtype=dtypes.int32, shape=shape, dimension=dimension)
     *outs, order = sort(*primals, places, dimension=dimension, **params)
     return outs, [None if t is None else along(t, order, dimension) for t in tangents]
 

@@ -14,9 +14,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.reductions.makers import roomy
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(x: ShapedArray, *, k: int) -> tuple[ShapedArray, ShapedArray]:
@@ -67,7 +67,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int) -> Any:
 def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, k: int) -> Any:
     (x,), (at,) = args, dims
     if at == len(x.shape) - 1:
-        x, at = S.move(x, at, 0), 0
+        x, at = structural.move(x, at, 0), 0
     return top_k(x, k=k), (at, at)
 
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.threefry import threefry2x32 as threefry
-from functorch_like.primitives.structural import data_movement as S
 
 _MULTIPLIERS, _WEYL = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
 
@@ -42,32 +41,32 @@ def split_dim(shape: Sequence[int]) -> int:
 
 # ------------------------------------------------------------------------------------------------------ draws by rows
 def _as(x: Any, dtype: Any) -> Any:
-    return S.convert_element_type(x, new_dtype=np.dtype(dtype))
+    return structural.convert_element_type(x, new_dtype=np.dtype(dtype))
 
 
 def _words(x: Any) -> tuple[Any, Any]:
-    return _as(x, np.uint32), _as(E.shift_right_logical(x, S.full_like(x, 32)), np.uint32)
+    return _as(x, np.uint32), _as(elementwise.shift_right_logical(x, structural.full_like(x, 32)), np.uint32)
 
 
 def _joined(low: Any, high: Any) -> Any:
     high = _as(high, np.uint64)
-    return E.or_(_as(low, np.uint64), E.shift_left(high, S.full_like(high, 32)))
+    return elementwise.or_(_as(low, np.uint64), elementwise.shift_left(high, structural.full_like(high, 32)))
 
 
 def _element(states: Any, which: int) -> Any:
     n = aval_of(states).shape[0]
-    part = S.slice(states, start_indices=(0, which), limit_indices=(n, which + 1), strides=None)
-    return S.reshape(part, shape=(n,))
+    part = structural.slice(states, start_indices=(0, which), limit_indices=(n, which + 1), strides=None)
+    return structural.reshape(part, shape=(n,))
 
 
 def _counted(start: Any, count: int) -> Any:
     """start, start + 1, ... in a row for each state."""
-    places = S.iota(dtype=dtypes.uint64, shape=(aval_of(start).shape[0], count), dimension=1)
-    return E.add(_repeated(start, count), places)
+    places = structural.iota(dtype=dtypes.uint64, shape=(aval_of(start).shape[0], count), dimension=1)
+    return elementwise.add(_repeated(start, count), places)
 
 
 def _repeated(x: Any, count: int) -> Any:
-    return S.widen(x, count, 1)
+    return structural.widen(x, count, 1)
 
 
 def draw(states: Any, shape: tuple[int, ...], dtype: np.dtype[Any], algorithm: str, cipher: Any) -> tuple[Any, Any]:
@@ -76,9 +75,9 @@ def draw(states: Any, shape: tuple[int, ...], dtype: np.dtype[Any], algorithm: s
     key, counter = _element(states, 0), _element(states, 1)
     by = _by_threefry if algorithm == "three_fry" else _by_philox
     bits, used = by(n, key, counter, shape, dtype.itemsize == 8, cipher)
-    column = lambda x: S.reshape(x, shape=(n, 1))
-    moved = E.add(counter, S.full_like(counter, used))
-    return S.concatenate(column(key), column(moved), dimension=1), _as(bits, dtype)
+    column = lambda x: structural.reshape(x, shape=(n, 1))
+    moved = elementwise.add(counter, structural.full_like(counter, used))
+    return structural.concatenate(column(key), column(moved), dimension=1), _as(bits, dtype)
 
 
 def _by_threefry(n: int, key: Any, counter: Any, shape: tuple[int, ...], wide: bool, _: Any) -> tuple[Any, int]:
@@ -88,24 +87,24 @@ def _by_threefry(n: int, key: Any, counter: Any, shape: tuple[int, ...], wide: b
     keys = [_repeated(w, count) for w in _words(key)]
     pair = threefry(*keys, *_words(_counted(counter, count)))
     if wide:
-        return S.reshape(_joined(*pair), shape=(n, *shape)), count
+        return structural.reshape(_joined(*pair), shape=(n, *shape)), count
     if not shape:
-        return S.reshape(pair[0], shape=(n,)), count
-    apart = [S.reshape(x, shape=(n, *half[: at + 1], 1, *half[at + 1 :])) for x in pair]
+        return structural.reshape(pair[0], shape=(n,)), count
+    apart = [structural.reshape(x, shape=(n, *half[: at + 1], 1, *half[at + 1 :])) for x in pair]
     whole = (n, *half[:at], 2 * half[at], *half[at + 1 :])
-    woven = S.reshape(S.concatenate(*apart, dimension=at + 2), shape=whole)
-    return S.slice(woven, start_indices=(0,) * len(whole), limit_indices=(n, *shape), strides=None), count
+    woven = structural.reshape(structural.concatenate(*apart, dimension=at + 2), shape=whole)
+    return structural.slice(woven, start_indices=(0,) * len(whole), limit_indices=(n, *shape), strides=None), count
 
 
 def _by_philox(n: int, key: Any, counter: Any, shape: tuple[int, ...], wide: bool, cipher: Any) -> tuple[Any, int]:
     size = math.prod(shape)
     count = -(-size * (2 if wide else 1) // 4)
     low = _counted(counter, count)
-    over = _as(E.lt(low, _repeated(counter, count)), np.uint64)
-    high = E.add(_repeated(key, count), over)  # the upper half of the counter starts as the key
+    over = _as(elementwise.lt(low, _repeated(counter, count)), np.uint64)
+    high = elementwise.add(_repeated(key, count), over)  # the upper half of the counter starts as the key
     out = cipher(*(_repeated(w, count) for w in _words(key)), *_words(low), *_words(high))
     parts = [_joined(out[0], out[1]), _joined(out[2], out[3])] if wide else out
-    woven = S.concatenate(*(S.reshape(x, shape=(n, count, 1)) for x in parts), dimension=2)
-    flat = S.reshape(woven, shape=(n, count * len(parts)))
-    flat = S.slice(flat, start_indices=(0, 0), limit_indices=(n, size), strides=None)
-    return S.reshape(flat, shape=(n, *shape)), count
+    woven = structural.concatenate(*(structural.reshape(x, shape=(n, count, 1)) for x in parts), dimension=2)
+    flat = structural.reshape(woven, shape=(n, count * len(parts)))
+    flat = structural.slice(flat, start_indices=(0, 0), limit_indices=(n, size), strides=None)
+    return structural.reshape(flat, shape=(n, *shape)), count

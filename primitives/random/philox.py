@@ -19,9 +19,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.random.counters import draw, philox, split_dim, threefry
-from functorch_like.primitives.structural import data_movement as S
 
 ALGORITHMS = ("three_fry", "philox")
 _NO = No("random bits are integers and have no derivative; differentiate with respect to what they scale")
@@ -96,7 +96,7 @@ philox4x32 = Primitive(
 
 # -------------------------------------------------------------------------------------------------- rng_bit_generator
 def _shape(key: ShapedArray, *, shape: tuple[int, ...], dtype: Any, algorithm: str) -> tuple[ShapedArray, ...]:
-    S.check_sizes(shape)
+    structural.check_sizes(shape)
     if algorithm not in ALGORITHMS:
         raise ArgumentError(f"algorithm={algorithm!r} is unknown", fix=f"use one of {', '.join(ALGORITHMS)}")
     if key.shape != (2,) or key.dtype != dtypes.uint64:
@@ -159,7 +159,7 @@ def _lower(e: Any, key: Any, *, shape: tuple[int, ...], dtype: Any, algorithm: s
 
 
 def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, shape: Any, dtype: Any, algorithm: str) -> Any:
-    keys = S.move(args[0], dims[0], 0)
+    keys = structural.move(args[0], dims[0], 0)
     return draw(keys, shape, np.dtype(dtype), algorithm, philox4x32), (0, 0)
 
 

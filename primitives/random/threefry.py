@@ -15,8 +15,8 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
-from functorch_like.primitives.structural import data_movement as S
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # makes the third key word depend on the other two
@@ -111,16 +111,18 @@ def fold(keys: Any, high: Any, low: Any) -> Any:
     outer, inner = aval_of(low).shape, aval_of(keys).shape[:-1]
     rank = len(inner)
     whole, leading = (*outer, *inner), tuple(range(len(outer)))
-    half = lambda i: S.reshape(
-        S.slice(keys, start_indices=(*[0] * rank, i), limit_indices=(*inner, i + 1), strides=None), shape=inner
+    half = lambda i: structural.reshape(
+        structural.slice(keys, start_indices=(*[0] * rank, i), limit_indices=(*inner, i + 1), strides=None), shape=inner
     )
-    words = threefry2x32(half(0), half(1), S.full(inner, FOLD, dtypes.uint32), S.full(inner, 0, dtypes.uint32))
+    words = threefry2x32(
+        half(0), half(1), structural.full(inner, FOLD, dtypes.uint32), structural.full(inner, 0, dtypes.uint32)
+    )
     over = tuple(range(len(outer), len(whole)))
     words = threefry2x32(
-        *(S.broadcast_in_dim(w, shape=whole, broadcast_dimensions=over) for w in words),
-        *(S.broadcast_in_dim(w, shape=whole, broadcast_dimensions=leading) for w in (high, low)),
+        *(structural.broadcast_in_dim(w, shape=whole, broadcast_dimensions=over) for w in words),
+        *(structural.broadcast_in_dim(w, shape=whole, broadcast_dimensions=leading) for w in (high, low)),
     )
-    return S.concatenate(*(S.reshape(w, shape=(*whole, 1)) for w in words), dimension=len(whole))
+    return structural.concatenate(*(structural.reshape(w, shape=(*whole, 1)) for w in words), dimension=len(whole))
 
 
 def _draw_shape(key: ShapedArray) -> ShapedArray:
@@ -138,8 +140,8 @@ def _draw_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
             fix="pass one key for each element, random.split(key, n) with in_axes=0; or allow it: "
             "randomness='different' folds the element's number into the key, 'same' gives all the same numbers",
         )
-    low = S.iota(dtype=dtypes.uint32, shape=(axis.size,), dimension=0)
-    return draw(fold(key, S.zeros(aval_of(low)), low)), 0
+    low = structural.iota(dtype=dtypes.uint32, shape=(axis.size,), dimension=0)
+    return draw(fold(key, structural.zeros(aval_of(low)), low)), 0
 
 
 #: The identity of a key that bits are about to be drawn from: where a key shared along a mapped axis takes a meaning.

@@ -10,10 +10,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, aval_of
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import running, shifted
 from functorch_like.primitives.reductions.makers import lowest
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _both(e: Any, a: Any, b: Any, aval: ShapedArray) -> Any:
@@ -26,15 +25,17 @@ def _both(e: Any, a: Any, b: Any, aval: ShapedArray) -> Any:
 
 
 def _added(a: Any, b: Any) -> Any:
-    gap = E.sub(a, b)
-    plain = E.add(E.max(a, b), E.log1p(E.exp(E.neg(E.abs(gap)))))
-    return E.select_n(E.ne(gap, gap), plain, E.add(a, b))
+    gap = elementwise.sub(a, b)
+    plain = elementwise.add(
+        elementwise.max(a, b), elementwise.log1p(elementwise.exp(elementwise.neg(elementwise.abs(gap))))
+    )
+    return elementwise.select_n(elementwise.ne(gap, gap), plain, elementwise.add(a, b))
 
 
 def _share(part: Any, whole: Any) -> Any:
     """exp(part - whole), which is 0 where the whole is nothing."""
-    nothing = E.eq(whole, S.full_like(whole, -np.inf))
-    return E.exp(E.sub(part, E.select_n(nothing, whole, S.full_like(whole, 0))))
+    nothing = elementwise.eq(whole, structural.full_like(whole, -np.inf))
+    return elementwise.exp(elementwise.sub(part, elementwise.select_n(nothing, whole, structural.full_like(whole, 0))))
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
@@ -44,7 +45,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse:
     while by < aval_of(whole).shape[axis]:
         before, change = shifted(whole, by, -np.inf, axis, reverse), shifted(mean, by, 0, axis, reverse)
         both = _added(before, whole)
-        mean = E.add(E.mul(_share(before, both), change), E.mul(_share(whole, both), mean))
+        mean = elementwise.add(
+            elementwise.mul(_share(before, both), change), elementwise.mul(_share(whole, both), mean)
+        )
         whole, by = both, 2 * by
     return out, mean
 

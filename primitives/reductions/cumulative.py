@@ -11,14 +11,13 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.window_geometry import emit_tap, window_attrs, window_params
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.reductions.makers import highest, lowest, roomy
-from functorch_like.primitives.structural import data_movement as S
 
 #: Elements of a block, and how many elements are folded without blocks.
 BLOCK, FEW = 8, 32
@@ -183,7 +182,7 @@ def shifted(x: Any, by: int, fill: Any, axis: int, reverse: bool) -> Any:
     """The elements `by` places before each (after each, if reverse); `fill` where there are none."""
     config = [(0, 0, 0)] * aval_of(x).ndim
     config[axis] = (-by, by, 0) if reverse else (by, -by, 0)
-    return S.pad(x, S.full((), fill, aval_of(x).dtype), padding_config=tuple(config))
+    return structural.pad(x, structural.full((), fill, aval_of(x).dtype), padding_config=tuple(config))
 
 
 def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
@@ -192,7 +191,11 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, rev
     out, by = cumprod(p, axis=axis, reverse=reverse), 1
     while by < aval_of(p).shape[axis]:
         before, change = shifted(p, by, 1, axis, reverse), shifted(t, by, 0, axis, reverse)
-        p, t, by = E.mul(before, p), E.add(E.mul(change, p), E.mul(before, t)), 2 * by
+        p, t, by = (
+            elementwise.mul(before, p),
+            elementwise.add(elementwise.mul(change, p), elementwise.mul(before, t)),
+            2 * by,
+        )
     return out, t
 
 
@@ -213,10 +216,10 @@ def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any
         if not aval.size:
             return out, None
         first = aval.shape[axis] - 1 if reverse else 0
-        places = S.iota(dtype=dtypes.int32, shape=aval.shape, dimension=axis)
+        places = structural.iota(dtype=dtypes.int32, shape=aval.shape, dimension=axis)
         record = beats(x, shifted(out, 1, 0, axis, reverse))
-        known = S.full(aval.shape, first, np.dtype(np.int32))
-        setting = E.select_n(record, known, places)
+        known = structural.full(aval.shape, first, np.dtype(np.int32))
+        setting = elementwise.select_n(record, known, places)
         holder = (cummin if reverse else cummax)(setting, axis=axis, reverse=reverse)
         return out, along(dx, holder, axis, unique=False)
 
@@ -230,7 +233,7 @@ cummax = running(
     np.maximum,
     lowest,
     _real,
-    _extreme_jvp(lambda: cummax, E.gt),
+    _extreme_jvp(lambda: cummax, elementwise.gt),
     _no,
     "float32",
     "int32",
@@ -242,7 +245,7 @@ cummin = running(
     np.minimum,
     highest,
     _real,
-    _extreme_jvp(lambda: cummin, E.lt),
+    _extreme_jvp(lambda: cummin, elementwise.lt),
     _no,
     "float32",
     "int32",

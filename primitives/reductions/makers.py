@@ -12,9 +12,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Primitive, Sample
 from functorch_like.errors import DtypeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
-from functorch_like.primitives.structural import data_movement as S
 
 
 def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
@@ -25,7 +25,7 @@ def without(shape: Sequence[int], axes: Sequence[int]) -> tuple[int, ...]:
 def spread(y: Any, shape: Sequence[int], axes: Sequence[int]) -> Any:
     """Broadcast the result of reducing over axes back to the shape of the operand."""
     kept = tuple(d for d in range(len(shape)) if d not in axes)
-    return S.broadcast_in_dim(y, shape=tuple(shape), broadcast_dimensions=kept)
+    return structural.broadcast_in_dim(y, shape=tuple(shape), broadcast_dimensions=kept)
 
 
 def roomy(x: Any) -> Any:

@@ -16,10 +16,9 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.makers import highest, lowest, reduction, sampled, spread, without
-from functorch_like.primitives.structural import data_movement as S
 
 
 # ------------------------------------------------------------------------------------------------------- products
@@ -29,22 +28,24 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[in
     aval = aval_of(x)
     kept = tuple(d for d in range(aval.ndim) if d not in axes)
     order, n = (*axes, *kept), math.prod(aval.shape[a] for a in axes)
-    flat = lambda v: S.reshape(S.transpose(v, permutation=order), shape=(n, *without(aval.shape, axes)))
+    flat = lambda v: structural.reshape(
+        structural.transpose(v, permutation=order), shape=(n, *without(aval.shape, axes))
+    )
     out = reduce_prod(x, axes=axes)
     if n == 0:
         return out, None
     p, t = flat(x), flat(dx)
-    part = lambda v, a, b: S.slice(
+    part = lambda v, a, b: structural.slice(
         v, start_indices=(a, *[0] * len(kept)), limit_indices=(b, *aval_of(v).shape[1:]), strides=None
     )
     while n > 1:
         h = n // 2
         (p1, p2, p3), (t1, t2, t3) = ([part(v, 0, h), part(v, h, 2 * h), part(v, 2 * h, n)] for v in (p, t))
-        p, t = E.mul(p1, p2), E.add(E.mul(t1, p2), E.mul(p1, t2))
+        p, t = elementwise.mul(p1, p2), elementwise.add(elementwise.mul(t1, p2), elementwise.mul(p1, t2))
         if n % 2:
-            p, t = S.concatenate(p, p3, dimension=0), S.concatenate(t, t3, dimension=0)
+            p, t = structural.concatenate(p, p3, dimension=0), structural.concatenate(t, t3, dimension=0)
         n -= h
-    return out, S.reshape(t, shape=aval_of(out).shape)
+    return out, structural.reshape(t, shape=aval_of(out).shape)
 
 
 reduce_prod = reduction(
@@ -68,9 +69,9 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
         out = row()(x, axes=axes)
         if not aval.size:
             return out, None
-        hits = S.convert_element_type(E.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
-        total = S.reduce_sum(E.mul(dx, hits), axes=axes)
-        return out, E.div(total, S.reduce_sum(hits, axes=axes))
+        hits = structural.convert_element_type(elementwise.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
+        total = structural.reduce_sum(elementwise.mul(dx, hits), axes=axes)
+        return out, elementwise.div(total, structural.reduce_sum(hits, axes=axes))
 
     return jvp
 

@@ -13,22 +13,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.elementwise_makers import KIND, align
-from functorch_like.primitives.base.shapes import (  # noqa: F401
-    broadcast_in_dim,
-    check_axes,
-    check_sizes,
-    full,
-    full_like,
-    linear,
-    move,
-    reduce_sum,
-    reshape,
-    transpose,
-    widen,
-    zeros,
-)
-from functorch_like.primitives.elementwise.conversion import convert_element_type  # noqa: F401
-from functorch_like.primitives.structural.pad_and_slice import pad, slice  # noqa: F401
+from functorch_like.primitives.base.shapes import check_axes, check_sizes, linear, zeros
 
 
 # --------------------------------------------------------------------------------------------------------- concatenate

@@ -11,8 +11,8 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Primitive, Sample
 from functorch_like.errors import ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import check_axes, check_sizes, insert, linear
-from functorch_like.primitives.structural import data_movement as S
 
 
 # --------------------------------------------------------------------------------------------------------------- tile
@@ -37,7 +37,9 @@ def _tile_lower(e: Any, x: Any, *, reps: tuple[int, ...]) -> Any:
 
 
 def _tile_transpose(ct: Any, x: ShapedArray, *, reps: tuple[int, ...]) -> Any:
-    return S.reduce_sum(S.reshape(ct, shape=_apart(x.shape, reps)), axes=tuple(range(0, 2 * x.ndim, 2)))
+    return structural.reduce_sum(
+        structural.reshape(ct, shape=_apart(x.shape, reps)), axes=tuple(range(0, 2 * x.ndim, 2))
+    )
 
 
 tile = linear(
@@ -89,8 +91,8 @@ def _split_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
 
 def _split_transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[Any]:
     parts = zip(cts, _split_shape(args[0].aval, **params), strict=True)
-    whole = [S.zeros(aval) if ct is None else ct for ct, aval in parts]
-    return [S.concatenate(*whole, dimension=params["axis"])]
+    whole = [structural.zeros(aval) if ct is None else ct for ct, aval in parts]
+    return [structural.concatenate(*whole, dimension=params["axis"])]
 
 
 def _split_batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: tuple[int, ...], axis: int) -> Any:

@@ -14,13 +14,13 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError, ShapeError
+from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import (
     GatherDimensionNumbers,
     ScatterDimensionNumbers,
     plain_indices,
 )
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.updates.scatter import scatter
 
 
@@ -52,10 +52,10 @@ def _plain(e: Any, starts: Sequence[Any], avals: Sequence[ShapedArray]) -> list[
 def _vectors(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     """Starts of which some are batched, as an array of index vectors: [axis.size, number of starts]."""
     columns = [
-        S.broadcast_in_dim(s, shape=(axis.size, 1), broadcast_dimensions=() if d is None else (0,))
+        structural.broadcast_in_dim(s, shape=(axis.size, 1), broadcast_dimensions=() if d is None else (0,))
         for s, d in zip(starts, dims, strict=True)
     ]
-    return columns[0] if len(columns) == 1 else S.concatenate(*columns, dimension=1)
+    return columns[0] if len(columns) == 1 else structural.concatenate(*columns, dimension=1)
 
 
 def _zero_starts(starts: Sequence[Any], at: int) -> list[Any]:
@@ -81,7 +81,7 @@ def _slice_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
 
 def _slice_transpose(ct: Any, args: Sequence[Any], *, slice_sizes: tuple[int, ...]) -> list[Any]:
     operand, *starts = args
-    return [dynamic_update_slice(S.zeros(operand.aval), ct, *starts), *(None for _ in starts)]
+    return [dynamic_update_slice(structural.zeros(operand.aval), ct, *starts), *(None for _ in starts)]
 
 
 def _slice_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, slice_sizes: tuple[int, ...]) -> Any:
@@ -150,8 +150,8 @@ def _update_lower(e: Any, operand: Any, update: Any, *starts: Any) -> Any:
 def _update_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     operand, update, *starts = primals
     old, new = tangents[:2]
-    old = S.zeros(aval_of(operand).strong()) if old is None else old
-    new = S.zeros(aval_of(update).strong()) if new is None else new
+    old = structural.zeros(aval_of(operand).strong()) if old is None else old
+    new = structural.zeros(aval_of(update).strong()) if new is None else new
     return dynamic_update_slice(*primals), dynamic_update_slice(old, new, *starts)
 
 
@@ -159,7 +159,7 @@ def _update_transpose(ct: Any, args: Sequence[Any]) -> list[Any]:
     operand, update, *starts = args
     sizes = aval_of(update).shape
     return [
-        dynamic_update_slice(ct, S.zeros(aval_of(update).strong()), *starts) if type(operand) is Lin else None,
+        dynamic_update_slice(ct, structural.zeros(aval_of(update).strong()), *starts) if type(operand) is Lin else None,
         dynamic_slice(ct, *starts, slice_sizes=sizes) if type(update) is Lin else None,
         *(None for _ in starts),
     ]
@@ -169,8 +169,8 @@ def _update_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     (operand, update, *starts), (od, ud, *start_dims) = args, dims
     if all(d is None for d in start_dims):
         at = ud if od is None else od
-        operand = S.widen(operand, axis.size, at) if od is None else operand
-        update = S.widen(update, axis.size, at) if ud is None else S.move(update, ud, at)
+        operand = structural.widen(operand, axis.size, at) if od is None else operand
+        update = structural.widen(update, axis.size, at) if ud is None else structural.move(update, ud, at)
         return dynamic_update_slice(operand, update, *_zero_starts(starts, at)), at
     every = tuple(range(len(starts)))
     return scatter.batch(

@@ -13,31 +13,32 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Lin, No, Primitive, aval_of
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, read_back, scatter_add
 from functorch_like.primitives.indexing.scatter_makers import scatter_row
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions.cumulative import shifted
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _zeros(x: Any) -> Any:
-    return S.zeros(aval_of(x).strong())
+    return structural.zeros(aval_of(x).strong())
 
 
 def _cast(flags: Any, like: Any) -> Any:
-    return S.convert_element_type(flags, new_dtype=aval_of(like).dtype)
+    return structural.convert_element_type(flags, new_dtype=aval_of(like).dtype)
 
 
 def _winners(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
     """Which elements of the operand survive, and which of the updates are kept: by scattering their numbers."""
     into, written = aval_of(operand), aval_of(updates)
     number = dtypes.int32 if written.size < 2**31 - 1 else dtypes.int64
-    flat = S.iota(dtype=number, shape=(written.size,), dimension=0)
-    ids = S.reshape(E.add(flat, S.full_like(flat, 1)), shape=written.shape)
-    spread = scatter(S.zeros(into.strong().update(dtype=number)), indices, ids, **params)
-    return E.eq(spread, S.full_like(spread, 0)), E.eq(read_back(spread, indices, written, params), ids)
+    flat = structural.iota(dtype=number, shape=(written.size,), dimension=0)
+    ids = structural.reshape(elementwise.add(flat, structural.full_like(flat, 1)), shape=written.shape)
+    spread = scatter(structural.zeros(into.strong().update(dtype=number)), indices, ids, **params)
+    return elementwise.eq(spread, structural.full_like(spread, 0)), elementwise.eq(
+        read_back(spread, indices, written, params), ids
+    )
 
 
 def _set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -50,7 +51,10 @@ def _set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     # Adding the kept updates to what survives is the same whichever of the repeated ones the hardware keeps.
     survives, kept = _winners(operand, indices, updates, params)
     write = lambda old, new: scatter_add(
-        E.select_n(survives, _zeros(old), old), indices, E.select_n(kept, _zeros(new), new), **params
+        elementwise.select_n(survives, _zeros(old), old),
+        indices,
+        elementwise.select_n(kept, _zeros(new), new),
+        **params,
     )
     return write(operand, updates), write(base, news)
 
@@ -64,7 +68,7 @@ def _set_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
         back[2] = read_back(ct, indices, updates.aval, params)
         if not params.get("unique_indices", False):
             _, kept = _winners(ct, indices, updates, params)
-            back[2] = E.select_n(kept, _zeros(back[2]), back[2])
+            back[2] = elementwise.select_n(kept, _zeros(back[2]), back[2])
     return back
 
 
@@ -82,13 +86,13 @@ def _mul_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
     out = scatter_mul(operand, indices, updates, **params)
     tangent = None
     if base is not None:
-        tangent = E.mul(base, scatter_mul(S.full_like(operand, 1), indices, updates, **params))
+        tangent = elementwise.mul(base, scatter_mul(structural.full_like(operand, 1), indices, updates, **params))
     if news is not None:
         rest = read_back(operand, indices, aval_of(updates), params)
         if not params.get("unique_indices", False) and aval_of(updates).size > 1:
-            rest = E.mul(rest, _others(operand, indices, updates, params))
-        change = scatter_add(_zeros(operand), indices, E.mul(news, rest), **params)
-        tangent = change if tangent is None else E.add(tangent, change)
+            rest = elementwise.mul(rest, _others(operand, indices, updates, params))
+        change = scatter_add(_zeros(operand), indices, elementwise.mul(news, rest), **params)
+        tangent = change if tangent is None else elementwise.add(tangent, change)
     return out, tangent
 
 
@@ -99,27 +103,27 @@ def _others(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) ->
     that zeros do no harm, in derivatives of any order.
     """
     into, written = aval_of(operand), aval_of(updates)
-    places = S.reshape(S.iota(dtype=dtypes.int64, shape=(into.size,), dimension=0), shape=into.shape)
-    reached = E.add(places, S.full_like(places, 1))  # of what is dropped 0 is read
-    place = S.reshape(read_back(reached, indices, written, params), shape=(written.size,))
-    flat = S.reshape(updates, shape=(written.size,))
-    dropped = E.eq(place, S.full_like(place, 0))
-    flat = E.select_n(dropped, flat, S.full_like(flat, 1))
-    number = S.iota(dtype=dtypes.int64, shape=(written.size,), dimension=0)
+    places = structural.reshape(structural.iota(dtype=dtypes.int64, shape=(into.size,), dimension=0), shape=into.shape)
+    reached = elementwise.add(places, structural.full_like(places, 1))  # of what is dropped 0 is read
+    place = structural.reshape(read_back(reached, indices, written, params), shape=(written.size,))
+    flat = structural.reshape(updates, shape=(written.size,))
+    dropped = elementwise.eq(place, structural.full_like(place, 0))
+    flat = elementwise.select_n(dropped, flat, structural.full_like(flat, 1))
+    number = structural.iota(dtype=dtypes.int64, shape=(written.size,), dimension=0)
     place, order = sort(place, number, dimension=0, is_stable=True, num_keys=1)
     in_order = along(flat, order, 0)
-    both = E.mul(_before(place, in_order, False), _before(place, in_order, True))
+    both = elementwise.mul(_before(place, in_order, False), _before(place, in_order, True))
     _, back = sort(order, number, dimension=0, is_stable=True, num_keys=1)
-    return S.reshape(along(both, back, 0), shape=written.shape)
+    return structural.reshape(along(both, back, 0), shape=written.shape)
 
 
 def _before(place: Any, x: Any, reverse: bool) -> Any:
     """For each element, the product of those before it (after it) at the same place; places are sorted."""
-    n, one = aval_of(x).shape[0], S.full_like(x, 1)
-    same = lambda by: E.eq(shifted(place, by, -1, 0, reverse), place)
-    total, by = E.select_n(same(1), one, shifted(x, 1, 1, 0, reverse)), 1
+    n, one = aval_of(x).shape[0], structural.full_like(x, 1)
+    same = lambda by: elementwise.eq(shifted(place, by, -1, 0, reverse), place)
+    total, by = elementwise.select_n(same(1), one, shifted(x, 1, 1, 0, reverse)), 1
     while by < n:
-        total = E.mul(total, E.select_n(same(by), one, shifted(total, by, 1, 0, reverse)))
+        total = elementwise.mul(total, elementwise.select_n(same(by), one, shifted(total, by, 1, 0, reverse)))
         by *= 2
     return total
 
@@ -129,8 +133,12 @@ def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     if both_unknown("scatter_mul", operand, updates):
         return [ct, None, None]
     if type(operand) is Lin:
-        return [E.mul(ct, scatter_mul(S.full_like(ct, 1), indices, updates, **params)), None, None]
-    return [None, None, read_back(E.mul(ct, operand), indices, updates.aval, params)]  # linear if indices are unique
+        return [elementwise.mul(ct, scatter_mul(structural.full_like(ct, 1), indices, updates, **params)), None, None]
+    return [
+        None,
+        None,
+        read_back(elementwise.mul(ct, operand), indices, updates.aval, params),
+    ]  # linear if indices are unique
 
 
 scatter_mul = scatter_row(
@@ -146,13 +154,13 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
         operand, indices, updates = primals
         base, _, news = tangents
         out = row()(operand, indices, updates, **params)
-        old = _cast(E.eq(operand, out), operand)
-        new = _cast(E.eq(updates, read_back(out, indices, aval_of(updates), params)), operand)
+        old = _cast(elementwise.eq(operand, out), operand)
+        new = _cast(elementwise.eq(updates, read_back(out, indices, aval_of(updates), params)), operand)
         count = scatter_add(old, indices, new, **params)
-        total = _zeros(operand) if base is None else E.mul(base, old)
+        total = _zeros(operand) if base is None else elementwise.mul(base, old)
         if news is not None:
-            total = scatter_add(total, indices, E.mul(news, new), **params)
-        return out, E.div(total, count)
+            total = scatter_add(total, indices, elementwise.mul(news, new), **params)
+        return out, elementwise.div(total, count)
 
     return jvp
 

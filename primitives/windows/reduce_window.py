@@ -16,6 +16,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.errors import DtypeError
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
@@ -35,9 +36,7 @@ from functorch_like.primitives.base.window_geometry import (
     window_samples,
     windowed_shape,
 )
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.makers import highest, lowest
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
 
 
@@ -109,7 +108,7 @@ def _sum_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     """Windows over ct with strides as holes: element i of the operand is in all windows that reach i*base + lo."""
     aval = args[0].aval
     if not aval_of(ct).size or not aval.size:
-        return [S.zeros(aval)]
+        return [structural.zeros(aval)]
     if disjoint(params):
         return [_repeated(ct, aval, params["window_dimensions"])]
     config = []
@@ -118,7 +117,7 @@ def _sum_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     ):  # fmt: skip
         low = (w - 1) * h - lo
         config.append((low, dilated(n, b) + (w - 1) * h - low - dilated(o, s), s - 1))
-    spread = S.pad(ct, S.full((), 0, aval.dtype), padding_config=tuple(config))
+    spread = structural.pad(ct, structural.full((), 0, aval.dtype), padding_config=tuple(config))
     ones = (1,) * aval.ndim
     back = window_params(params["window_dimensions"], params["base_dilation"], None, ones, params["window_dilation"])
     return [reduce_window_sum(spread, **back)]
@@ -128,10 +127,10 @@ def _repeated(ct: Any, aval: ShapedArray, window: Sequence[int]) -> Any:
     """Windows side by side: each element of ct fills a window. (docs/lowerings.md: six times faster.)"""
     shape = aval_of(ct).shape
     apart = tuple(m for n, w in zip(shape, window, strict=True) for m in (n, w))
-    filled = S.broadcast_in_dim(ct, shape=apart, broadcast_dimensions=tuple(range(0, 2 * aval.ndim, 2)))
-    filled = S.reshape(filled, shape=tuple(n * w for n, w in zip(shape, window, strict=True)))
+    filled = structural.broadcast_in_dim(ct, shape=apart, broadcast_dimensions=tuple(range(0, 2 * aval.ndim, 2)))
+    filled = structural.reshape(filled, shape=tuple(n * w for n, w in zip(shape, window, strict=True)))
     rest = tuple((0, n - m, 0) for n, m in zip(aval.shape, aval_of(filled).shape, strict=True))
-    return S.pad(filled, S.full((), 0, aval.dtype), padding_config=rest)
+    return structural.pad(filled, structural.full((), 0, aval.dtype), padding_config=rest)
 
 
 reduce_window_sum = _window_row(
@@ -157,16 +156,19 @@ def _by_taps(dx: Any, x: Any, out: Any, fill: Any, params: dict[str, Any]) -> An
     """The tangent at the first element of each window that attains the extreme, one element of windows at a time."""
     config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
     dtype, shape = aval_of(x).dtype, aval_of(out).shape
-    x, dx = S.pad(x, fill, padding_config=config), S.pad(dx, S.full((), 0, dtype), padding_config=config)
-    total, open_ = S.full(shape, 0, dtype), S.full(shape, True, dtypes.bool_)
+    x, dx = (
+        structural.pad(x, fill, padding_config=config),
+        structural.pad(dx, structural.full((), 0, dtype), padding_config=config),
+    )
+    total, open_ = structural.full(shape, 0, dtype), structural.full(shape, True, dtypes.bool_)
     for tap in taps(shape, params):
-        take = lambda v, tap=tap: S.slice(
+        take = lambda v, tap=tap: structural.slice(
             v, start_indices=tuple(s.start for s in tap), limit_indices=tuple(s.stop for s in tap),
             strides=tuple(s.step for s in tap),
         )  # fmt: skip
-        here = E.and_(open_, E.eq(take(x), out))
-        total = E.add(total, E.select_n(here, S.full(shape, 0, dtype), take(dx)))
-        open_ = E.and_(open_, E.not_(here))
+        here = elementwise.and_(open_, elementwise.eq(take(x), out))
+        total = elementwise.add(total, elementwise.select_n(here, structural.full(shape, 0, dtype), take(dx)))
+        open_ = elementwise.and_(open_, elementwise.not_(here))
     return total
 
 

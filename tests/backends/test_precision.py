@@ -7,10 +7,9 @@ from support.messages import refusal, says
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.backends import cpu, xla
-from functorch_like.backends import precision_names as forms
+from functorch_like.backends import cpu, precision_names, xla
 from functorch_like.compiler.lower import lower
-from functorch_like.primitives.contractions import dot_general_cpu as dot_forms
+from functorch_like.primitives.contractions import dot_general_cpu
 from functorch_like.primitives.contractions import precision as products
 
 A = np.random.default_rng(0).standard_normal((32, 48)).astype(np.float32)
@@ -130,7 +129,7 @@ def test_algorithms_change_results_on_cpus():
     assert 1e-3 < error(lambda a, b: lax.dot(a, b, precision="BF16_BF16_F32")) < 2e-2
 
 
-@pytest.mark.parametrize("name", sorted(forms.ALGORITHMS))
+@pytest.mark.parametrize("name", sorted(precision_names.ALGORITHMS))
 def test_each_algorithm_compiles(name):
     dtype = "float64" if name.startswith("F64") else "float32"
     a, b = fnp.asarray(A).astype(dtype), fnp.asarray(B).astype(dtype)
@@ -186,7 +185,7 @@ def test_the_other_forms_of_convolutions_and_products_honour_it():
     with ft.default_matmul_precision("high"):
         found = text(pointwise, IMAGE, KERNEL[:, :, :1, :1], platform="cpu")
     assert "dot_general" in found and "[HIGH, HIGH]" in found
-    many, few = np.ones((dot_forms.TALL, 3), np.float32), np.ones((3, 3), np.float32)
+    many, few = np.ones((dot_general_cpu.TALL, 3), np.float32), np.ones((3, 3), np.float32)
     assert "dot_general" not in text(lambda a, b: a @ b, many, few, platform="cpu")
     with ft.default_matmul_precision("BF16_BF16_F32"):
         assert "dot_general" in text(lambda a, b: a @ b, many, few, platform="cpu")
@@ -240,7 +239,10 @@ def test_wrong_precisions():
 def test_names_of_others_are_taken_per_call():
     for given in (lax.Precision.HIGH, "HIGH", "tensorfloat32"):
         assert "[HIGH, HIGH]" in text(lambda a, b, given=given: fnp.matmul(a, b, precision=given), A, B)
-    assert products.resolved(forms.canonical(["high", None]), np.dtype(np.float32), "gpu") == ("high", "highest")
+    assert products.resolved(precision_names.canonical(["high", None]), np.dtype(np.float32), "gpu") == (
+        "high",
+        "highest",
+    )
 
 
 def test_environment(run):

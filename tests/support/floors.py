@@ -23,6 +23,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/masked.py",),
     ("functorch_like/core.py",),
     # First-order primitives.
+    ("primitives/families.py",),
     ("primitives/base",),
     ("primitives/formulas",),
     ("primitives/elementwise",),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from functorch_like import source_info as sources
+from functorch_like import source_info
 from functorch_like.errors import FtError
 
 
@@ -54,7 +54,7 @@ def read(error: FtError) -> Message:
 def hidden(error: BaseException) -> None:
     """At most one frame of the traceback is the package's."""
     frames = [f.filename for f in traceback.extract_tb(error.__traceback__)]
-    ours = [f for f in frames if sources.is_ours(f)]
+    ours = [f for f in frames if source_info.is_ours(f)]
     assert len(ours) <= 1, f"frames of ours in the traceback: {ours}"
 
 

@@ -10,7 +10,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, lax, testing
 from functorch_like.transforms import linearity
-from functorch_like.transforms.taylor import rules as taylor
+from functorch_like.transforms.taylor import rules
 from functorch_like.transforms.taylor.jet import lifted
 
 ORDER = 5
@@ -204,7 +204,7 @@ def test_no_terms():
 
 
 def test_rules_are_of_rows_that_exist():
-    assert set(taylor.RULES) <= set(ft.extend.TABLE)
+    assert set(rules.RULES) <= set(ft.extend.TABLE)
 
 
 def _by_row():
@@ -212,7 +212,7 @@ def _by_row():
     seen = set()
     for case in differentiable():
         name, kind = case.prim.name, case.sample.operands[case.floats[0]].dtype.kind
-        told = name in taylor.RULES or name in linearity.JOINTLY | linearity.SEPARATELY | set(linearity.AT)
+        told = name in rules.RULES or name in linearity.JOINTLY | linearity.SEPARATELY | set(linearity.AT)
         if told and (name, kind) not in seen and all(0 not in np.shape(o) for o in case.draw()):
             seen.add((name, kind))
             yield pytest.param(case, id=case.label)
@@ -224,7 +224,7 @@ def test_rules_agree_with_the_jvp_column(case):
     drawn = zip(*(direction(case, case.draw(), k) for k in range(3)), strict=True)
     curves = [[None if v is None else ft.device_put(v) for v in vs] for vs in drawn]
     series = [[x, *c] for x, c in zip(xs, curves, strict=True)]
-    found = taylor.rule(case.prim, series, case.sample.params)
+    found = rules.rule(case.prim, series, case.sample.params)
     if found is None:
         return
     outs, terms = lifted(case.prim, series, case.sample.params, 3)

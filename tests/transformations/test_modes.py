@@ -9,9 +9,8 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
 from functorch_like.backends.xla import option_sets as sets
-from functorch_like.backends.xla import processor
-from functorch_like.backends.xla import subprocess_trial as trial
-from functorch_like.compiler import autotune as tuning
+from functorch_like.backends.xla import processor, subprocess_trial
+from functorch_like.compiler import autotune
 from functorch_like.compiler.option_rules import choose
 
 cpu = pytest.mark.skipif(ft.default_backend() != "cpu", reason="the rule is for CPUs")
@@ -107,9 +106,9 @@ def tuned(happened):
 
 @cpu
 def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
-    slow, fast = tuning.Way("default"), tuning.Way("quick", sets.UNOPTIMIZED)
-    monkeypatch.setattr(tuning, "WAYS", {"cpu": (slow, fast)})
-    monkeypatch.setattr(tuning, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
+    slow, fast = autotune.Way("default"), autotune.Way("quick", sets.UNOPTIMIZED)
+    monkeypatch.setattr(autotune, "WAYS", {"cpu": (slow, fast)})
+    monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
     x = np.arange(5, dtype=np.float32)
     make = lambda: ft.jit(lambda x: fnp.cos(x) * 7, mode="max-autotune")
     with backends.cache.flags(directory=tmp_path / "cache", enabled=True):
@@ -121,10 +120,10 @@ def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
 
 @cpu
 def test_what_is_hardly_faster_is_not_taken(monkeypatch):
-    ways = tuning.Way("default"), tuning.Way("quick", sets.UNOPTIMIZED)
-    monkeypatch.setattr(tuning, "WAYS", {"cpu": ways})
+    ways = autotune.Way("default"), autotune.Way("quick", sets.UNOPTIMIZED)
+    monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
     monkeypatch.setattr(
-        tuning, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
+        autotune, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
     )
     with backends.cache.flags(enabled=False):
         assert tuned(ft.explain(ft.jit(fnp.sinh, mode="max-autotune"))(1.0))[0].startswith("default of")
@@ -132,9 +131,9 @@ def test_what_is_hardly_faster_is_not_taken(monkeypatch):
 
 @cpu
 def test_a_way_that_dies_is_left_out(monkeypatch):
-    ways = tuning.Way("default"), tuning.Way("deadly", sets.UNOPTIMIZED, risky=True)
-    monkeypatch.setattr(tuning, "WAYS", {"cpu": ways})
-    monkeypatch.setattr(trial, "survives", lambda *args: False)
+    ways = autotune.Way("default"), autotune.Way("deadly", sets.UNOPTIMIZED, risky=True)
+    monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
+    monkeypatch.setattr(subprocess_trial, "survives", lambda *args: False)
     with backends.cache.flags(enabled=False):
         assert "deadly" not in tuned(ft.explain(ft.jit(fnp.cosh, mode="max-autotune"))(1.0))[0]
 
@@ -157,13 +156,13 @@ def test_donated_arguments_are_donated_once_and_not_by_the_measurement():
 def test_a_trial_lives_or_dies_in_a_process_of_its_own(monkeypatch, tmp_path):
     lowered = ft.jit(lambda x: fnp.sin(x) @ x).trace(np.ones((3, 3), np.float32)).lower()
     module, device = lowered._lowered.module, ft.devices()[0]
-    assert trial.survives(module, device, lowered._lowered.options(device))
-    assert not trial.survives(module, device, {"xla_there_is_no_such_option": True})
+    assert subprocess_trial.survives(module, device, lowered._lowered.options(device))
+    assert not subprocess_trial.survives(module, device, {"xla_there_is_no_such_option": True})
     deadly = tmp_path / "python"
     deadly.write_text("#!/bin/sh\nkill -ABRT $$\n")
     deadly.chmod(0o700)
-    monkeypatch.setattr(trial.sys, "executable", str(deadly))
-    assert not trial.survives(module, device, {})
+    monkeypatch.setattr(subprocess_trial.sys, "executable", str(deadly))
+    assert not subprocess_trial.survives(module, device, {})
 
 
 @pytest.mark.parametrize(

@@ -246,13 +246,13 @@ def test_calls_of_what_is_compiled_look_at_nothing(monkeypatch):
     told(f, w, x)
     told(lambda: w * x)
     from functorch_like.calling import widening
-    from functorch_like.ir import dtype_origins as origins
+    from functorch_like.ir import dtype_origins
 
     def never(*args):
         raise AssertionError(args)
 
     monkeypatch.setattr(widening, "notice", never)
-    monkeypatch.setattr(origins, "origin", never)
+    monkeypatch.setattr(dtype_origins, "origin", never)
     f(w, x)
     assert (w * x).dtype == "float64"
 

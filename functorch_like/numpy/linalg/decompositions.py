@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.linalg import cholesky_lu as factorizations
-from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -60,15 +58,15 @@ def matrices(a: Any, name: str, square: bool = False) -> Any:
     a = arr(a, f"fnp.linalg.{name}")
     aval = aval_of(a)
     if aval.ndim < 2:
-        raise P.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, no matrix", "give at least two dimensions")
+        raise promotion.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, no matrix", "give at least two dimensions")
     if square and aval.shape[-1] != aval.shape[-2]:
-        raise P.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, not square", "give square matrices")
+        raise promotion.error(ShapeError, f"fnp.linalg.{name} of {aval!r}, not square", "give square matrices")
     return a
 
 
 def symmetrized(a: Any) -> Any:
     """The Hermitian part."""
-    return E.mul(E.add(a, M.adjoint(a)), S.full_like(a, 0.5))
+    return elementwise.mul(elementwise.add(a, M.adjoint(a)), structural.full_like(a, 0.5))
 
 
 def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
@@ -91,8 +89,8 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = T
 
 @kernel(static=("upper", "symmetrize"))
 def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
-    a = P.to_inexact(a)
-    found = factorizations.cholesky(symmetrized(a) if symmetrize else a)
+    a = promotion.to_inexact(a)
+    found = cholesky_lu.cholesky(symmetrized(a) if symmetrize else a)
     return M.adjoint(found) if upper else found
 
 
@@ -112,7 +110,7 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     True
     """
     if mode not in ("reduced", "complete", "r", "raw"):
-        raise P.error(ArgumentError, f"fnp.linalg.qr: mode={mode!r}", "use 'reduced', 'complete', 'r' or 'raw'")
+        raise promotion.error(ArgumentError, f"fnp.linalg.qr: mode={mode!r}", "use 'reduced', 'complete', 'r' or 'raw'")
     if mode == "raw":
         return _reflections(matrices(a, "qr"))
     q, r = _qr(matrices(a, "qr"), mode == "complete")
@@ -121,14 +119,14 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
 
 @kernel(static=("full",))
 def _qr(a: Any, full: bool) -> Any:
-    return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full))
+    return tuple(orthogonal.qr(promotion.to_inexact(a), full_matrices=full))
 
 
 @kernel
 def _reflections(a: Any) -> Any:
-    h, tau = orthogonal.geqrf(P.to_inexact(a))
+    h, tau = orthogonal.geqrf(promotion.to_inexact(a))
     ndim = aval_of(h).ndim
-    return S.transpose(h, permutation=(*range(ndim - 2), ndim - 1, ndim - 2)), tau
+    return structural.transpose(h, permutation=(*range(ndim - 2), ndim - 1, ndim - 2)), tau
 
 
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
@@ -153,7 +151,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
 
 @kernel(static=("full", "vectors"))
 def _svd(a: Any, full: bool, vectors: bool) -> Any:
-    return tuple(singular.svd(P.to_inexact(a), full_matrices=full, compute_uv=vectors))
+    return tuple(singular.svd(promotion.to_inexact(a), full_matrices=full, compute_uv=vectors))
 
 
 def svdvals(x: ArrayLike, /) -> Array:
@@ -195,13 +193,13 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = None, *, symmetrize_input: bool = 
 
 def _lower(uplo: str | None) -> bool:
     if uplo not in (None, "L", "U", "l", "u"):
-        raise P.error(ArgumentError, f"UPLO={uplo!r} names no triangle", "use 'L' or 'U'")
+        raise promotion.error(ArgumentError, f"UPLO={uplo!r} names no triangle", "use 'L' or 'U'")
     return uplo not in ("U", "u")
 
 
 @kernel(static=("lower", "symmetrize", "vectors"))
 def _eigh(a: Any, lower: bool, symmetrize: bool, vectors: bool) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     return tuple(eigen.eigh(symmetrized(a) if symmetrize else a, lower=lower, compute_v=vectors))
 
 
@@ -231,4 +229,6 @@ def eigvals(a: ArrayLike) -> Array:
 
 @kernel(static=("vectors",))
 def _eig(a: Any, vectors: bool) -> Any:
-    return tuple(eigen.eig(P.to_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=vectors))
+    return tuple(
+        eigen.eig(promotion.to_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=vectors)
+    )

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import reductions as N
+from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg.svd import svd
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions as reduction_primitives
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -42,29 +40,39 @@ def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = Fals
     x = arr(x, "fnp.linalg.norm")
     n = aval_of(x).ndim
     if axis is None and ord is not None and n not in (1, 2):
-        raise P.error(ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes")
+        raise promotion.error(
+            ShapeError, f"a norm of order {ord!r} of {aval_of(x)!r}, no vector or matrix", "name the axes"
+        )
     axes = range(n) if axis is None else axis if isinstance(axis, (list, tuple, range)) else (axis,)
     found = tuple(axis_of(d, n, "fnp.linalg.norm") for d in axes)
     if len(set(found)) != len(found):
-        raise P.error(ShapeError, f"fnp.linalg.norm over axis={axis}", "name different axes")
+        raise promotion.error(ShapeError, f"fnp.linalg.norm over axis={axis}", "name different axes")
     return _norm(x, ord, found, bool(keepdims))
 
 
 def _sqrt(total: Any) -> Any:
     """The square root; of zero with derivative zero, the smallest subgradient."""
-    zero = E.eq(total, S.full_like(total, 0))
-    return E.select_n(zero, E.sqrt(E.select_n(zero, total, S.full_like(total, 1))), S.full_like(total, 0))
+    zero = elementwise.eq(total, structural.full_like(total, 0))
+    return elementwise.select_n(
+        zero,
+        elementwise.sqrt(elementwise.select_n(zero, total, structural.full_like(total, 1))),
+        structural.full_like(total, 0),
+    )
 
 
 def _wide(x: Any) -> tuple[Any, Any]:
     """Numbers in the dtype that sums of their powers are kept in, and the dtype of their norm."""
-    x = P.to_inexact(x)
+    x = promotion.to_inexact(x)
     dtype = aval_of(x).dtype
-    return P.convert(x, dtypes.accumulator(dtype)), dtypes.real_part(dtype)
+    return promotion.convert(x, dtypes.accumulator(dtype)), dtypes.real_part(dtype)
 
 
 def _squared(x: Any) -> Any:
-    return E.real(E.mul(x, E.conj(x))) if aval_of(x).dtype.kind == "c" else E.square(x)
+    return (
+        elementwise.real(elementwise.mul(x, elementwise.conj(x)))
+        if aval_of(x).dtype.kind == "c"
+        else elementwise.square(x)
+    )
 
 
 @kernel(static=("ord", "axes", "keepdims"))
@@ -73,40 +81,48 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     shape = aval_of(x).shape
     over = tuple(sorted(axes))
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
-        out = _sqrt(S.reduce_sum(_squared(x), axes=over))
+        out = _sqrt(structural.reduce_sum(_squared(x), axes=over))
     elif len(axes) == 1:
-        out = _vector(E.abs(x), ord, over)
+        out = _vector(elementwise.abs(x), ord, over)
     elif len(axes) == 2 and ord in (1, -1, math.inf, -math.inf):
         first = axes[0] if abs(ord) == 1 else axes[1]
-        sums = N.keep(S.reduce_sum(E.abs(x), axes=(first,)), shape, (first,))
-        out = (R.reduce_max if ord > 0 else R.reduce_min)(sums, axes=over)
+        sums = reductions.keep(structural.reduce_sum(elementwise.abs(x), axes=(first,)), shape, (first,))
+        out = (reduction_primitives.reduce_max if ord > 0 else reduction_primitives.reduce_min)(sums, axes=over)
     elif len(axes) == 2 and ord in ("nuc", 2, -2):
         others = [d for d in range(len(shape)) if d not in axes]
-        (s,) = svd(S.transpose(x, permutation=(*others, *axes)), full_matrices=False, compute_uv=False)
-        fold = S.reduce_sum if ord == "nuc" else R.reduce_max if ord == 2 else R.reduce_min
+        (s,) = svd(structural.transpose(x, permutation=(*others, *axes)), full_matrices=False, compute_uv=False)
+        fold = (
+            structural.reduce_sum
+            if ord == "nuc"
+            else reduction_primitives.reduce_max
+            if ord == 2
+            else reduction_primitives.reduce_min
+        )
         out = fold(s, axes=(len(others),))
     else:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"fnp.linalg.norm of {len(axes)} axes does not know ord={ord!r}",
             "vectors take any number; matrices 'fro', 'nuc', 1, -1, 2, -2, inf and -inf",
         )
-    return P.convert(N.keep(out, shape, over) if keepdims else out, dtype)
+    return promotion.convert(reductions.keep(out, shape, over) if keepdims else out, dtype)
 
 
 def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if ord == math.inf:
-        return R.reduce_max(size, axes=axes)
+        return reduction_primitives.reduce_max(size, axes=axes)
     if ord == -math.inf:
-        return R.reduce_min(size, axes=axes)
+        return reduction_primitives.reduce_min(size, axes=axes)
     if ord == 0:
-        return S.reduce_sum(P.convert(E.ne(size, S.full_like(size, 0)), aval_of(size).dtype), axes=axes)
+        return structural.reduce_sum(
+            promotion.convert(elementwise.ne(size, structural.full_like(size, 0)), aval_of(size).dtype), axes=axes
+        )
     if ord == 1:
-        return S.reduce_sum(size, axes=axes)
+        return structural.reduce_sum(size, axes=axes)
     if not isinstance(ord, (int, float)):
-        raise P.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
-    total = S.reduce_sum(E.pow(size, S.full_like(size, ord)), axes=axes)
-    return E.pow(total, S.full_like(total, 1 / ord))
+        raise promotion.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
+    total = structural.reduce_sum(elementwise.pow(size, structural.full_like(size, ord)), axes=axes)
+    return elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Array:
@@ -125,8 +141,8 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 @kernel(static=("ord", "axes", "keepdims"))
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x, dtype = _wide(x)
-    out = _sqrt(S.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(E.abs(x), ord, axes)
-    return P.convert(N.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
+    out = _sqrt(structural.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(elementwise.abs(x), ord, axes)
+    return promotion.convert(reductions.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:

@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import diagonals
-from functorch_like.numpy import matrix_products as contract
-from functorch_like.numpy import promotion as P
-from functorch_like.numpy import shapes as N
+from functorch_like.numpy import diagonals, matrix_products, promotion
+from functorch_like.numpy import shapes as numpy_shapes
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.linalg.decompositions import matrices
 from functorch_like.numpy.linalg.systems import inv, solve
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -37,7 +34,9 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     try:
         n = operator.index(n)
     except TypeError:
-        raise P.error(ArgumentError, f"fnp.linalg.matrix_power: n={n!r} is no int", "give a Python int") from None
+        raise promotion.error(
+            ArgumentError, f"fnp.linalg.matrix_power: n={n!r} is no int", "give a Python int"
+        ) from None
     return _power(a, n) if n >= 0 else _power(inv(a), -n)
 
 
@@ -61,11 +60,11 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
     >>> fnp.linalg.multi_dot([fnp.ones((2, 3)), fnp.ones((3, 4)), fnp.ones(4)]).tolist()
     [12.0, 12.0]
     """
-    found = tuple(N.arr(a, "fnp.linalg.multi_dot") for a in arrays)
+    found = tuple(numpy_shapes.arr(a, "fnp.linalg.multi_dot") for a in arrays)
     ranks = [aval_of(a).ndim for a in found]
     if len(found) < 2 or any(r != 2 for r in ranks[1:-1]) or any(r not in (1, 2) for r in (ranks[0], ranks[-1])):
         why = f"fnp.linalg.multi_dot of {', '.join(repr(aval_of(a)) for a in found)}"
-        raise P.error(ShapeError, why, "give at least two matrices; only the first and last may be vectors")
+        raise promotion.error(ShapeError, why, "give at least two matrices; only the first and last may be vectors")
     return _multi_dot(found)
 
 
@@ -87,7 +86,7 @@ def _multi_dot(arrays: Any) -> Any:
         if i == j:
             return arrays[i]
         k = best(i, j)[1]
-        return contract.matmul(product(i, k), product(k + 1, j))
+        return matrix_products.matmul(product(i, k), product(k + 1, j))
 
     return product(0, len(arrays) - 1)
 
@@ -98,11 +97,11 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
     """
-    a = N.arr(a, "fnp.linalg.tensorinv")
+    a = numpy_shapes.arr(a, "fnp.linalg.tensorinv")
     shape = aval_of(a).shape
     if ind < 1 or math.prod(shape[:ind]) != math.prod(shape[ind:]):
         why = f"fnp.linalg.tensorinv of {aval_of(a)!r} with ind={ind}"
-        raise P.error(ShapeError, why, "the first `ind` axes must have as many elements as the others")
+        raise promotion.error(ShapeError, why, "the first `ind` axes must have as many elements as the others")
     n = math.prod(shape[:ind])
     return inv(a.reshape(n, n)).reshape(*shape[ind:], *shape[:ind])
 
@@ -118,15 +117,15 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     >>> fnp.linalg.tensorsolve(fnp.eye(4).reshape(2, 2, 4), fnp.ones((2, 2))).tolist()
     [1.0, 1.0, 1.0, 1.0]
     """
-    a, b = N.arr(a, "fnp.linalg.tensorsolve"), N.arr(b, "fnp.linalg.tensorsolve")
+    a, b = numpy_shapes.arr(a, "fnp.linalg.tensorsolve"), numpy_shapes.arr(b, "fnp.linalg.tensorsolve")
     if axes is not None:
-        a = N.moveaxis(a, tuple(axes), tuple(range(-len(tuple(axes)), 0)))
+        a = numpy_shapes.moveaxis(a, tuple(axes), tuple(range(-len(tuple(axes)), 0)))
     shape = aval_of(a).shape[aval_of(b).ndim :]
     if math.prod(shape) != aval_of(b).size or aval_of(a).size != aval_of(b).size ** 2:
         why = f"fnp.linalg.tensorsolve of {aval_of(a)!r} and {aval_of(b)!r}"
-        raise P.error(ShapeError, why, "a must be square as a matrix from its last axes to those of b")
+        raise promotion.error(ShapeError, why, "a must be square as a matrix from its last axes to those of b")
     n = aval_of(b).size
-    return solve(N.reshape(a, (n, n)), N.reshape(b, (n,))).reshape(*shape)
+    return solve(numpy_shapes.reshape(a, (n, n)), numpy_shapes.reshape(b, (n,))).reshape(*shape)
 
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
@@ -135,11 +134,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
-    x1, x2 = N.arr(x1, "fnp.linalg.cross"), N.arr(x2, "fnp.linalg.cross")
+    x1, x2 = numpy_shapes.arr(x1, "fnp.linalg.cross"), numpy_shapes.arr(x2, "fnp.linalg.cross")
     for x in (x1, x2):
         aval = aval_of(x)
         if aval.shape[axis_of(axis, aval.ndim, "fnp.linalg.cross")] != 3:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"fnp.linalg.cross of {aval!r} along axis {axis}", "vectors have three components"
             )
     return _cross(x1, x2, int(axis))
@@ -147,16 +146,16 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
 @kernel(static=("axis",))
 def _cross(a: Any, b: Any, axis: int) -> Any:
-    a, b = P.align(N.moveaxis(a, axis, -1), N.moveaxis(b, axis, -1))
+    a, b = promotion.align(numpy_shapes.moveaxis(a, axis, -1), numpy_shapes.moveaxis(b, axis, -1))
     shape = aval_of(a).shape
 
     def turned(x: Any, by: int) -> Any:
         zeros = (0,) * (len(shape) - 1)
-        part = lambda i, j: S.slice(x, start_indices=(*zeros, i), limit_indices=(*shape[:-1], j), strides=None)
-        return S.concatenate(part(by, 3), part(0, by), dimension=len(shape) - 1)
+        part = lambda i, j: structural.slice(x, start_indices=(*zeros, i), limit_indices=(*shape[:-1], j), strides=None)
+        return structural.concatenate(part(by, 3), part(0, by), dimension=len(shape) - 1)
 
-    out = E.sub(E.mul(turned(a, 1), turned(b, 2)), E.mul(turned(a, 2), turned(b, 1)))
-    return N.moveaxis(out, -1, axis)
+    out = elementwise.sub(elementwise.mul(turned(a, 1), turned(b, 2)), elementwise.mul(turned(a, 2), turned(b, 1)))
+    return numpy_shapes.moveaxis(out, -1, axis)
 
 
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
@@ -174,4 +173,4 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     >>> fnp.linalg.trace(fnp.ones((5, 2, 2))).tolist()
     [2.0, 2.0, 2.0, 2.0, 2.0]
     """
-    return contract.trace(matrices(x, "trace"), offset, -2, -1, dtype)
+    return matrix_products.trace(matrices(x, "trace"), offset, -2, -1, dtype)

@@ -9,19 +9,17 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.linalg.decompositions import matrices, svdvals
 from functorch_like.numpy.linalg.norms import norm
 from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.linalg import cholesky_lu as factorizations
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.linalg import cholesky_lu, svd
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import solve as rows
-from functorch_like.primitives.linalg import svd as singular
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -56,20 +54,20 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     left, right = aval_of(a), aval_of(b)
     if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
         why = f"fnp.linalg.solve of {left!r} and {right!r}"
-        raise P.error(ShapeError, why, f"give b {left.shape[-1]} rows, or one vector of {left.shape[-1]}")
+        raise promotion.error(ShapeError, why, f"give b {left.shape[-1]} rows, or one vector of {left.shape[-1]}")
     return _solve(a, b)
 
 
 @kernel
 def _solve(a: Any, b: Any) -> Any:
-    a, b = map(P.to_inexact, P.promote(a, b))
+    a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
     if vector:
-        b = S.reshape(b, shape=(*aval_of(b).shape, 1))
-    lead = P.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
-    a, b = (P.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
+        b = structural.reshape(b, shape=(*aval_of(b).shape, 1))
+    lead = promotion.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
+    a, b = (promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
     x = rows.solve(a, b, transpose_a=False)
-    return S.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
+    return structural.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
 
 
 def inv(a: ArrayLike) -> Array:
@@ -83,7 +81,7 @@ def inv(a: ArrayLike) -> Array:
 
 @kernel
 def _inv(a: Any) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     return rows.solve(a, M.eye_like(a), transpose_a=False)
 
 
@@ -98,30 +96,34 @@ def det(a: ArrayLike) -> Array:
 
 @kernel
 def _det(a: Any) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1]
     if 1 <= n <= 3:
         lead = aval_of(a).shape[:-2]
-        at = lambda i, j: S.reshape(M.block(a, (i, i + 1), (j, j + 1)), shape=lead)
-        minor = lambda i, j, k, m: E.sub(E.mul(at(i, k), at(j, m)), E.mul(at(i, m), at(j, k)))
+        at = lambda i, j: structural.reshape(M.block(a, (i, i + 1), (j, j + 1)), shape=lead)
+        minor = lambda i, j, k, m: elementwise.sub(
+            elementwise.mul(at(i, k), at(j, m)), elementwise.mul(at(i, m), at(j, k))
+        )
         if n == 1:
             return at(0, 0)
         if n == 2:
             return minor(0, 1, 0, 1)
-        terms = [E.mul(at(0, j), minor(1, 2, *others)) for j, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)))]
-        return E.add(E.sub(terms[0], terms[1]), terms[2])
+        terms = [
+            elementwise.mul(at(0, j), minor(1, 2, *others)) for j, others in ((0, (1, 2)), (1, (0, 2)), (2, (0, 1)))
+        ]
+        return elementwise.add(elementwise.sub(terms[0], terms[1]), terms[2])
     diagonal, parity = _factored(a)
-    return E.mul(parity, R.reduce_prod(diagonal, axes=(aval_of(diagonal).ndim - 1,)))
+    return elementwise.mul(parity, reductions.reduce_prod(diagonal, axes=(aval_of(diagonal).ndim - 1,)))
 
 
 def _factored(a: Any) -> tuple[Any, Any]:
     """The diagonal of U, and whether rows changed places an odd number of times, as 1 or -1."""
-    factors, pivots, _ = factorizations.lu(a)
+    factors, pivots, _ = cholesky_lu.lu(a)
     shape = aval_of(pivots).shape
-    stayed = E.eq(pivots, S.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1))
+    stayed = elementwise.eq(pivots, structural.iota(dtype=dtypes.int32, shape=shape, dimension=len(shape) - 1))
     dtype = aval_of(a).dtype
-    signs = E.select_n(stayed, S.full(shape, -1, dtype), S.full(shape, 1, dtype))
-    return M.diagonal(factors), R.reduce_prod(signs, axes=(len(shape) - 1,))
+    signs = elementwise.select_n(stayed, structural.full(shape, -1, dtype), structural.full(shape, 1, dtype))
+    return M.diagonal(factors), reductions.reduce_prod(signs, axes=(len(shape) - 1,))
 
 
 def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
@@ -139,23 +141,23 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
     (-1.0, 0.6931)
     """
     if method not in (None, "lu", "qr"):
-        raise P.error(ArgumentError, f"fnp.linalg.slogdet: method={method!r}", "use 'lu', 'qr' or None")
+        raise promotion.error(ArgumentError, f"fnp.linalg.slogdet: method={method!r}", "use 'lu', 'qr' or None")
     return SlogdetResult(*_slogdet(matrices(a, "slogdet", True)))
 
 
 @kernel
 def _slogdet(a: Any) -> Any:
-    diagonal, parity = _factored(P.to_inexact(a))
+    diagonal, parity = _factored(promotion.to_inexact(a))
     last = (aval_of(diagonal).ndim - 1,)
-    sign = E.mul(parity, R.reduce_prod(E.sign(diagonal), axes=last))
-    return sign, S.reduce_sum(E.log(E.abs(diagonal)), axes=last)
+    sign = elementwise.mul(parity, reductions.reduce_prod(elementwise.sign(diagonal), axes=last))
+    return sign, structural.reduce_sum(elementwise.log(elementwise.abs(diagonal)), axes=last)
 
 
 # --------------------------------------------------------------------------------------------------- singular values
 def _rtol(a: Any, rtol: Any) -> float:
     """A relative tolerance; by default what rounding may do to the largest singular value."""
     aval = aval_of(a)
-    eps = float(np.finfo(dtypes.real_part(P.inexact_dtype(aval.dtype))).eps)
+    eps = float(np.finfo(dtypes.real_part(promotion.inexact_dtype(aval.dtype))).eps)
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
@@ -172,24 +174,30 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Arra
     [[0.5, 0.0]]
     """
     a, least = matrices(a, "pinv"), rtol if rcond is None else rcond
-    return _pinv_each(a, least) if P.is_array(least) else _pinv(a, _rtol(a, least))
+    return _pinv_each(a, least) if promotion.is_array(least) else _pinv(a, _rtol(a, least))
 
 
 @kernel(static=("rtol",))
 def _pinv(a: Any, rtol: float) -> Any:
-    return singular.pinv(P.to_inexact(a), rtol=rtol)
+    return svd.pinv(promotion.to_inexact(a), rtol=rtol)
 
 
 @kernel
 def _pinv_each(a: Any, rtol: Any) -> Any:
     """With a tolerance of its own for each matrix."""
-    s, u, vh = singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=True)
+    s, u, vh = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=True)
     large = _larger(s, rtol)
     shape = aval_of(large).shape
-    s, large = P.broadcast(s, shape), P.broadcast(large, shape)
-    inverse = E.select_n(large, S.full_like(s, 0), E.div(S.full_like(s, 1), E.select_n(large, S.full_like(s, 1), s)))
-    inverse = P.convert(inverse, aval_of(u).dtype)
-    columns = E.mul(*P.align(M.adjoint(vh), S.reshape(inverse, shape=(*shape[:-1], 1, shape[-1]))))
+    s, large = promotion.broadcast(s, shape), promotion.broadcast(large, shape)
+    inverse = elementwise.select_n(
+        large,
+        structural.full_like(s, 0),
+        elementwise.div(structural.full_like(s, 1), elementwise.select_n(large, structural.full_like(s, 1), s)),
+    )
+    inverse = promotion.convert(inverse, aval_of(u).dtype)
+    columns = elementwise.mul(
+        *promotion.align(M.adjoint(vh), structural.reshape(inverse, shape=(*shape[:-1], 1, shape[-1])))
+    )
     return matmul(columns, M.adjoint(u))
 
 
@@ -215,35 +223,35 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> Any:
     left, right = aval_of(a), aval_of(b)
     if left.ndim != 2 or right.ndim not in (1, 2) or right.shape[0] != left.shape[0]:
         why = f"fnp.linalg.lstsq of {left!r} and {right!r}"
-        raise P.error(ShapeError, why, "give one matrix, and as many rows in b; use vmap for stacks")
+        raise promotion.error(ShapeError, why, "give one matrix, and as many rows in b; use vmap for stacks")
     return _lstsq(a, b, _rtol(a, rcond))
 
 
 @kernel(static=("rtol",))
 def _lstsq(a: Any, b: Any, rtol: float) -> Any:
-    a, b = map(P.to_inexact, P.promote(a, b))
+    a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
     if vector:
-        b = S.reshape(b, shape=(*aval_of(b).shape, 1))
-    x = M.mm(singular.pinv(a, rtol=rtol), b)
-    rest = E.sub(b, M.mm(a, x))
-    squares = S.reduce_sum(M.real(E.mul(rest, M.conj(rest))), axes=(0,))
-    (s,) = singular.svd(a, full_matrices=False, compute_uv=False)
-    return S.reshape(x, shape=aval_of(x).shape[:1]) if vector else x, squares, _rank(s, rtol), s
+        b = structural.reshape(b, shape=(*aval_of(b).shape, 1))
+    x = M.mm(svd.pinv(a, rtol=rtol), b)
+    rest = elementwise.sub(b, M.mm(a, x))
+    squares = structural.reduce_sum(M.real(elementwise.mul(rest, M.conj(rest))), axes=(0,))
+    (s,) = svd.svd(a, full_matrices=False, compute_uv=False)
+    return structural.reshape(x, shape=aval_of(x).shape[:1]) if vector else x, squares, _rank(s, rtol), s
 
 
 def _rank(s: Any, rtol: Any) -> Any:
     large = _larger(s, rtol)
-    return S.reduce_sum(P.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
+    return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
 def _larger(s: Any, rtol: Any) -> Any:
     """Which singular values are larger than so many times the largest."""
     if not aval_of(s).shape[-1]:
-        return E.ne(s, s)
-    largest = R.reduce_max(s, axes=(aval_of(s).ndim - 1,))
-    bound = E.mul(*P.align(largest, P.convert(rtol, aval_of(largest).dtype)))
-    return E.gt(*P.align(s, S.reshape(bound, shape=(*aval_of(bound).shape, 1))))
+        return elementwise.ne(s, s)
+    largest = reductions.reduce_max(s, axes=(aval_of(s).ndim - 1,))
+    bound = elementwise.mul(*promotion.align(largest, promotion.convert(rtol, aval_of(largest).dtype)))
+    return elementwise.gt(*promotion.align(s, structural.reshape(bound, shape=(*aval_of(bound).shape, 1))))
 
 
 def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None, hermitian: bool = False) -> Array:
@@ -266,14 +274,14 @@ def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None,
     if tol is not None:
         if rtol is not None:
             why = "fnp.linalg.matrix_rank was given both tol and rtol"
-            raise P.error(ArgumentError, why, "give the absolute tolerance, or the relative one")
+            raise promotion.error(ArgumentError, why, "give the absolute tolerance, or the relative one")
         return _rank_above(a, asarray(tol))
-    return _matrix_rank_each(a, rtol) if P.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))
+    return _matrix_rank_each(a, rtol) if promotion.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))
 
 
 @kernel(static=("rtol",))
 def _matrix_rank(a: Any, rtol: float) -> Any:
-    return _rank(singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=False)[0], rtol)
+    return _rank(svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=False)[0], rtol)
 
 
 @kernel
@@ -283,10 +291,10 @@ def _matrix_rank_each(a: Any, rtol: Any) -> Any:
 
 @kernel
 def _rank_above(a: Any, tol: Any) -> Any:
-    (s,) = singular.svd(P.to_inexact(a), full_matrices=False, compute_uv=False)
-    tol = P.convert(S.reshape(tol, shape=(*aval_of(tol).shape, 1)), aval_of(s).dtype)
-    large = E.gt(*P.align(s, tol))
-    return S.reduce_sum(P.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
+    (s,) = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=False)
+    tol = promotion.convert(structural.reshape(tol, shape=(*aval_of(tol).shape, 1)), aval_of(s).dtype)
+    large = elementwise.gt(*promotion.align(s, tol))
+    return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
 def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
@@ -36,14 +36,18 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     left, right = aval_of(obs), aval_of(code_book)
     fits = left.ndim == right.ndim and left.ndim in (1, 2) and left.shape[1:] == right.shape[1:]
     if not fits or not right.shape[0]:
-        raise P.error(ShapeError, f"vq of {left!r} by {right!r}", "give (m, n) and (k, n), k at least 1")
+        raise promotion.error(ShapeError, f"vq of {left!r} by {right!r}", "give (m, n) and (k, n), k at least 1")
     return _vq(obs, code_book)
 
 
 @kernel
 def _vq(obs: Any, book: Any) -> tuple[Any, Any]:
-    obs, book = P.align_inexact(obs, book) if aval_of(obs).shape == aval_of(book).shape else P.promote(obs, book)
-    obs, book = P.to_inexact(obs), P.to_inexact(book)
+    obs, book = (
+        promotion.align_inexact(obs, book)
+        if aval_of(obs).shape == aval_of(book).shape
+        else promotion.promote(obs, book)
+    )
+    obs, book = promotion.to_inexact(obs), promotion.to_inexact(book)
     if aval_of(obs).ndim == 1:
         obs, book = obs[:, None], book[:, None]
     gap = obs[:, None, :] - book[None, :, :]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
+from functorch_like.primitives import structural
 from functorch_like.primitives.linalg import eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ def matrices(a: Any, name: str, square: bool = True) -> Any:
     aval = aval_of(a)
     if aval.ndim < 2 or (square and aval.shape[-1] != aval.shape[-2]):
         what = "square matrices" if square else "matrices"
-        raise P.error(ShapeError, f"scipy.linalg.{name} of {aval!r}", f"give {what}, in the last two dimensions")
+        raise promotion.error(
+            ShapeError, f"scipy.linalg.{name} of {aval!r}", f"give {what}, in the last two dimensions"
+        )
     return a
 
 
@@ -44,14 +46,14 @@ def qr(a: ArrayLike, mode: str = "full", pivoting: bool = False) -> Any:
     [(3, 2), (2, 2)]
     """
     if mode not in ("full", "economic", "r"):
-        raise P.error(ArgumentError, f"scipy.linalg.qr with mode={mode!r}", "use 'full', 'economic' or 'r'")
+        raise promotion.error(ArgumentError, f"scipy.linalg.qr with mode={mode!r}", "use 'full', 'economic' or 'r'")
     q, *rest = _qr(matrices(a, "qr", square=False), mode != "economic", bool(pivoting))
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
 @kernel(static=("full", "pivoting"))
 def _qr(a: Any, full: bool, pivoting: bool) -> Any:
-    return tuple(orthogonal.qr(P.to_inexact(a), full_matrices=full, pivoting=pivoting))
+    return tuple(orthogonal.qr(promotion.to_inexact(a), full_matrices=full, pivoting=pivoting))
 
 
 def schur(a: ArrayLike, output: str = "real") -> Any:
@@ -68,13 +70,13 @@ def schur(a: ArrayLike, output: str = "real") -> Any:
     [[1.0, 2.0], [0.0, 3.0]]
     """
     if output not in ("real", "complex"):
-        raise P.error(ArgumentError, f"scipy.linalg.schur with output={output!r}", "use 'real' or 'complex'")
+        raise promotion.error(ArgumentError, f"scipy.linalg.schur with output={output!r}", "use 'real' or 'complex'")
     return _schur(matrices(a, "schur"), output == "complex")
 
 
 @kernel(static=("full",))
 def _schur(a: Any, full: bool) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     a = M.to(a, dtypes.complex_of(dtypes.real_part(aval_of(a).dtype))) if full else a
     return tuple(eigen.schur(a, compute_schur_vectors=True))
 
@@ -86,7 +88,7 @@ def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     >>> ft.scipy.linalg.hessenberg(fnp.eye(3)).shape
     (3, 3)
     """
-    packed, taus = orthogonal.hessenberg(P.to_inexact(matrices(a, "hessenberg")))
+    packed, taus = orthogonal.hessenberg(promotion.to_inexact(matrices(a, "hessenberg")))
     form = M.triu(packed, -1)
     if not calc_q:
         return form
@@ -94,6 +96,6 @@ def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     inner = orthogonal.householder_product(M.block(packed, (1, n), (0, n - 1)), taus)
     shape = aval_of(form)
     config = ((0, 0, 0),) * (shape.ndim - 2) + ((1, 0, 0), (1, 0, 0))
-    q = S.pad(inner, S.full((), 0, shape.dtype), padding_config=config)
+    q = structural.pad(inner, structural.full((), 0, shape.dtype), padding_config=config)
     corner = M.block(M.eye_like(q), (0, 1), (0, n))
-    return form, S.concatenate(corner, M.block(q, (1, n), (0, n)), dimension=shape.ndim - 2)
+    return form, structural.concatenate(corner, M.block(q, (1, n), (0, n)), dimension=shape.ndim - 2)

@@ -8,15 +8,14 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.linalg import cholesky_lu as factorizations
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.linalg import cholesky_lu
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
 from functorch_like.primitives.linalg.makers import I32
 from functorch_like.primitives.ordering.sort import sort
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.scipy.linalg.decompositions import matrices
 from functorch_like.transforms.eager_jit import kernel
 
@@ -30,7 +29,7 @@ def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
     a, b = matrices(a, name), arr(b, f"scipy.linalg.{name}")
     left, right = aval_of(a), aval_of(b)
     if not right.ndim or right.shape[-2 if right.ndim > 1 else 0] != left.shape[-1]:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"scipy.linalg.{name} of {left!r} and {right!r}", f"give b {left.shape[-1]} rows, or one vector"
         )
     return a, b
@@ -38,19 +37,21 @@ def _fits(a: Any, b: Any, name: str) -> tuple[Any, Any]:
 
 def _solving(a: Any, b: Any, solve: Any) -> Any:
     """Promote, broadcast, take a vector for a matrix of one column."""
-    a, b = map(P.to_inexact, P.promote(a, b))
+    a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
-    b = S.reshape(b, shape=(*aval_of(b).shape, 1)) if vector else b
-    lead = P.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
-    a, b = (P.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
+    b = structural.reshape(b, shape=(*aval_of(b).shape, 1)) if vector else b
+    lead = promotion.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
+    a, b = (promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
     x = solve(a, b)
-    return S.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
+    return structural.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
 
 
 def _trans(trans: Any, name: str) -> str:
     how = {0: "N", 1: "T", 2: "C"}.get(trans, str(trans).upper())
     if how not in ("N", "T", "C"):
-        raise P.error(ArgumentError, f"scipy.linalg.{name} with trans={trans!r}", "use 0 or 'N', 1 or 'T', 2 or 'C'")
+        raise promotion.error(
+            ArgumentError, f"scipy.linalg.{name} with trans={trans!r}", "use 0 or 'N', 1 or 'T', 2 or 'C'"
+        )
     return how
 
 
@@ -74,8 +75,8 @@ def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Any, bool]:
 
 @kernel(static=("lower",))
 def _cho_factor(a: Any, lower: bool) -> Any:
-    a = P.to_inexact(a)
-    return factorizations.cholesky(a) if lower else M.adjoint(factorizations.cholesky(M.adjoint(a)))
+    a = promotion.to_inexact(a)
+    return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
 
 
 def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike) -> Array:
@@ -113,7 +114,7 @@ def lu_factor(a: ArrayLike) -> tuple[Any, Any]:
 
 @kernel
 def _lu_factor(a: Any) -> Any:
-    return tuple(factorizations.lu(P.to_inexact(a))[:2])
+    return tuple(cholesky_lu.lu(promotion.to_inexact(a))[:2])
 
 
 def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0) -> Array:
@@ -138,15 +139,15 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     n = aval_of(factors).shape[-1]
 
     def solve(a: Any, b: Any) -> Any:
-        swaps = P.broadcast(pivots, aval_of(a).shape[:-1])
-        order = factorizations.lu_pivots_to_permutation(swaps, permutation_size=n)
+        swaps = promotion.broadcast(pivots, aval_of(a).shape[:-1])
+        order = cholesky_lu.lu_pivots_to_permutation(swaps, permutation_size=n)
         given = {"left_side": True, "transpose_a": how != "N", "conjugate_a": how == "C"}
-        lower = lambda x: factorizations.triangular_solve(a, x, lower=True, unit_diagonal=True, **given)
-        upper = lambda x: factorizations.triangular_solve(a, x, lower=False, unit_diagonal=False, **given)
+        lower = lambda x: cholesky_lu.triangular_solve(a, x, lower=True, unit_diagonal=True, **given)
+        upper = lambda x: cholesky_lu.triangular_solve(a, x, lower=False, unit_diagonal=False, **given)
         if how == "N":
             return upper(lower(M.permuted(b, order)))
         shape = aval_of(order).shape
-        places = S.iota(dtype=I32, shape=shape, dimension=len(shape) - 1)
+        places = structural.iota(dtype=I32, shape=shape, dimension=len(shape) - 1)
         _, back = sort(order, places, dimension=len(shape) - 1, is_stable=True, num_keys=1)
         return M.permuted(lower(upper(b)), back)
 
@@ -164,16 +165,16 @@ def lu(a: ArrayLike, permute_l: bool = False) -> Any:
     >>> [f.tolist() for f in ft.scipy.linalg.lu(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))]
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
-    factors, _, order = factorizations.lu(P.to_inexact(matrices(a, "lu", square=False)))
+    factors, _, order = cholesky_lu.lu(promotion.to_inexact(matrices(a, "lu", square=False)))
     m, n = aval_of(factors).shape[-2:]
     k = min(m, n)
     left = M.tril(M.block(factors, (0, m), (0, k)), -1)
-    left = E.add(left, M.eye_like(left))
+    left = elementwise.add(left, M.eye_like(left))
     upper = M.triu(M.block(factors, (0, k), (0, n)))
     dtype = aval_of(factors).dtype
-    square = S.zeros(ShapedArray((*aval_of(factors).shape[:-2], m, m), dtypes.real_part(dtype)))
+    square = structural.zeros(ShapedArray((*aval_of(factors).shape[:-2], m, m), dtypes.real_part(dtype)))
     swap = M.transposed(M.permuted(M.eye_like(square), order))
-    return (M.mm(P.convert(swap, dtype), left), upper) if permute_l else (swap, left, upper)
+    return (M.mm(promotion.convert(swap, dtype), left), upper) if permute_l else (swap, left, upper)
 
 
 # ------------------------------------------------------------------------------------------------------------ triangles
@@ -204,4 +205,4 @@ def solve_triangular(
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
     given = {"left_side": True, "lower": lower, "unit_diagonal": unit}
     given |= {"transpose_a": how != "N", "conjugate_a": how == "C"}
-    return _solving(a, b, lambda a, b: factorizations.triangular_solve(a, b, **given))
+    return _solving(a, b, lambda a, b: cholesky_lu.triangular_solve(a, b, **given))

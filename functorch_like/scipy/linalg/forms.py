@@ -13,7 +13,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
 from functorch_like.transforms.eager_jit import kernel
 
@@ -26,14 +26,16 @@ def _vector(x: Any, name: str, least: int = 1) -> Any:
     x = arr(x, f"scipy.linalg.{name}")
     shape = aval_of(x).shape
     if not shape or shape[-1] < least:
-        raise P.error(ShapeError, f"scipy.linalg.{name} of {aval_of(x)!r}", f"give a vector of at least {least}")
+        raise promotion.error(
+            ShapeError, f"scipy.linalg.{name} of {aval_of(x)!r}", f"give a vector of at least {least}"
+        )
     return x
 
 
 def _size(n: Any, name: str) -> int:
     size = operator.index(n)
     if size < 0:
-        raise P.error(ArgumentError, f"scipy.linalg.{name} of size {size}", "give a size that is not negative")
+        raise promotion.error(ArgumentError, f"scipy.linalg.{name} of size {size}", "give a size that is not negative")
     return size
 
 
@@ -77,9 +79,9 @@ def _toeplitz(c: Any, r: Any) -> Any:
 
 def _leading(*xs: Any) -> list[Any]:
     """In one dtype and with the same leading dimensions."""
-    xs = tuple(P.promote(*xs))
-    lead = P.broadcast_shapes(*(aval_of(x).shape[:-1] for x in xs))
-    return [P.broadcast(x, (*lead, aval_of(x).shape[-1])) for x in xs]
+    xs = tuple(promotion.promote(*xs))
+    lead = promotion.broadcast_shapes(*(aval_of(x).shape[:-1] for x in xs))
+    return [promotion.broadcast(x, (*lead, aval_of(x).shape[-1])) for x in xs]
 
 
 def hankel(c: ArrayLike, r: Any = None) -> Array:
@@ -140,7 +142,7 @@ def companion(a: ArrayLike) -> Array:
 
 @kernel
 def _companion(a: Any) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
     first = -a[..., None, 1:] / a[..., None, :1]
     rest = fnp.eye(n - 1, n, dtype=a.dtype)
@@ -176,7 +178,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
 @kernel
 def _fiedler_companion(a: Any) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
     a = -a / a[..., :1]
     # Where the coefficients and the ones are: -1 stands for a one, 0 for a zero.
@@ -208,7 +210,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """
     a = _vector(a, "convolution_matrix")
     if mode not in ("full", "same", "valid") or n < 1:
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"scipy.linalg.convolution_matrix with n={n}, mode={mode!r}",
             "give a positive n, and 'full', 'same' or 'valid'",
         )  # fmt: skip
@@ -258,7 +260,9 @@ def leslie(f: Any, s: Any) -> Array:
     f, s = _leading(_vector(f, "leslie", 2), _vector(s, "leslie"))
     n = aval_of(f).shape[-1]
     if aval_of(s).shape[-1] != n - 1:
-        raise P.error(ShapeError, f"scipy.linalg.leslie of {aval_of(f)!r} and {aval_of(s)!r}", "give one s less")
+        raise promotion.error(
+            ShapeError, f"scipy.linalg.leslie of {aval_of(f)!r} and {aval_of(s)!r}", "give one s less"
+        )
     below = fnp.eye(n - 1, n, dtype=aval_of(f).dtype) * s[..., :, None]
     return fnp.concatenate([f[..., None, :], below], -2)
 
@@ -278,13 +282,13 @@ def block_diag(*arrs: ArrayLike) -> Array:
     given = [arr(a, "scipy.linalg.block_diag") for a in arrs] or [fnp.zeros((1, 0))]
     for a in given:
         if aval_of(a).ndim > 2:
-            raise P.error(ShapeError, f"scipy.linalg.block_diag of {aval_of(a)!r}", "give matrices")
+            raise promotion.error(ShapeError, f"scipy.linalg.block_diag of {aval_of(a)!r}", "give matrices")
     return _block_diag(given)
 
 
 @kernel
 def _block_diag(arrs: Any) -> Any:
-    blocks = [fnp.atleast_2d(a) for a in P.promote(*arrs)]
+    blocks = [fnp.atleast_2d(a) for a in promotion.promote(*arrs)]
     width, start, rows = sum(aval_of(b).shape[1] for b in blocks), 0, []
     for block in blocks:
         n = aval_of(block).shape[1]
@@ -333,7 +337,9 @@ def invhilbert(n: int) -> Array:
 
 def _kind(kind: str | None, name: str) -> str:
     if kind not in (None, "symmetric", "lower", "upper"):
-        raise P.error(ArgumentError, f"scipy.linalg.{name} with kind={kind!r}", "use 'symmetric', 'lower' or 'upper'")
+        raise promotion.error(
+            ArgumentError, f"scipy.linalg.{name} with kind={kind!r}", "use 'symmetric', 'lower' or 'upper'"
+        )
     return kind or "symmetric"
 
 
@@ -387,7 +393,7 @@ def hadamard(n: int, dtype: DTypeLike | None = None) -> Array:
     """
     size = _size(n, "hadamard")
     if size & (size - 1) or not size:
-        raise P.error(ArgumentError, f"scipy.linalg.hadamard of size {size}", "give a power of 2")
+        raise promotion.error(ArgumentError, f"scipy.linalg.hadamard of size {size}", "give a power of 2")
     i, j = _grid(size, size)
     odd = np.bitwise_count(i & j) % 2
     return fnp.asarray(1 - 2 * odd.astype(np.int8), dtypes.default_int() if dtype is None else dtype)
@@ -426,7 +432,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """
     size = _size(n, "dft")
     if scale not in (None, "sqrtn", "n"):
-        raise P.error(ArgumentError, f"scipy.linalg.dft with scale={scale!r}", "use None, 'sqrtn' or 'n'")
+        raise promotion.error(ArgumentError, f"scipy.linalg.dft with scale={scale!r}", "use None, 'sqrtn' or 'n'")
     i, j = _grid(size, size)
     by = {None: 1.0, "sqrtn": math.sqrt(max(size, 1)), "n": float(max(size, 1))}[scale]
     # Reduced to a turn before it is a float, so that no digits are lost.

@@ -14,7 +14,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.primitives.linalg import eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import triangular_solve
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 
 def _over(f: Callable[..., Any], *xs: Any) -> Any:
     """A function of matrices applied to stacks of them, which broadcast."""
-    lead = P.broadcast_shapes(*(aval_of(x).shape[:-2] for x in xs))
+    lead = promotion.broadcast_shapes(*(aval_of(x).shape[:-2] for x in xs))
     if not lead:
         return f(*xs)
-    flat = [fnp.reshape(P.broadcast(x, (*lead, *aval_of(x).shape[-2:])), (-1, *aval_of(x).shape[-2:])) for x in xs]
+    flat = [
+        fnp.reshape(promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])), (-1, *aval_of(x).shape[-2:])) for x in xs
+    ]
     out = vmap(f)(*flat)
     return fnp.reshape(out, (*lead, *aval_of(out).shape[1:]))
 
@@ -72,7 +74,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
 @kernel(static=("upper", "most"))
 def _expm(a: Any, upper: bool, most: int) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     a = M.triu(a) if upper else a
     return _over(lambda x: _exponential(x, upper, most), a) if aval_of(a).size else a
 
@@ -120,9 +122,11 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> An
     >>> [x.tolist() for x in ft.scipy.linalg.expm_frechet(zero, one)]
     [[[1.0]], [[1.0]]]
     """
-    a, e = (P.to_inexact(x) for x in P.promote(matrices(A, "expm_frechet"), matrices(E, "expm_frechet")))
+    a, e = (
+        promotion.to_inexact(x) for x in promotion.promote(matrices(A, "expm_frechet"), matrices(E, "expm_frechet"))
+    )
     if aval_of(a).shape != aval_of(e).shape:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"scipy.linalg.expm_frechet of {aval_of(a)!r} along {aval_of(e)!r}", "give both one shape"
         )
     both = _frechet(a, e)
@@ -193,7 +197,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
     a, b = matrices(A, "solve_sylvester"), matrices(B, "solve_sylvester")
     c = matrices(C, "solve_sylvester", square=False)
     if aval_of(c).shape[-2:] != (aval_of(a).shape[-1], aval_of(b).shape[-1]):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"scipy.linalg.solve_sylvester of {aval_of(a)!r}, {aval_of(b)!r} and {aval_of(c)!r}",
             "give C the rows of A and the columns of B",
         )  # fmt: skip
@@ -202,7 +206,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
 
 @kernel
 def _sylvester(a: Any, b: Any, c: Any) -> Any:
-    a, b, c = map(P.to_inexact, P.promote(a, b, c))
+    a, b, c = map(promotion.to_inexact, promotion.promote(a, b, c))
     return _over(_solution, a, b, c) if aval_of(c).size else c
 
 
@@ -252,7 +256,7 @@ def sqrtm(A: ArrayLike) -> Array:
 
 @kernel
 def _sqrtm(a: Any) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     a = M.to(a, dtypes.complex_of(dtypes.real_part(aval_of(a).dtype)))
     return _over(_root, a) if aval_of(a).size else a
 
@@ -292,7 +296,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any]) -> Any:
     >>> ft.scipy.linalg.funm(fnp.asarray([[1.0, 1.0], [0.0, 2.0]]), lambda x: x * x).real.round(4).tolist()
     [[1.0, 3.0], [0.0, 4.0]]
     """
-    a = P.to_inexact(matrices(A, "funm"))
+    a = promotion.to_inexact(matrices(A, "funm"))
     return _over(lambda x: _parlett(x, func), a) if aval_of(a).size else a
 
 
@@ -331,13 +335,15 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Any, Any]:
     """
     t, z = matrices(T, "rsf2csf"), matrices(Z, "rsf2csf")
     if aval_of(t).shape[-1] != aval_of(z).shape[-1]:
-        raise P.error(ShapeError, f"scipy.linalg.rsf2csf of {aval_of(t)!r} and {aval_of(z)!r}", "give both one size")
+        raise promotion.error(
+            ShapeError, f"scipy.linalg.rsf2csf of {aval_of(t)!r} and {aval_of(z)!r}", "give both one size"
+        )
     return _rsf2csf(t, z)
 
 
 @kernel
 def _rsf2csf(t: Any, z: Any) -> Any:
-    t, z = map(P.to_inexact, P.promote(t, z))
+    t, z = map(promotion.to_inexact, promotion.promote(t, z))
     form, turned = _complex_schur(t)
     return form, fnp.matmul(M.to(z, aval_of(turned).dtype), turned, precision="highest")
 
@@ -357,13 +363,13 @@ def polar(a: ArrayLike, side: str = "right") -> tuple[Any, Any]:
     ([[0.0, -1.0], [1.0, 0.0]], [[3.0, 0.0], [0.0, 2.0]])
     """
     if side not in ("right", "left"):
-        raise P.error(ArgumentError, f"scipy.linalg.polar with side={side!r}", "use 'right' or 'left'")
+        raise promotion.error(ArgumentError, f"scipy.linalg.polar with side={side!r}", "use 'right' or 'left'")
     return _polar(matrices(a, "polar", square=False), right=side == "right")
 
 
 @kernel(static=("right",))
 def _polar(a: Any, right: bool) -> Any:
-    u, s, vh = fnp.linalg.svd(P.to_inexact(a), full_matrices=False)
+    u, s, vh = fnp.linalg.svd(promotion.to_inexact(a), full_matrices=False)
     times = lambda x, y: fnp.matmul(x, y, precision="highest")
     scaled = times(M.adjoint(vh) * s[..., None, :], vh) if right else times(u * s[..., None, :], M.adjoint(u))
     return times(u, vh), scaled

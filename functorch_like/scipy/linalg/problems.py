@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
-from functorch_like.primitives.linalg import cholesky_lu as factorizations
-from functorch_like.primitives.linalg import eigen
+from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import svd as singular
 from functorch_like.scipy.linalg.decompositions import matrices, qr
@@ -36,8 +35,8 @@ def cholesky(a: ArrayLike, lower: bool = False) -> Array:
     >>> ft.scipy.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 1.0], [0.0, 2.0]]
     """
-    a = P.to_inexact(matrices(a, "cholesky"))
-    return factorizations.cholesky(a) if lower else M.adjoint(factorizations.cholesky(M.adjoint(a)))
+    a = promotion.to_inexact(matrices(a, "cholesky"))
+    return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
 
 
 @kernel(static=("full_matrices", "compute_uv"))
@@ -52,7 +51,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> An
     >>> ft.scipy.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
     [3.0, 2.0]
     """
-    a = P.to_inexact(matrices(a, "svd", square=False))
+    a = promotion.to_inexact(matrices(a, "svd", square=False))
     s, *uv = singular.svd(a, full_matrices=full_matrices, compute_uv=compute_uv, algorithm="default")
     return (uv[0], s, uv[1]) if compute_uv else s
 
@@ -75,7 +74,7 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen"
     [1.0, 3.0]
     """
     if assume_a not in ("gen", "sym", "her", "pos"):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"scipy.linalg.solve with assume_a={assume_a!r}", "use 'gen', 'sym', 'her' or 'pos'"
         )
     a = matrices(a, "solve")
@@ -117,19 +116,21 @@ def eigh(
     [0.5, 9.0]
     """
     if type not in (1, 2, 3):
-        raise P.error(ArgumentError, f"scipy.linalg.eigh with type={type!r}", "use 1, 2 or 3")
+        raise promotion.error(ArgumentError, f"scipy.linalg.eigh with type={type!r}", "use 1, 2 or 3")
     a = matrices(a, "eigh")
     if b is None:
         return _eigh(a, bool(lower), bool(eigvals_only))
     b = matrices(b, "eigh")
     if aval_of(a).shape[-1] != aval_of(b).shape[-1]:
-        raise P.error(ShapeError, f"scipy.linalg.eigh of {aval_of(a)!r} and {aval_of(b)!r}", "give b the size of a")
+        raise promotion.error(
+            ShapeError, f"scipy.linalg.eigh of {aval_of(a)!r} and {aval_of(b)!r}", "give b the size of a"
+        )
     return _generalized(a, b, bool(lower), bool(eigvals_only), type)
 
 
 @kernel(static=("lower", "values"))
 def _eigh(a: Any, lower: bool, values: bool) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     if values:
         return fnp.linalg.eigvalsh(a, "L" if lower else "U", symmetrize_input=False)
     v, w = eigen.eigh(a, lower=lower, compute_v=True)
@@ -138,9 +139,9 @@ def _eigh(a: Any, lower: bool, values: bool) -> Any:
 
 @kernel(static=("lower", "values", "kind"))
 def _generalized(a: Any, b: Any, lower: bool, values: bool, kind: int) -> Any:
-    a, b = map(P.to_inexact, P.promote(a, b))
+    a, b = map(promotion.to_inexact, promotion.promote(a, b))
     a, b = _whole.inline(a, lower, True), _whole.inline(b, lower, True)
-    factor = factorizations.cholesky(b)
+    factor = cholesky_lu.cholesky(b)
     back = lambda x, trans: solve_triangular(factor, x, trans, lower=True)
     if kind == 1:
         inner = M.adjoint(back(M.adjoint(back(a, 0)), 0))
@@ -183,12 +184,12 @@ def eigh_tridiagonal(
     d, e = arr(d, "scipy.linalg.eigh_tridiagonal"), arr(e, "scipy.linalg.eigh_tridiagonal")
     n = aval_of(d).shape[-1] if aval_of(d).ndim else 0
     if not n or not aval_of(e).ndim or aval_of(e).shape[-1] != n - 1:
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"scipy.linalg.eigh_tridiagonal of {aval_of(d)!r} and {aval_of(e)!r}", "give e one less than d"
         )
     start, end = (0, n - 1) if select == "a" else (tuple(select_range or (-1, -1)) if select == "i" else (-1, -1))
     if not 0 <= start <= end < n:
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"scipy.linalg.eigh_tridiagonal with select={select!r}, select_range={select_range}",
             f"use 'a', or 'i' with two positions from 0 to {n - 1}",
         )  # fmt: skip
@@ -197,7 +198,7 @@ def eigh_tridiagonal(
 
 @kernel(static=("values", "start", "end"))
 def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
-    d, e = map(P.to_inexact, P.promote(d, e))
+    d, e = map(promotion.to_inexact, promotion.promote(d, e))
     n = aval_of(d).shape[-1]
     whole = fnp.eye(n, dtype=d.dtype) * d[..., None]
     if n > 1:
@@ -229,7 +230,7 @@ def qr_multiply(
     [3.0, 4.0]
     """
     if mode not in ("left", "right"):
-        raise P.error(ArgumentError, f"scipy.linalg.qr_multiply with mode={mode!r}", "use 'left' or 'right'")
+        raise promotion.error(ArgumentError, f"scipy.linalg.qr_multiply with mode={mode!r}", "use 'left' or 'right'")
     q, *rest = qr(a, "economic", pivoting)
     c = arr(c, "scipy.linalg.qr_multiply")
     q = fnp.conj(q) if conjugate else q

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.convolving import check_mode, slide
 from functorch_like.numpy.matrix_products import _static
@@ -29,12 +29,12 @@ def _operands(in1: Any, in2: Any, name: str, mode: Any, rank: int | None = None)
     left, right = aval_of(in1), aval_of(in2)
     if left.ndim != right.ndim or (rank is not None and left.ndim != rank) or 0 in left.shape + right.shape:
         what = "two dimensions each" if rank else "as many dimensions each"
-        raise P.error(ShapeError, f"signal.{name} of {left!r} and {right!r}", f"give {what}, none of size 0")
+        raise promotion.error(ShapeError, f"signal.{name} of {left!r} and {right!r}", f"give {what}, none of size 0")
     if mode == "valid":
         more = [m > n for n, m in zip(left.shape, right.shape, strict=True)]
         less = [m < n for n, m in zip(left.shape, right.shape, strict=True)]
         if any(more) and any(less):
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"signal.{name} of {left!r} and {right!r}, mode='valid'", "one must fit into the other"
             )
     return in1, in2
@@ -78,7 +78,7 @@ def correlate(
 
 def _dispatched(in1: Any, in2: Any, mode: str, method: str, precision: Any, reverse: bool) -> Any:
     if method not in ("auto", "direct", "fft"):
-        raise P.error(ArgumentError, f"signal.convolve with method={method!r}", "use 'auto', 'direct' or 'fft'")
+        raise promotion.error(ArgumentError, f"signal.convolve with method={method!r}", "use 'auto', 'direct' or 'fft'")
     if method == "fft":
         axes = tuple(range(aval_of(in1).ndim))
         return _by_fft(in1, in2, mode=mode, axes=axes, reverse=reverse)
@@ -91,7 +91,7 @@ def _reversed(x: Any) -> Any:
 
 @kernel(static=("mode", "precision", "reverse"))
 def _direct(in1: Any, in2: Any, mode: str, precision: Any, reverse: bool) -> Any:
-    in1, in2 = P.promote(in1, in2)
+    in1, in2 = promotion.promote(in1, in2)
     in2 = _reversed(in2) if reverse else in2
     n, m = aval_of(in1).shape, aval_of(in2).shape
     if not n:
@@ -152,9 +152,11 @@ def correlate2d(
 
 def _two(in1: Any, in2: Any, mode: str, boundary: str, fillvalue: Any, precision: Any, name: str) -> Any:
     if boundary not in _BOUNDARIES:
-        raise P.error(ArgumentError, f"signal.{name} with boundary={boundary!r}", "use 'fill', 'wrap' or 'symm'")
+        raise promotion.error(
+            ArgumentError, f"signal.{name} with boundary={boundary!r}", "use 'fill', 'wrap' or 'symm'"
+        )
     in1, in2 = _operands(in1, in2, name, mode, 2)
-    in1, in2 = P.promote(in1, in2)
+    in1, in2 = promotion.promote(in1, in2)
     n, m = aval_of(in1).shape, aval_of(in2).shape
     reverse = name == "correlate2d"
     if mode != "valid":
@@ -206,7 +208,7 @@ def fast_length(n: int) -> int:
 
 @kernel(static=("mode", "axes", "reverse"))
 def _by_fft(in1: Any, in2: Any, mode: str, axes: tuple[int, ...], reverse: bool) -> Any:
-    in1, in2 = map(P.to_inexact, P.promote(in1, in2))
+    in1, in2 = map(promotion.to_inexact, promotion.promote(in1, in2))
     in2 = _reversed(in2) if reverse else in2
     n, m = aval_of(in1).shape, aval_of(in2).shape
     if not axes:

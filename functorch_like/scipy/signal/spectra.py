@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.signal.trends import _detrend
@@ -36,18 +36,18 @@ def _window(window: Any, nperseg: int | None, size: int, name: str) -> tuple[Any
     if isinstance(window, str) or (isinstance(window, tuple) and window and isinstance(window[0], str)):
         n = operator.index(256 if nperseg is None else nperseg)
         if n < 1:
-            raise P.error(ArgumentError, f"signal.{name} with nperseg={n}", "use at least 1")
+            raise promotion.error(ArgumentError, f"signal.{name} with nperseg={n}", "use at least 1")
         n = min(n, size)
         title, *more = (window,) if isinstance(window, str) else window
         if title == "kaiser" and len(more) == 1:
             return np.kaiser(n + 1, float(more[0]))[:-1], n
         if title not in _WINDOWS or more:
-            raise P.error(ArgumentError, f"signal.{name} with window={window!r}", "give the values as an array")
+            raise promotion.error(ArgumentError, f"signal.{name} with window={window!r}", "give the values as an array")
         return (_WINDOWS[title](n + 1)[:-1] if n > 1 else np.ones(n)), n
     (values,) = given(window)
     found = aval_of(values)
     if found.ndim != 1 or found.size > size or (nperseg is not None and nperseg != found.size):
-        raise P.error(ShapeError, f"signal.{name}: a window {found!r} for {size} samples", "give one dimension")
+        raise promotion.error(ShapeError, f"signal.{name}: a window {found!r} for {size} samples", "give one dimension")
     return values, found.size
 
 
@@ -55,7 +55,7 @@ def _plan(nperseg: int, noverlap: Any, nfft: Any, name: str) -> tuple[int, int]:
     overlap = nperseg // 2 if noverlap is None else operator.index(noverlap)
     length = nperseg if nfft is None else operator.index(nfft)
     if not 0 <= overlap < nperseg or length < nperseg:
-        raise P.error(
+        raise promotion.error(
             ArgumentError,
             f"signal.{name} with nperseg={nperseg}, noverlap={noverlap}, nfft={nfft}",
             "noverlap must be less than nperseg, and nfft not less",
@@ -71,7 +71,7 @@ def _segments(x: Any, window: Any, step: int, nfft: int, trend: str, onesided: b
     parts = x[..., places]
     if trend:
         parts = _detrend.inline(parts, d=aval_of(parts).ndim - 1, breaks=(0, size), linear=trend == "linear")
-    parts = parts * P.convert(window, fnp.real(parts).dtype)
+    parts = parts * promotion.convert(window, fnp.real(parts).dtype)
     if onesided:
         return fnp.fft.rfft(parts, nfft)
     return fnp.fft.fft(parts, nfft)
@@ -87,16 +87,16 @@ def _trend(detrend: Any, name: str) -> str:
         return ""
     if detrend in ("constant", "linear"):
         return detrend
-    raise P.error(ArgumentError, f"signal.{name} with detrend={detrend!r}", "use 'constant', 'linear' or False")
+    raise promotion.error(ArgumentError, f"signal.{name} with detrend={detrend!r}", "use 'constant', 'linear' or False")
 
 
 def _signals(name: str, axis: int, *xs: Any) -> tuple[list[Any], int]:
-    found = [P.to_inexact(fnp.asarray(x)) for x in given(*xs)]
-    found = P.promote(*found)
-    found = [P.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x for x in found]
+    found = [promotion.to_inexact(fnp.asarray(x)) for x in given(*xs)]
+    found = promotion.promote(*found)
+    found = [promotion.convert(x, dtypes.float32) if aval_of(x).dtype.itemsize < 4 else x for x in found]
     axes = [axis_of(axis, aval_of(x).ndim, f"signal.{name}") for x in found]
     if any(not aval_of(x).shape[d] for x, d in zip(found, axes, strict=True)):
-        raise P.error(ShapeError, f"signal.{name} of {aval_of(found[0])!r}", "give at least one sample")
+        raise promotion.error(ShapeError, f"signal.{name} of {aval_of(found[0])!r}", "give at least one sample")
     return [fnp.moveaxis(x, d, -1) for x, d in zip(found, axes, strict=True)], axes[0]
 
 
@@ -138,7 +138,7 @@ def csd(
     ([0.0, 0.25, 0.5], (3,))
     """
     if scaling not in ("density", "spectrum") or average not in ("mean", "median"):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"signal.csd with scaling={scaling!r}, average={average!r}",
             "use 'density' or 'spectrum', and 'mean' or 'median'",
         )  # fmt: skip
@@ -250,7 +250,7 @@ def _bordered(x: Any, n: int, boundary: str | None) -> Any:
             return mirrored
         size = aval_of(x).shape[-1]
         return fnp.concatenate([2 * x[..., :1] - mirrored[..., :n], x, 2 * x[..., -1:] - mirrored[..., n + size :]], -1)
-    raise P.error(
+    raise promotion.error(
         ArgumentError, f"signal.stft with boundary={boundary!r}", "use 'zeros', 'even', 'odd', 'constant' or None"
     )
 
@@ -288,7 +288,7 @@ def istft(
     (Zxx,) = given(Zxx)
     rank = aval_of(Zxx).ndim
     if rank < 2:
-        raise P.error(ShapeError, f"signal.istft of {aval_of(Zxx)!r}", "give frequencies and times")
+        raise promotion.error(ShapeError, f"signal.istft of {aval_of(Zxx)!r}", "give frequencies and times")
     t, f = axis_of(time_axis, rank, "signal.istft"), axis_of(freq_axis, rank, "signal.istft")
     z = fnp.moveaxis(Zxx, (t, f), (-2, -1))
     found = aval_of(z).shape[-1]
@@ -309,7 +309,7 @@ def istft(
 def _overlapped(z: Any, window: Any, step: int, nfft: int, onesided: bool, size: int, cut: bool) -> Any:
     parts = fnp.fft.irfft(z, nfft) if onesided else fnp.fft.ifft(z, nfft)
     parts = parts[..., :size]
-    window = P.convert(window, fnp.real(parts).dtype)
+    window = promotion.convert(window, fnp.real(parts).dtype)
     count = aval_of(parts).shape[-2]
     total = size + (count - 1) * step
     places = np.arange(size)[None] + step * np.arange(count)[:, None]

@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
@@ -40,19 +40,19 @@ def detrend(
     [-2.0, -1.0, 3.0]
     """
     if type not in ("linear", "l", "constant", "c"):
-        raise P.error(ArgumentError, f"signal.detrend with type={type!r}", "use 'linear' or 'constant'")
+        raise promotion.error(ArgumentError, f"signal.detrend with type={type!r}", "use 'linear' or 'constant'")
     (data,) = given(data)
     d = axis_of(axis, aval_of(data).ndim, "signal.detrend")
     n = aval_of(data).shape[d]
     breaks = sorted({0, n, *np.atleast_1d(np.asarray(bp, int)).tolist()}) if n else [0, 0]
     if breaks[0] < 0 or breaks[-1] > n:
-        raise P.error(ArgumentError, f"signal.detrend of {n} samples with bp={bp!r}", f"use 0 to {n}")
+        raise promotion.error(ArgumentError, f"signal.detrend of {n} samples with bp={bp!r}", f"use 0 to {n}")
     return _detrend(data, d=d, breaks=tuple(breaks), linear=type[0] == "l")
 
 
 @kernel(static=("d", "breaks", "linear"))
 def _detrend(x: Any, d: int, breaks: tuple[int, ...], linear: bool) -> Any:
-    x = fnp.moveaxis(P.to_inexact(x), d, -1)
+    x = fnp.moveaxis(promotion.to_inexact(x), d, -1)
     if not linear:
         return fnp.moveaxis(x - fnp.mean(x, -1, keepdims=True), -1, d)
     parts = []

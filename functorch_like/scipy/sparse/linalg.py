@@ -14,7 +14,7 @@ from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.transforms.linear_transpose import linear_transpose
 
 __all__ = ("bicgstab", "cg", "gmres")
@@ -67,19 +67,21 @@ def _documented(kind: str, most: str = "of steps; ten times as many as b has ele
 def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[Any, Any, Any], M: Any, name: str) -> Any:
     """A method for vectors, applied to pytrees and made differentiable."""
     what = f"scipy.sparse.linalg.{name}"
-    if P.is_array(A) and P.is_array(b) and not dtypes.is_inexact(aval_of(b).dtype):
-        b = P.convert(b, P.inexact_dtype(aval_of(A).dtype))
-    b = tree.map(P.to_inexact, b)
+    if promotion.is_array(A) and promotion.is_array(b) and not dtypes.is_inexact(aval_of(b).dtype):
+        b = promotion.convert(b, promotion.inexact_dtype(aval_of(A).dtype))
+    b = tree.map(promotion.to_inexact, b)
     vector, unravel = flatten_util.ravel_pytree(b)
     dtype, size = aval_of(vector).dtype, aval_of(vector).size
     if x0 is None:
         start = fnp.zeros_like(vector)
     else:
         if tree.structure(x0) != tree.structure(b):
-            raise P.error(TreeError, f"x0 of {what} is not like b", "give both one structure")
+            raise promotion.error(TreeError, f"x0 of {what} is not like b", "give both one structure")
         start = flatten_util.ravel_pytree(x0)[0].astype(dtype)
         if aval_of(start).shape != aval_of(vector).shape:
-            raise P.error(ShapeError, f"x0 of {what}, {aval_of(start)!r} in all, is not like b", "give both one shape")
+            raise promotion.error(
+                ShapeError, f"x0 of {what}, {aval_of(start)!r} in all, is not like b", "give both one shape"
+            )
     flat = lambda f: lambda v: flatten_util.ravel_pytree(f(unravel(v)))[0].astype(dtype)
     operator, precondition = flat(_map(A, b, what)), flat(_map(M, b, what)) if M is not None else lambda v: v
     tol, atol, most = limits
@@ -99,8 +101,8 @@ def _solve(method: Callable[..., Any], A: Any, b: Any, x0: Any, limits: tuple[An
 def _map(f: Any, b: Any, what: str) -> Map:
     if callable(f):
         return f
-    if not P.is_array(f) or aval_of(f).ndim != 2 or not P.is_array(b):
-        raise P.error(
+    if not promotion.is_array(f) or aval_of(f).ndim != 2 or not promotion.is_array(b):
+        raise promotion.error(
             ArgumentError, f"{what} was given {type(f).__name__} for an operator on {type(b).__name__}",
             "give a function, or a matrix and an array b",
         )  # fmt: skip
@@ -196,7 +198,7 @@ def gmres(
     preconditioned from the right.
     """
     if restart < 1:
-        raise P.error(ArgumentError, f"scipy.sparse.linalg.gmres with restart={restart}", "give a positive int")
+        raise promotion.error(ArgumentError, f"scipy.sparse.linalg.gmres with restart={restart}", "give a positive int")
     return _solve(functools.partial(_gmres, restart), A, b, x0, (tol, atol, maxiter), M, "gmres")
 
 

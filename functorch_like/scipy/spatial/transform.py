@@ -10,8 +10,8 @@ from functorch_like import random as draws
 from functorch_like import tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.numpy import promotion as P
-from functorch_like.scipy.spatial import quaternions as Q
+from functorch_like.numpy import promotion
+from functorch_like.scipy.spatial import quaternions
 from functorch_like.transforms.eager_jit import kernel
 
 __all__ = ("Rotation", "Slerp")
@@ -19,10 +19,10 @@ __all__ = ("Rotation", "Slerp")
 
 def _checked(x: Any, tail: tuple[int, ...], what: str) -> Any:
     """An array of one thing or of a row of things."""
-    x = P.to_inexact(x if P.is_array(x) else fnp.asarray(x))
+    x = promotion.to_inexact(x if promotion.is_array(x) else fnp.asarray(x))
     shape = aval_of(x).shape
     if shape[len(shape) - len(tail) :] != tail or not 0 <= len(shape) - len(tail) <= 1:
-        raise P.error(ShapeError, f"Rotation.{what} of {aval_of(x)!r}", f"give {tail}, or (n, {str(tail)[1:]}")
+        raise promotion.error(ShapeError, f"Rotation.{what} of {aval_of(x)!r}", f"give {tail}, or (n, {str(tail)[1:]}")
     return x
 
 
@@ -43,7 +43,7 @@ class Rotation:
 
     def __init__(self, quat: Any) -> None:
         """As `from_quat`."""
-        self.quat = Q.normalized(_checked(quat, (4,), "from_quat"))
+        self.quat = quaternions.normalized(_checked(quat, (4,), "from_quat"))
 
     @classmethod
     def _of(cls, quat: Any) -> Rotation:
@@ -61,18 +61,18 @@ class Rotation:
     @classmethod
     def from_matrix(cls, matrix: Any) -> Rotation:
         """From orthogonal matrices of determinant 1, (3, 3) or (n, 3, 3)."""
-        return cls._of(Q.from_matrix(_checked(matrix, (3, 3), "from_matrix")))
+        return cls._of(quaternions.from_matrix(_checked(matrix, (3, 3), "from_matrix")))
 
     @classmethod
     def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
         """From axes times angles, (3,) or (n, 3)."""
         rotvec = _checked(rotvec, (3,), "from_rotvec")
-        return cls._of(Q.from_rotvec(fnp.deg2rad(rotvec) if degrees else rotvec))
+        return cls._of(quaternions.from_rotvec(fnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
     def from_mrp(cls, mrp: Any) -> Rotation:
         """From modified Rodrigues parameters, axes times the tangent of a quarter of the angle, (3,) or (n, 3)."""
-        return cls._of(Q.from_mrp(_checked(mrp, (3,), "from_mrp")))
+        return cls._of(quaternions.from_mrp(_checked(mrp, (3,), "from_mrp")))
 
     @classmethod
     def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
@@ -88,17 +88,17 @@ class Rotation:
             ShapeError: where the angles do not fit.
         """
         axes, turning = _axes(seq, (1, 2, 3))
-        angles = P.to_inexact(angles if P.is_array(angles) else fnp.asarray(angles))
+        angles = promotion.to_inexact(angles if promotion.is_array(angles) else fnp.asarray(angles))
         angles = fnp.deg2rad(angles) if degrees else angles
         shape = aval_of(angles).shape
         if len(axes) == 1 and shape[1:] != (1,):
             angles = angles[..., None]
         if aval_of(angles).ndim not in (1, 2) or aval_of(angles).shape[-1] != len(axes):
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"Rotation.from_euler({seq!r}) of angles of the shape {shape}",
                 f"give ({len(axes)},), or (n, {len(axes)})",
             )  # fmt: skip
-        return cls._of(Q.from_euler(angles, axes=axes, turning=turning))
+        return cls._of(quaternions.from_euler(angles, axes=axes, turning=turning))
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: Any = None) -> Rotation:
@@ -119,21 +119,21 @@ class Rotation:
     # ------------------------------------------------------------------------------------------------------------ read
     def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
         """Quaternions x, y, z, w; with `scalar_first` w, x, y, z; if canonical, of the two the one with w >= 0."""
-        quat = Q.canonical(self.quat) if canonical else self.quat
+        quat = quaternions.canonical(self.quat) if canonical else self.quat
         return fnp.roll(quat, 1, -1) if scalar_first else quat
 
     def as_matrix(self) -> Any:
         """Matrices, (3, 3) or (n, 3, 3)."""
-        return Q.as_matrix(self.quat)
+        return quaternions.as_matrix(self.quat)
 
     def as_rotvec(self, degrees: bool = False) -> Any:
         """Axes times angles, of at most half a turn."""
-        rotvec = Q.as_rotvec(self.quat)
+        rotvec = quaternions.as_rotvec(self.quat)
         return fnp.rad2deg(rotvec) if degrees else rotvec
 
     def as_mrp(self) -> Any:
         """Modified Rodrigues parameters, of norm 1 at most."""
-        return Q.as_mrp(self.quat)
+        return quaternions.as_mrp(self.quat)
 
     def as_euler(self, seq: str, degrees: bool = False) -> Any:
         """Angles about three axes in turn: the second from 0 to pi where the first and last axis are one, from -pi/2
@@ -150,8 +150,8 @@ class Rotation:
         """
         axes, turning = _axes(seq, (3,))
         if axes[0] == axes[1] or axes[1] == axes[2]:
-            raise P.error(ArgumentError, f"Rotation.as_euler({seq!r})", "name no axis twice in a row")
-        angles = Q.as_euler(self.quat, axes=axes, turning=turning)
+            raise promotion.error(ArgumentError, f"Rotation.as_euler({seq!r})", "name no axis twice in a row")
+        angles = quaternions.as_euler(self.quat, axes=axes, turning=turning)
         return fnp.rad2deg(angles) if degrees else angles
 
     def magnitude(self) -> Any:
@@ -172,11 +172,11 @@ class Rotation:
 
     def inv(self) -> Rotation:
         """The rotations back."""
-        return self._of(Q.conjugate(self.quat))
+        return self._of(quaternions.conjugate(self.quat))
 
     def __mul__(self, other: Rotation) -> Rotation:
         """First `other`, then this."""
-        return self._of(Q.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
+        return self._of(quaternions.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
 
     def mean(self, weights: Any = None) -> Rotation:
         """The rotation whose mean square distance to all, of quaternions, is least.
@@ -208,7 +208,7 @@ tree.register_pytree_node(Rotation, lambda r: ((r.quat,), None), lambda _, child
 def _axes(seq: str, lengths: tuple[int, ...]) -> tuple[tuple[int, ...], bool]:
     """Numbers of axes, and whether they turn."""
     if len(seq) not in lengths or not (set(seq) <= set("xyz") or set(seq) <= set("XYZ")):
-        raise P.error(
+        raise promotion.error(
             ArgumentError, f"{seq!r} is no sequence of {' or '.join(map(str, lengths))} axes",
             "use letters of 'xyz' for axes that stand, or of 'XYZ' for axes that turn",
         )  # fmt: skip
@@ -234,11 +234,11 @@ class Slerp:
     """
 
     def __init__(self, times: Any, rotations: Rotation) -> None:
-        self.times = P.to_inexact(fnp.asarray(times))
+        self.times = promotion.to_inexact(fnp.asarray(times))
         self.rotations = rotations
         n = aval_of(self.times).shape
         if rotations.single or n != (len(rotations),) or n[0] < 2:
-            raise P.error(
+            raise promotion.error(
                 ShapeError, f"Slerp of {aval_of(self.times)!r} and quaternions {aval_of(rotations.quat)!r}",
                 "give as many times as rotations, and two at least",
             )  # fmt: skip
@@ -250,7 +250,7 @@ class Slerp:
 
     def __call__(self, times: Any) -> Rotation:
         """The rotations at a time, or at times (k,); before the first and behind the last they go on."""
-        return Rotation._of(_slerp(self.times, self.rotations.quat, P.to_inexact(fnp.asarray(times))))
+        return Rotation._of(_slerp(self.times, self.rotations.quat, promotion.to_inexact(fnp.asarray(times))))
 
 
 tree.register_pytree_node(
@@ -270,5 +270,5 @@ def _slerp(times: Any, quat: Any, at: Any) -> Any:
     left = fnp.clip(fnp.searchsorted(times, at, side="right") - 1, 0, n - 2)
     start, end = quat[left], quat[left + 1]
     part = (at - times[left]) / (times[left + 1] - times[left])
-    turn = Q.as_rotvec.inline(Q.product.inline(Q.conjugate.inline(start), end))
-    return Q.product.inline(start, Q.from_rotvec.inline(turn * part[..., None]))
+    turn = quaternions.as_rotvec.inline(quaternions.product.inline(quaternions.conjugate.inline(start), end))
+    return quaternions.product.inline(start, quaternions.from_rotvec.inline(turn * part[..., None]))

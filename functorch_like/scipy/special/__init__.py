@@ -12,9 +12,9 @@ from functorch_like.lax.elementwise import _any_order as _any_order
 from functorch_like.nn.softmax import log_softmax as log_softmax
 from functorch_like.nn.softmax import logsumexp as logsumexp
 from functorch_like.nn.softmax import softmax as softmax
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import full_like as _full_like
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.elementwise.bessel import bessel_i0e as _bessel_i0e
 from functorch_like.primitives.elementwise.bessel import bessel_i1e as _bessel_i1e
 from functorch_like.primitives.elementwise.incomplete_beta import (
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 
 def _zero(x: Any) -> Any:
-    return E.eq(x, _full_like(x, 0))
+    return elementwise.eq(x, _full_like(x, 0))
 
 
 # -------------------------------------------------------------------------------------------------- gamma and relatives
-erf = _one("erf", E.erf, "The error function.")
-erfc = _one("erfc", E.erfc, "1 - erf(x), exact for large x.")
-erfinv = _one("erfinv", E.erf_inv, "The inverse of erf.")
-gammaln = _one("gammaln", E.lgamma, "log of the absolute value of the gamma function.")
+erf = _one("erf", elementwise.erf, "The error function.")
+erfc = _one("erfc", elementwise.erfc, "1 - erf(x), exact for large x.")
+erfinv = _one("erfinv", elementwise.erf_inv, "The inverse of erf.")
+gammaln = _one("gammaln", elementwise.lgamma, "log of the absolute value of the gamma function.")
 gamma = _one("gamma", _in_double(_ratios.gamma), "The gamma function; infinite at 0, NaN at negative whole numbers.")
-digamma = _one("digamma", E.digamma, "The derivative of gammaln.")
+digamma = _one("digamma", elementwise.digamma, "The derivative of gammaln.")
 psi = digamma
 _zeta = _two("zeta", "x q", _zeta_row, "The Hurwitz zeta function.", "2.5, 1.0")
 
@@ -84,13 +84,13 @@ def polygamma(n: Any, x: ArrayLike) -> Array:
     >>> bool(np.isclose(ft.scipy.special.polygamma(1, 1.0), np.pi**2 / 6))
     True
     """
-    return _polygamma_int(n, *P.numbers(x)) if type(n) is int and n >= 0 else _polygamma(n, x)
+    return _polygamma_int(n, *promotion.numbers(x)) if type(n) is int and n >= 0 else _polygamma(n, x)
 
 
 @_kernel(static=("n",))
 def _polygamma_int(n: int, x: Any) -> Any:
-    x = P.to_inexact(x)
-    return E.polygamma(P.convert(x, _aval_of(x).dtype, _aval_of(x).weak_type), m=n)
+    x = promotion.to_inexact(x)
+    return elementwise.polygamma(promotion.convert(x, _aval_of(x).dtype, _aval_of(x).weak_type), m=n)
 
 
 _polygamma = _two("polygamma", "n x", _any_order, "The n-th derivative of digamma.", "2.0, 1.5")
@@ -98,8 +98,16 @@ _polygamma = _two("polygamma", "n x", _any_order, "The n-th derivative of digamm
 # --------------------------------------------------------------------------------------------------------------- Bessel
 i0e = _one("i0e", _bessel_i0e, "exp(-|x|) times the modified Bessel function of order 0.")
 i1e = _one("i1e", _bessel_i1e, "exp(-|x|) times the modified Bessel function of order 1.")
-i0 = _one("i0", lambda x: E.mul(E.exp(E.abs(x)), _bessel_i0e(x)), "The modified Bessel function of order 0.")
-i1 = _one("i1", lambda x: E.mul(E.exp(E.abs(x)), _bessel_i1e(x)), "The modified Bessel function of order 1.")
+i0 = _one(
+    "i0",
+    lambda x: elementwise.mul(elementwise.exp(elementwise.abs(x)), _bessel_i0e(x)),
+    "The modified Bessel function of order 0.",
+)
+i1 = _one(
+    "i1",
+    lambda x: elementwise.mul(elementwise.exp(elementwise.abs(x)), _bessel_i1e(x)),
+    "The modified Bessel function of order 1.",
+)
 
 
 # ---------------------------------------------------------------------------------------------- logistic and entropies
@@ -107,12 +115,12 @@ def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any
     """x log y, with 0 where x is 0."""
 
     def body(x: Any, y: Any) -> Any:
-        still = E.and_(_zero(x), E.eq(y, y))
-        product = E.mul(x, log(E.select_n(still, y, _full_like(y, y_at))))
-        return E.select_n(still, product, _full_like(x, 0))
+        still = elementwise.and_(_zero(x), elementwise.eq(y, y))
+        product = elementwise.mul(x, log(elementwise.select_n(still, y, _full_like(y, y_at))))
+        return elementwise.select_n(still, product, _full_like(x, 0))
 
     def right(out: Any, x: Any, y: Any) -> Any:
-        inner = y if y_at else E.add(y, _full_like(y, 1))
+        inner = y if y_at else elementwise.add(y, _full_like(y, 1))
         return _ratio(x, inner)
 
     # Where x is 0 the slope is log y, infinite where that is.
@@ -121,20 +129,26 @@ def _x_times(log: Callable[[Any], Any], y_at: float) -> Callable[[Any, Any], Any
 
 def _ratio(x: Any, y: Any) -> Any:
     """x / y, with 0 where both are 0."""
-    empty = E.and_(_zero(x), _zero(y))
-    return E.select_n(empty, E.div(x, E.select_n(empty, y, _full_like(y, 1))), _full_like(x, 0))
+    empty = elementwise.and_(_zero(x), _zero(y))
+    return elementwise.select_n(
+        empty, elementwise.div(x, elementwise.select_n(empty, y, _full_like(y, 1))), _full_like(x, 0)
+    )
 
 
-_xlogy = _x_times(E.log, 1.0)
+_xlogy = _x_times(elementwise.log, 1.0)
 
 
 def _entr(x: Any) -> Any:
-    return E.select_n(E.lt(x, _full_like(x, 0)), E.neg(_xlogy(x, x)), _full_like(x, -math.inf))
+    return elementwise.select_n(
+        elementwise.lt(x, _full_like(x, 0)), elementwise.neg(_xlogy(x, x)), _full_like(x, -math.inf)
+    )
 
 
 def _entr_slope(out: Any, x: Any) -> Any:
     zero = _full_like(x, 0)
-    return E.select_n(E.lt(x, zero), E.neg(E.add(E.log(x), _full_like(x, 1))), zero)
+    return elementwise.select_n(
+        elementwise.lt(x, zero), elementwise.neg(elementwise.add(elementwise.log(x), _full_like(x, 1))), zero
+    )
 
 
 def _entropy(
@@ -149,23 +163,25 @@ def _entropy(
 
     def body(x: Any, y: Any) -> Any:
         zero = _full_like(x, 0)
-        both = E.and_(E.gt(x, zero), E.gt(y, zero))
-        u, v = E.select_n(both, _full_like(x, 1), x), E.select_n(both, _full_like(x, 1), y)
-        alone = E.and_(_zero(x), E.ge(y, zero))
-        nan = E.or_(E.ne(x, x), E.ne(y, y))
-        other = E.select_n(alone, _full_like(x, math.inf), empty(x, y))
-        other = E.select_n(nan, other, _full_like(x, math.nan))
-        return E.select_n(both, other, pair(u, v, E.mul(u, E.sub(E.log(u), E.log(v)))))
+        both = elementwise.and_(elementwise.gt(x, zero), elementwise.gt(y, zero))
+        u, v = elementwise.select_n(both, _full_like(x, 1), x), elementwise.select_n(both, _full_like(x, 1), y)
+        alone = elementwise.and_(_zero(x), elementwise.ge(y, zero))
+        nan = elementwise.or_(elementwise.ne(x, x), elementwise.ne(y, y))
+        other = elementwise.select_n(alone, _full_like(x, math.inf), empty(x, y))
+        other = elementwise.select_n(nan, other, _full_like(x, math.nan))
+        return elementwise.select_n(
+            both, other, pair(u, v, elementwise.mul(u, elementwise.sub(elementwise.log(u), elementwise.log(v))))
+        )
 
     def slope(i: int) -> Callable[[Any, Any, Any], Any]:
         def partial(out: Any, x: Any, y: Any) -> Any:
             zero, one = _full_like(x, 0), _full_like(x, 1)
-            inside = E.and_(E.ge(x, zero), E.gt(y, zero))
-            u, v = E.select_n(inside, one, x), E.select_n(inside, one, y)
-            found = slopes(E.sub(E.log(u), E.log(v)), E.div(u, v))[i]
+            inside = elementwise.and_(elementwise.ge(x, zero), elementwise.gt(y, zero))
+            u, v = elementwise.select_n(inside, one, x), elementwise.select_n(inside, one, y)
+            found = slopes(elementwise.sub(elementwise.log(u), elementwise.log(v)), elementwise.div(u, v))[i]
             corner = _jvp(empty, (x, y), (one, zero) if i == 0 else (zero, one))[1]
-            at_corner = E.and_(_zero(x), _zero(y))
-            return E.select_n(inside, E.select_n(at_corner, zero, corner), found)
+            at_corner = elementwise.and_(_zero(x), _zero(y))
+            return elementwise.select_n(inside, elementwise.select_n(at_corner, zero, corner), found)
 
         return partial
 
@@ -175,19 +191,21 @@ def _entropy(
 _rel_entr = _entropy(
     lambda x, y, z: z,
     lambda x, y: _full_like(x, 0),
-    lambda log, ratio: (E.add(log, _full_like(log, 1)), E.neg(ratio)),
+    lambda log, ratio: (elementwise.add(log, _full_like(log, 1)), elementwise.neg(ratio)),
 )
 _kl_div = _entropy(
-    lambda x, y, z: E.add(E.sub(z, x), y),
+    lambda x, y, z: elementwise.add(elementwise.sub(z, x), y),
     lambda x, y: y,
-    lambda log, ratio: (log, E.sub(_full_like(ratio, 1), ratio)),
+    lambda log, ratio: (log, elementwise.sub(_full_like(ratio, 1), ratio)),
 )
 
 
-expit = _one("expit", E.logistic, "1 / (1 + exp(-x)).")
-logit = _one("logit", lambda x: E.sub(E.log(x), E.log1p(E.neg(x))), "log(x / (1 - x)).")
+expit = _one("expit", elementwise.logistic, "1 / (1 + exp(-x)).")
+logit = _one(
+    "logit", lambda x: elementwise.sub(elementwise.log(x), elementwise.log1p(elementwise.neg(x))), "log(x / (1 - x))."
+)
 xlogy = _two("xlogy", "x y", _xlogy, "x log(y), and 0 where x is 0.")
-xlog1py = _two("xlog1py", "x y", _x_times(E.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
+xlog1py = _two("xlog1py", "x y", _x_times(elementwise.log1p, 0.0), "x log(1 + y), and 0 where x is 0.")
 entr = _one("entr", _with_slopes(_entr, _entr_slope), "-x log(x), 0 at 0 and -inf below.")
 rel_entr = _two("rel_entr", "x y", _rel_entr, "x log(x / y), 0 where x is 0 and infinite where one is negative.")
 kl_div = _two("kl_div", "x y", _kl_div, "x log(x / y) - x + y.")

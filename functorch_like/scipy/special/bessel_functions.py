@@ -9,7 +9,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.special.makers import in_double
 from functorch_like.transforms.eager_jit import kernel
@@ -39,16 +39,16 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """
     v, n_iter = operator.index(v), operator.index(n_iter)
     if v < 0:
-        raise P.error(ArgumentError, f"special.bessel_jn with v={v}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"special.bessel_jn with v={v}", "use 0 or more")
     (z,) = given(z)
     if dtypes.is_complex(aval_of(z).dtype):
-        raise P.error(DtypeError, f"special.bessel_jn of {aval_of(z)!r}", "take the real part")
+        raise promotion.error(DtypeError, f"special.bessel_jn of {aval_of(z)!r}", "take the real part")
     return _bessel_jn(z, v=v, start=2 * (max(v, n_iter) // 2) + 40)
 
 
 @kernel(static=("v", "start"), ints=True)
 def _bessel_jn(z: Any, v: int, start: int) -> Any:
-    return in_double(lambda z: _recurrence(z, v, start))(P.to_inexact(z))
+    return in_double(lambda z: _recurrence(z, v, start))(promotion.to_inexact(z))
 
 
 def _recurrence(z: Any, v: int, start: int) -> Any:
@@ -59,7 +59,7 @@ def _recurrence(z: Any, v: int, start: int) -> Any:
     def step(state: Any, k: Any) -> Any:
         above, here, total = state
         below = 2 * k / y * here - above
-        even = P.convert(k % 2 == 1, dtypes.float64)
+        even = promotion.convert(k % 2 == 1, dtypes.float64)
         total = total + 2 * even * below
         big = fnp.abs(below) > 1e100
         scale = fnp.where(big, 1e-100, fnp.ones_like(below))
@@ -71,7 +71,7 @@ def _recurrence(z: Any, v: int, start: int) -> Any:
     total = total - fnp.where(shrunk[-1], 1e-100 * values[-1], values[-1])  # J0 was counted twice
     values, shrunk = fnp.flip(values, 0)[: v + 1], fnp.flip(shrunk, 0)[: v + 1]
     # A value was made smaller at its own step and at all later ones, which are those of lower orders.
-    later = fnp.cumsum(P.convert(shrunk, dtypes.float64), 0)
+    later = fnp.cumsum(promotion.convert(shrunk, dtypes.float64), 0)
     out = values * fnp.exp2(-later * 332.19280948873623) / total
-    at_zero = fnp.reshape(P.convert(fnp.arange(v + 1) == 0, dtypes.float64), (-1,) + (1,) * aval_of(z).ndim)
+    at_zero = fnp.reshape(promotion.convert(fnp.arange(v + 1) == 0, dtypes.float64), (-1,) + (1,) * aval_of(z).ndim)
     return fnp.where(zero, at_zero, out)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax import stop_gradient
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.scipy.gamma_ratios import gamma, log_choose
 from functorch_like.scipy.special.makers import in_double, one, two
 
@@ -49,7 +49,7 @@ def factorial(n: Any, exact: bool = False) -> Array:
 
 def _inexact(exact: bool, name: str, instead: str) -> None:
     if exact:
-        raise P.error(
+        raise promotion.error(
             UnsupportedError, f"special.{name} with exact=True: arrays hold no big integers", f"use {instead}(n)"
         )
 
@@ -86,7 +86,7 @@ def comb(N: ArrayLike, k: Any, *, exact: bool = False, repetition: bool = False)
     (10.0, 15.0)
     """
     _inexact(exact, "comb", "math.comb")
-    return _comb(fnp.add(*P.numbers(N, k)) - 1, k) if repetition else _comb(N, k)
+    return _comb(fnp.add(*promotion.numbers(N, k)) - 1, k) if repetition else _comb(N, k)
 
 
 def bernoulli(n: int) -> Array:
@@ -106,7 +106,7 @@ def bernoulli(n: int) -> Array:
     """
     n = operator.index(n)
     if n < 0:
-        raise P.error(ArgumentError, f"special.bernoulli of n={n}", "use 0 or more")
+        raise promotion.error(ArgumentError, f"special.bernoulli of n={n}", "use 0 or more")
     return fnp.asarray([_as_float(b) for b in _bernoulli(n)])
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.gamma_ratios import betaln, gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
 from functorch_like.transforms.eager_jit import kernel
@@ -55,7 +55,11 @@ def _poch(z: Any, m: Any) -> Any:
     u = fnp.where(zero, 0.5, u)
     short = (fnp.abs(u) < 100) & (fnp.abs(v) < 170)
     near = gamma(fnp.where(short, v, 1)) / gamma(fnp.where(short, u, 1))
-    wide = fnp.exp(E.lgamma(fnp.where(short, 1, v)) - E.lgamma(fnp.where(short, 1, u))) * _sign(u) * _sign(v)
+    wide = (
+        fnp.exp(elementwise.lgamma(fnp.where(short, 1, v)) - elementwise.lgamma(fnp.where(short, 1, u)))
+        * _sign(u)
+        * _sign(v)
+    )
     near = fnp.where(short, near, wide)
     near = fnp.where(zero, fnp.where((v <= 0) & (fnp.floor(v) == v), math.nan, 0), near)
     return fnp.where(m == 0, 1, sign * fnp.where(large, fnp.exp(far), near))
@@ -68,11 +72,11 @@ def _loggamma(z: Any) -> Any:
     """Stirling's series eight steps to the right; left of 0 the reflection formula (D. E. G. Hare, J. Algorithms 25,
     1997). Of real numbers lgamma, and NaN left of 0."""
     if not dtypes.is_complex(aval_of(z).dtype):
-        return fnp.where(z < 0, math.nan, E.lgamma(fnp.where(z < 0, 1, z)))
+        return fnp.where(z < 0, math.nan, elementwise.lgamma(fnp.where(z < 0, 1, z)))
     x, y = fnp.real(z), fnp.imag(z)
     left = x < 0.5
     a, b = fnp.where(left, 1 - x, x), fnp.where(left, -y, y)
-    w = E.complex(a, b)
+    w = elementwise.complex(a, b)
     logs: Any = 0
     for k in range(_SHIFT):
         logs = logs + fnp.log(w + k)
@@ -82,9 +86,9 @@ def _loggamma(z: Any) -> Any:
     up, height = fnp.where(y < 0, -1, 1), fnp.abs(y)
     turn, fall = x - fnp.round(x), fnp.exp(-2 * math.pi * height)
     real = 2 * fnp.sin(math.pi * turn) ** 2 - fnp.expm1(-2 * math.pi * height) * fnp.cos(2 * math.pi * turn)
-    less = E.complex(real, -fall * fnp.sin(2 * math.pi * turn))  # 1 - exp(2 pi i z)
-    sine = -1j * math.pi * (E.complex(x, height) - 0.5) + fnp.log(less) - math.log(2)
-    sine = E.complex(fnp.real(sine), up * fnp.imag(sine))
+    less = elementwise.complex(real, -fall * fnp.sin(2 * math.pi * turn))  # 1 - exp(2 pi i z)
+    sine = -1j * math.pi * (elementwise.complex(x, height) - 0.5) + fnp.log(less) - math.log(2)
+    sine = elementwise.complex(fnp.real(sine), up * fnp.imag(sine))
     return fnp.where(left, math.log(math.pi) - sine - right, right)
 
 
@@ -110,10 +114,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
 
 @kernel(static=("d",), ints=True)
 def _multigammaln(a: Any, d: int) -> Any:
-    a = _multi_check(P.to_inexact(a), d)
+    a = _multi_check(promotion.to_inexact(a), d)
     total = 0 * a + 0.25 * d * (d - 1) * math.log(math.pi)
     for j in range(d):
-        total = total + E.lgamma(a - 0.5 * j)
+        total = total + elementwise.lgamma(a - 0.5 * j)
     return total
 
 

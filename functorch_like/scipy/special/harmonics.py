@@ -10,9 +10,9 @@ from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ConcretizationError, UnsupportedError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.transforms.eager_jit import kernel
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ def sph_harm_y(
     0.4886
     """
     if diff_n:
-        raise P.error(UnsupportedError, f"sph_harm_y with diff_n={diff_n}", "use ft.grad or ft.jvp")
+        raise promotion.error(UnsupportedError, f"sph_harm_y with diff_n={diff_n}", "use ft.grad or ft.jvp")
     n, m, theta, phi = given(n, m, theta, phi)
     if n_max is None:
         values = known(n)
         if values is None:
-            raise P.error(ConcretizationError, f"sph_harm_y of a traced degree {aval_of(n)!r}", "pass n_max=")
+            raise promotion.error(ConcretizationError, f"sph_harm_y of a traced degree {aval_of(n)!r}", "pass n_max=")
         n_max = max(int(values.max()), 0) if values.size else 0
     return _harmonic(n, m, theta, phi, n_max=operator.index(n_max))
 
@@ -57,14 +57,18 @@ def sph_harm_y(
 @kernel(static=("n_max",), ints=True)
 def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     """Recurrence in the degree, DLMF 14.10.3, of normalized functions: from degree |m| up to n."""
-    theta, phi = P.align_inexact(theta, phi)
+    theta, phi = promotion.align_inexact(theta, phi)
     dtype = aval_of(theta).dtype
-    n, m, theta, phi = P.spread(n, m, theta, phi)
-    n, m = P.convert(n, dtype), P.convert(m, dtype)
+    n, m, theta, phi = promotion.spread(n, m, theta, phi)
+    n, m = promotion.convert(n, dtype), promotion.convert(m, dtype)
     order = fnp.abs(m)
     cosine, sine = fnp.cos(theta), fnp.sin(theta)
     # The first, of degree |m|: sqrt((2m + 1)! / 4 pi) / (2**m m!) times (-sin theta)**m.
-    log = 0.5 * (E.lgamma(2 * order + 2) - math.log(4 * math.pi)) - order * math.log(2) - E.lgamma(order + 1)
+    log = (
+        0.5 * (elementwise.lgamma(2 * order + 2) - math.log(4 * math.pi))
+        - order * math.log(2)
+        - elementwise.lgamma(order + 1)
+    )
     none = order == 0
     power = fnp.where(none, 1, fnp.where(sine == 0, 0, fnp.abs(fnp.where(sine == 0, 1, sine)) ** order))
     odd = order - 2 * fnp.floor(order / 2) != 0
@@ -87,4 +91,4 @@ def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     degrees = fnp.arange(n_max + 1, dtype=dtype)
     (_, _, value), _ = lax.scan(step, (zero, zero, zero), degrees)
     value = fnp.where((m < 0) & odd, -value, value)
-    return E.complex(value * fnp.cos(m * phi), value * fnp.sin(m * phi))
+    return elementwise.complex(value * fnp.cos(m * phi), value * fnp.sin(m * phi))

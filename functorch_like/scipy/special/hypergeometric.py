@@ -7,9 +7,9 @@ from typing import Any
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.special.gamma_functions import _sign
-from functorch_like.scipy.special.makers import elementwise, in_double, make
+from functorch_like.scipy.special.makers import elementwise_function, in_double, make
 
 _MOST = 20000
 
@@ -76,14 +76,18 @@ def _quotient(a: Any, b: Any, c: Any, d: Any) -> Any:
     zero = _pole(c) | _pole(d)
     c, d = fnp.where(_pole(c), 1, c), fnp.where(_pole(d), 1, d)
     a, b = fnp.where(_pole(a), 1, a), fnp.where(_pole(b), 1, b)
-    size = fnp.exp(E.lgamma(a) + E.lgamma(b) - E.lgamma(c) - E.lgamma(d))
+    size = fnp.exp(elementwise.lgamma(a) + elementwise.lgamma(b) - elementwise.lgamma(c) - elementwise.lgamma(d))
     return fnp.where(zero, 0, size * _sign(a) * _sign(b) * _sign(c) * _sign(d))
 
 
 hyp1f1 = make(
-    "hyp1f1", "a b x", in_double(elementwise(_hyp1f1)), "The confluent hypergeometric function 1F1.", "1.5, 2.5, 0.5"
+    "hyp1f1",
+    "a b x",
+    in_double(elementwise_function(_hyp1f1)),
+    "The confluent hypergeometric function 1F1.",
+    "1.5, 2.5, 0.5",
 )
 hyp2f1 = make(
-    "hyp2f1", "a b c x", in_double(elementwise(_hyp2f1)), "Gauss's hypergeometric function 2F1, for x <= 1.",
+    "hyp2f1", "a b c x", in_double(elementwise_function(_hyp2f1)), "Gauss's hypergeometric function 2F1, for x <= 1.",
     "1.5, 0.5, 2.5, 0.5",
 )  # fmt: skip

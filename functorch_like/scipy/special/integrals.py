@@ -10,8 +10,8 @@ import numpy as np
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.scipy.special import expansions as C
+from functorch_like.primitives import elementwise
+from functorch_like.scipy.special import expansions
 from functorch_like.scipy.special.makers import in_double, make, one, two, with_slopes
 
 
@@ -41,7 +41,7 @@ def _exp1_body(x: Any) -> Any:
     y = fnp.where(near, 1, x)
     endless = y == math.inf
     t = fnp.where(endless, 1, (y - 5) / (y + 3))
-    out = fnp.where(near, low, fnp.exp(-y) / y * _chebyshev(t, C.FALLING))
+    out = fnp.where(near, low, fnp.exp(-y) / y * _chebyshev(t, expansions.FALLING))
     return fnp.where(x < 0, math.nan, fnp.where(x == 0, math.inf, out))
 
 
@@ -56,10 +56,10 @@ def _expi_body(x: Any) -> Any:
     series = y * _polynomial(y, _SERIES) + np.euler_gamma + fnp.log(y)
     far = x > 48
     inside = lambda low, high: fnp.clip(x, low, high)
-    parts = [(12, _chebyshev((inside(6, 12) - 9) / 3, C.GROWING_6_12)),
-             (24, _chebyshev((inside(12, 24) - 18) / 6, C.GROWING_12_24)),
-             (48, _chebyshev((inside(24, 48) - 36) / 12, C.GROWING_24_48))]  # fmt: skip
-    scaled = _chebyshev(96 / fnp.where(far, x, 48) - 1, C.GROWING_FAR)
+    parts = [(12, _chebyshev((inside(6, 12) - 9) / 3, expansions.GROWING_6_12)),
+             (24, _chebyshev((inside(12, 24) - 18) / 6, expansions.GROWING_12_24)),
+             (48, _chebyshev((inside(24, 48) - 36) / 12, expansions.GROWING_24_48))]  # fmt: skip
+    scaled = _chebyshev(96 / fnp.where(far, x, 48) - 1, expansions.GROWING_FAR)
     for bound, part in reversed(parts):
         scaled = fnp.where(x <= bound, part, scaled)
     y = fnp.where(x > 6, x, 6)
@@ -80,9 +80,9 @@ def _expn_body(n: Any, x: Any) -> Any:
     near = x <= 1
     y = fnp.where(near & (x > 0), x, 1)
     last = n - 1
-    log_first = last * fnp.log(y) - E.lgamma(fnp.maximum(n, 1))
+    log_first = last * fnp.log(y) - elementwise.lgamma(fnp.maximum(n, 1))
     sign = 1 - 2 * (fnp.maximum(last, 0) % 2)
-    series = sign * fnp.exp(log_first) * (E.digamma(fnp.maximum(n, 1)) - fnp.log(y))
+    series = sign * fnp.exp(log_first) * (elementwise.digamma(fnp.maximum(n, 1)) - fnp.log(y))
     term = fnp.ones_like(y)
     for k in range(22):
         there = last == k
@@ -117,13 +117,13 @@ def _sici_body(x: Any) -> tuple[Any, Any]:
     y = fnp.where(near, size, 4)
     t = y * y / 8 - 1
     zero = y == 0
-    sine = y * _chebyshev(t, C.SINE_NEAR)
-    cosine = np.euler_gamma + fnp.log(fnp.where(zero, 1, y)) + y * y * _chebyshev(t, C.COSINE_NEAR)
+    sine = y * _chebyshev(t, expansions.SINE_NEAR)
+    cosine = np.euler_gamma + fnp.log(fnp.where(zero, 1, y)) + y * y * _chebyshev(t, expansions.COSINE_NEAR)
     cosine = fnp.where(zero, -math.inf, cosine)
     endless = size == math.inf
     y = fnp.where(near | endless, 4, size)
     t = (y - 12) / (y + 4)
-    f, g = _chebyshev(t, C.AUXILIARY_F) / y, _chebyshev(t, C.AUXILIARY_G) / y / y
+    f, g = _chebyshev(t, expansions.AUXILIARY_F) / y, _chebyshev(t, expansions.AUXILIARY_G) / y / y
     far_sine = math.pi / 2 - f * fnp.cos(y) - g * fnp.sin(y)
     far_cosine = f * fnp.sin(y) - g * fnp.cos(y)
     sine = fnp.where(near, sine, fnp.where(endless, math.pi / 2, far_sine))

@@ -9,7 +9,7 @@ from functorch_like import dtypes, tree
 from functorch_like.calling.api_boundary import polish
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.eager_jit import kernel
@@ -50,12 +50,12 @@ def make(
     """
 
     def aligned(*xs: Any) -> Any:
-        found = P.align_inexact(*xs)
+        found = promotion.align_inexact(*xs)
         if dtypes.is_complex(aval_of(found[0]).dtype) and not complex:
-            raise P.error(
+            raise promotion.error(
                 DtypeError, f"special.{name} takes real numbers, got {aval_of(found[0])!r}", "take the real part"
             )
-        return body(*(P.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
+        return body(*(promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
 
     aligned.__name__ = name
     fast = kernel(aligned)
@@ -64,12 +64,12 @@ def make(
     def function(*args: Any) -> Any:
         try:
             if len(args) != len(parts):
-                raise P.error(
+                raise promotion.error(
                     ArgumentError,
                     f"special.{name} takes {len(parts)} arguments, got {len(args)}",
                     f"give {', '.join(parts)}",
                 )
-            return fast(*P.numbers(*args))
+            return fast(*promotion.numbers(*args))
         except FtError as e:
             polish(e)
             raise
@@ -81,20 +81,20 @@ def make(
         refused="another number of arguments" if complex else "complex numbers",
     )  # fmt: skip
     function.is_boundary = True  # type: ignore[attr-defined]
-    return P.named(function, name, doc, P.caller())
+    return promotion.named(function, name, doc, promotion.caller())
 
 
 def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Unary:
     """A function of x."""
     made = make(name, "x", body, summary, at)
-    made.__module__ = P.caller()
+    made.__module__ = promotion.caller()
     return made
 
 
 def two(name: str, names: str, body: Callable[..., Any], summary: str, at: str = "0.5, 1.5") -> Binary:
     """A function of two arguments."""
     made = make(name, names, body, summary, at)
-    made.__module__ = P.caller()
+    made.__module__ = promotion.caller()
     return made
 
 
@@ -106,10 +106,10 @@ def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
         dtype = dtypes.complex128 if dtypes.is_complex(aval.dtype) else dtypes.float64
         if aval.dtype == dtype:
             return body(*xs)
-        out = body(*(P.convert(x, dtype) for x in xs))
+        out = body(*(promotion.convert(x, dtype) for x in xs))
         narrow = dtypes.real_part(aval.dtype)
         to = lambda v: dtypes.complex_of(narrow) if dtypes.is_complex(aval_of(v).dtype) else narrow
-        return tree.map(lambda v: P.convert(v, to(v), aval.weak_type), out)
+        return tree.map(lambda v: promotion.convert(v, to(v), aval.weak_type), out)
 
     return wide
 
@@ -125,7 +125,7 @@ def with_slopes(body: Callable[..., Any], *slopes: Callable[..., Any] | None) ->
     return function
 
 
-def elementwise(body: Callable[..., Any]) -> Callable[..., Any]:
+def elementwise_function(body: Callable[..., Any]) -> Callable[..., Any]:
     """A body with loops whose number of rounds depends on the data, differentiated in forward mode.
 
     Reverse mode cannot run such a loop backwards, and need not: the elements do not depend on each other, so the
@@ -143,7 +143,7 @@ def elementwise(body: Callable[..., Any]) -> Callable[..., Any]:
 
     @function.defjvp
     def rule(primals: Any, tangents: Any) -> Any:
-        slopes = [elementwise(partial(i))(*primals) for i in range(len(primals))]
+        slopes = [elementwise_function(partial(i))(*primals) for i in range(len(primals))]
         return function(*primals), sum((s * t for s, t in zip(slopes[1:], tangents[1:], strict=True)),
                                        slopes[0] * tangents[0])  # fmt: skip
 

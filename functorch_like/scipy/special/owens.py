@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.normal import ndtr
 from functorch_like.scipy.special.makers import in_double, two, with_slopes
 
@@ -40,7 +40,7 @@ def _body(h: Any, a: Any) -> Any:
 
 
 def _by_h(out: Any, h: Any, a: Any) -> Any:
-    return -fnp.exp(-0.5 * h * h) * E.erf(a * h * math.sqrt(0.5)) / math.sqrt(8 * math.pi)
+    return -fnp.exp(-0.5 * h * h) * elementwise.erf(a * h * math.sqrt(0.5)) / math.sqrt(8 * math.pi)
 
 
 def _by_a(out: Any, h: Any, a: Any) -> Any:

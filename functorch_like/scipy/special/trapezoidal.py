@@ -13,7 +13,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.special.makers import in_double, make, one
 
 _NODES = 12
@@ -44,7 +44,7 @@ def _quadrant(x: Any, y: Any) -> Any:
     """w(x + iy) for x, y >= 0."""
     far = (x > _FAR) | (y > _FAR)
     a, b = fnp.where(far, 1, x), fnp.where(far, 1, y)
-    z = E.complex(a, b)
+    z = elementwise.complex(a, b)
     close = b < _REACH
     trapezoidal = close & (b < a) & _near_a_half(a)
     out = 1j * (2 * _STEP / math.pi) * z * _sum(z * z, trapezoidal)
@@ -57,21 +57,21 @@ def _quadrant(x: Any, y: Any) -> Any:
     scale = fnp.maximum(fnp.where(far, x, 1), fnp.where(far, y, 1))
     u, v = fnp.where(far, x / scale, 1), fnp.where(far, y / scale, 1)
     below = scale * (u * u + v * v) * math.sqrt(math.pi)
-    return fnp.where(far, E.complex(v / below, u / below), out)
+    return fnp.where(far, elementwise.complex(v / below, u / below), out)
 
 
 def _exp(size: Any, angle: Any) -> Any:
     length = fnp.exp(size)
-    return E.complex(length * fnp.cos(angle), length * fnp.sin(angle))
+    return elementwise.complex(length * fnp.cos(angle), length * fnp.sin(angle))
 
 
 def _wofz(z: Any) -> Any:
-    z = z if dtypes.is_complex(aval_of(z).dtype) else E.complex(z, 0 * z)
+    z = z if dtypes.is_complex(aval_of(z).dtype) else elementwise.complex(z, 0 * z)
     x, y = fnp.real(z), fnp.imag(z)
     below = y < 0
     up = _quadrant(fnp.abs(x), fnp.abs(y))
     left = fnp.where(below, x > 0, x < 0)
-    up = E.complex(fnp.real(up), fnp.where(left, -fnp.imag(up), fnp.imag(up)))
+    up = elementwise.complex(fnp.real(up), fnp.where(left, -fnp.imag(up), fnp.imag(up)))
     a, b = fnp.where(below, x, 0), fnp.where(below, y, 0)
     return fnp.where(below, 2 * _exp((b - a) * (b + a), -2 * a * b) - up, up)
 
@@ -126,7 +126,7 @@ def _fresnel(x: Any) -> tuple[Any, Any]:
     w = _quadrant(0.5 * math.sqrt(math.pi) * y, 0.5 * math.sqrt(math.pi) * y)
     top = fnp.round(y * 1024) / 1024  # its square is exact, and so is the remainder by 4
     turns = _less_fours(top * top) + _less_fours(top * (y - top) * 2) + (y - top) ** 2
-    rest = E.complex(0 * y + 0.5, 0 * y + 0.5) * (1 - _exp(0 * y, math.pi / 2 * turns) * w)
+    rest = elementwise.complex(0 * y + 0.5, 0 * y + 0.5) * (1 - _exp(0 * y, math.pi / 2 * turns) * w)
     endless, sign = size == math.inf, fnp.copysign(1, x)
     near = fnp.where(close, size, 0)
     s = fnp.where(endless, 0.5, fnp.where(close, near**3 * sine, fnp.imag(rest)))

@@ -12,7 +12,7 @@ from functorch_like.calling.api_boundary import public
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.nn.softmax import logsumexp
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.scipy.normal import ndtr
@@ -51,15 +51,19 @@ class gaussian_kde:
         self, dataset: Any, bw_method: str | float | Callable[[Any], Any] | None = None, weights: Any = None
     ) -> None:
         data, weights = given(dataset, weights)
-        data = fnp.atleast_2d(P.to_inexact(fnp.asarray(data)))
+        data = fnp.atleast_2d(promotion.to_inexact(fnp.asarray(data)))
         if aval_of(data).ndim != 2 or aval_of(data).shape[1] < 2:
-            raise P.error(ShapeError, f"gaussian_kde of {aval_of(data)!r}", "give (d, n), with at least two samples")
+            raise promotion.error(
+                ShapeError, f"gaussian_kde of {aval_of(data)!r}", "give (d, n), with at least two samples"
+            )
         n = aval_of(data).shape[1]
         if weights is None:
             weights = fnp.full(n, 1 / n, aval_of(data).dtype)
         elif aval_of(weights).shape != (n,):
-            raise P.error(ShapeError, f"gaussian_kde of {n} samples with {aval_of(weights)!r}", "give one weight each")
-        weights = P.convert(weights, aval_of(data).dtype)
+            raise promotion.error(
+                ShapeError, f"gaussian_kde of {n} samples with {aval_of(weights)!r}", "give one weight each"
+            )
+        weights = promotion.convert(weights, aval_of(data).dtype)
         self.dataset, self.weights = data, weights / fnp.sum(weights)
         self.neff = 1 / fnp.sum(self.weights**2)
         covariance = fnp.atleast_2d(fnp.cov(data, bias=False, aweights=self.weights))
@@ -75,7 +79,9 @@ class gaussian_kde:
         if callable(method):
             return method(self)
         if isinstance(method, str):
-            raise P.error(ArgumentError, f"gaussian_kde: bw_method={method!r}", "use 'scott', 'silverman' or a number")
+            raise promotion.error(
+                ArgumentError, f"gaussian_kde: bw_method={method!r}", "use 'scott', 'silverman' or a number"
+            )
         return method
 
     @property
@@ -102,12 +108,12 @@ class gaussian_kde:
 
     def _points(self, points: Any) -> Any:
         (points,) = given(points)
-        points = fnp.atleast_2d(P.to_inexact(fnp.asarray(points)))
+        points = fnp.atleast_2d(promotion.to_inexact(fnp.asarray(points)))
         shape = aval_of(points).shape
         if len(shape) == 2 and shape[0] != self.d and shape == (1, self.d):
             points = points.T
         if len(shape) != 2 or aval_of(points).shape[0] != self.d:
-            raise P.error(ShapeError, f"gaussian_kde of d={self.d} at points of shape {shape}", "give (d, m)")
+            raise promotion.error(ShapeError, f"gaussian_kde of d={self.d} at points of shape {shape}", "give (d, m)")
         return points
 
     @public
@@ -128,7 +134,7 @@ class gaussian_kde:
         mean, cov = given(mean, cov)
         mean, cov = fnp.atleast_1d(mean), fnp.atleast_2d(cov)
         if aval_of(mean).shape != (self.d,) or aval_of(cov).shape != (self.d, self.d):
-            raise P.error(
+            raise promotion.error(
                 ShapeError,
                 f"integrate_gaussian of {aval_of(mean)!r} and {aval_of(cov)!r}",
                 f"the samples have d={self.d}",
@@ -139,7 +145,7 @@ class gaussian_kde:
     def integrate_box_1d(self, low: Any, high: Any) -> Any:
         """The integral from `low` to `high`, in one dimension."""
         if self.d != 1:
-            raise P.error(ShapeError, f"integrate_box_1d of samples with d={self.d}", "it is for numbers")
+            raise promotion.error(ShapeError, f"integrate_box_1d of samples with d={self.d}", "it is for numbers")
         low, high = given(low, high)
         return _box(self.dataset[0], self.weights, self.covariance, low, high)
 
@@ -147,7 +153,7 @@ class gaussian_kde:
     def integrate_kde(self, other: gaussian_kde) -> Any:
         """The integral of the product with another estimate."""
         if other.d != self.d:
-            raise P.error(ShapeError, f"integrate_kde of d={self.d} and d={other.d}", "both must have one")
+            raise promotion.error(ShapeError, f"integrate_kde of d={self.d} and d={other.d}", "both must have one")
         covariance = self.covariance + other.covariance
         logs = _log_mixture(self.dataset, self.weights, other.dataset, covariance)
         return fnp.sum(fnp.exp(logs) * other.weights)
@@ -164,7 +170,7 @@ class gaussian_kde:
 
 @kernel
 def _log_mixture(data: Any, weights: Any, points: Any, covariance: Any) -> Any:
-    data, points, covariance = P.promote(data, points, covariance)
+    data, points, covariance = promotion.promote(data, points, covariance)
     root = fnp.linalg.cholesky(covariance)
     d, m = aval_of(points).shape
     if not m:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.special import xlogy
 from functorch_like.transforms.eager_jit import kernel
 
@@ -38,7 +38,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     x, alpha = given(x, alpha)
     k = aval_of(alpha).shape[0] if aval_of(alpha).ndim == 1 else -1
     if not aval_of(x).ndim or aval_of(x).shape[0] not in (k, k - 1):
-        raise P.error(
+        raise promotion.error(
             ShapeError, f"dirichlet.logpdf of {aval_of(x)!r} with alpha {aval_of(alpha)!r}", "give (k, ...) and (k,)"
         )
     return _logpdf(x, alpha)
@@ -46,13 +46,13 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
 @kernel
 def _logpdf(x: Any, alpha: Any) -> Any:
-    x, alpha = map(P.to_inexact, P.promote(x, alpha))
+    x, alpha = map(promotion.to_inexact, promotion.promote(x, alpha))
     if aval_of(x).shape[0] != aval_of(alpha).shape[0]:
         x = fnp.concatenate([x, 1 - fnp.sum(x, 0, keepdims=True)])
     off = fnp.abs(fnp.sum(x, 0) - 1)
     inside = fnp.all(x >= 0, 0) & (off <= 50 * float(fnp.finfo(aval_of(x).dtype).eps) * aval_of(x).shape[0])
     powers = fnp.reshape(alpha, (-1,) + (1,) * (aval_of(x).ndim - 1))
-    constant = E.lgamma(fnp.sum(alpha)) - fnp.sum(E.lgamma(alpha))
+    constant = elementwise.lgamma(fnp.sum(alpha)) - fnp.sum(elementwise.lgamma(alpha))
     value = fnp.sum(xlogy(powers - 1, fnp.where(inside, x, 0.5)), 0) + constant
     return fnp.where(fnp.all(alpha > 0), fnp.where(inside, value, -math.inf), math.nan)
 

@@ -16,7 +16,7 @@ from functorch_like import numpy as fnp
 from functorch_like.calling.api_boundary import polish
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
 
@@ -79,7 +79,7 @@ class Family:
                     bound = signature.bind(*args, **kwargs)
                 except TypeError as e:
                     what = f"stats.{general.__name__.replace('_', '.', 1)}{signature}"
-                    raise P.error(ArgumentError, f"{what}: {e}", "give these arguments") from None
+                    raise promotion.error(ArgumentError, f"{what}: {e}", "give these arguments") from None
                 bound.apply_defaults()
                 return fast(*given(*bound.args))
             except FtError as e:
@@ -91,7 +91,7 @@ class Family:
         doc = _DOC.format(title=_TITLES[name], family=self.title, args="\n".join(lines), name=name, at=at,
                           module=module.rpartition(".")[2])  # fmt: skip
         function.is_boundary, function.__signature__, function.standard = True, signature, body  # type: ignore[attr-defined]
-        return P.named(function, name, doc, module)
+        return promotion.named(function, name, doc, module)
 
     def exp(self, log: Any) -> Any:
         """The function whose logarithm another of its functions is."""
@@ -122,13 +122,15 @@ class Family:
         return self(body)
 
     def _general(self, name: str, body: Callable[..., Any], *xs: Any) -> Any:
-        values = P.align_inexact(*xs)
+        values = promotion.align_inexact(*xs)
         dtype = aval_of(values[0]).dtype
         if dtypes.is_complex(dtype):
-            raise P.error(DtypeError, f"stats takes real numbers, got {aval_of(values[0])!r}", "take the real part")
+            raise promotion.error(
+                DtypeError, f"stats takes real numbers, got {aval_of(values[0])!r}", "take the real part"
+            )
         if dtype.itemsize < 4:
-            values = [P.convert(v, dtypes.float32) for v in values]
-        values = [P.convert(v, aval_of(v).dtype, aval_of(v).weak_type) for v in values]
+            values = [promotion.convert(v, dtypes.float32) for v in values]
+        values = [promotion.convert(v, aval_of(v).dtype, aval_of(v).weak_type) for v in values]
         *rest, loc, scale = (*values, 1) if self.discrete else values
         x, *shapes = rest
         if name in ("ppf", "isf"):
@@ -149,4 +151,4 @@ class Family:
         if self.valid is not None:
             good = good & self.valid(*shapes)
         out = out if good is True else fnp.where(good, out, math.nan)
-        return P.convert(out, dtype) if dtype.itemsize < 4 else out
+        return promotion.convert(out, dtype) if dtype.itemsize < 4 else out

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igamma, igammac
 from functorch_like.scipy.gamma_ratios import log_upper_gamma
 from functorch_like.scipy.special import xlogy
@@ -21,7 +21,7 @@ def logpdf(x: Any, a: Any) -> Any:
     y = fnp.where(inside, x, 1)
     inside &= x < math.inf
     y = fnp.where(inside, y, 1)
-    return fnp.where(inside, xlogy(a - 1, y) - y - E.lgamma(a), fnp.where(x != x, x, -math.inf))
+    return fnp.where(inside, xlogy(a - 1, y) - y - elementwise.lgamma(a), fnp.where(x != x, x, -math.inf))
 
 
 @_family

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.stats.families import Family
 
@@ -21,7 +21,7 @@ def _power(x: Any, beta: Any) -> Any:
 
 @_family
 def logpdf(x: Any, beta: Any) -> Any:
-    return fnp.log(beta) - math.log(2) - E.lgamma(1 / beta) - _power(x, beta)
+    return fnp.log(beta) - math.log(2) - elementwise.lgamma(1 / beta) - _power(x, beta)
 
 
 @_family

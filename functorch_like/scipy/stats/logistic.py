@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like import numpy as fnp
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.logarithms import softplus
 from functorch_like.scipy.stats.families import Family
 
@@ -20,7 +20,7 @@ def logpdf(x: Any) -> Any:
 
 @_family
 def cdf(x: Any) -> Any:
-    return E.logistic(x)
+    return elementwise.logistic(x)
 
 
 @_family

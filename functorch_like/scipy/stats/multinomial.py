@@ -6,9 +6,9 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.scipy.special import xlogy
 from functorch_like.transforms.eager_jit import kernel
 
@@ -36,11 +36,11 @@ def logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
 
 @kernel(ints=True)
 def _logpmf(x: Any, n: Any, p: Any) -> Any:
-    x, n, p = map(P.to_inexact, P.promote(x, n, p))
-    x, p = P.align(x, p)
+    x, n, p = map(promotion.to_inexact, promotion.promote(x, n, p))
+    x, p = promotion.align(x, p)
     inside = fnp.all((x >= 0) & (fnp.floor(x) == x), -1) & (fnp.sum(x, -1) == n)
     counts = fnp.where(inside[..., None], x, 0)
-    value = E.lgamma(n + 1) + fnp.sum(xlogy(counts, p) - E.lgamma(counts + 1), -1)
+    value = elementwise.lgamma(n + 1) + fnp.sum(xlogy(counts, p) - elementwise.lgamma(counts + 1), -1)
     return fnp.where(inside, value, -math.inf)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.transforms.eager_jit import kernel
@@ -42,7 +42,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool
     n = shapes[2][-1] if shapes[2] else shapes[1][-1] if shapes[1] else shapes[0][-1] if shapes[0] else 1
     square = len(shapes[2]) < 2 or shapes[2][-2] == n
     if not square or any(s and s[-1] not in (1, n) for s in shapes[:2]):
-        raise P.error(
+        raise promotion.error(
             ShapeError,
             f"multivariate_normal.logpdf of {aval_of(x)!r}, mean {aval_of(mean)!r}, cov {aval_of(cov)!r}",
             "give (..., n), (..., n) and (..., n, n)",
@@ -52,14 +52,14 @@ def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool
 
 @kernel(static=("n", "singular"), ints=True)
 def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
-    x, mean, cov = map(P.to_inexact, P.promote(x, mean, cov))
+    x, mean, cov = map(promotion.to_inexact, promotion.promote(x, mean, cov))
     gap = x - mean
     gap = gap if aval_of(gap).ndim else fnp.reshape(gap, (1,))
-    gap = P.broadcast(gap, (*aval_of(gap).shape[:-1], n))
+    gap = promotion.broadcast(gap, (*aval_of(gap).shape[:-1], n))
     if aval_of(cov).ndim < 2:
         cov = cov * fnp.eye(n, dtype=aval_of(cov).dtype)
-    lead = P.broadcast_shapes(aval_of(gap).shape[:-1], aval_of(cov).shape[:-2])
-    gap = P.broadcast(gap, (*lead, n))
+    lead = promotion.broadcast_shapes(aval_of(gap).shape[:-1], aval_of(cov).shape[:-2])
+    gap = promotion.broadcast(gap, (*lead, n))
     if singular:
         values, vectors = fnp.linalg.eigh(cov)
         eps = float(fnp.finfo(aval_of(values).dtype).eps)
@@ -72,7 +72,7 @@ def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
         value = -0.5 * distance - spread - 0.5 * math.log(2 * math.pi) * rank
         return fnp.where(beside, -math.inf, value)
     root = fnp.linalg.cholesky(cov)
-    root = P.broadcast(root, (*lead, n, n))
+    root = promotion.broadcast(root, (*lead, n, n))
     parts = solve_triangular(root, gap[..., None], lower=True)[..., 0]
     spread = fnp.sum(fnp.log(fnp.diagonal(root, axis1=-2, axis2=-1)), -1)
     return -0.5 * fnp.sum(parts * parts, -1) - spread - 0.5 * n * math.log(2 * math.pi)

@@ -9,9 +9,9 @@ import numpy as np
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family
@@ -28,7 +28,7 @@ _family = Family("Poisson's distribution", "1, 3.0", lambda mu: mu >= 0, discret
 def logpmf(k: Any, mu: Any) -> Any:
     inside = k >= 0
     k = fnp.where(inside, k, 0)
-    return fnp.where(inside, xlogy(k, mu) - E.lgamma(k + 1) - mu, -math.inf)
+    return fnp.where(inside, xlogy(k, mu) - elementwise.lgamma(k + 1) - mu, -math.inf)
 
 
 @_family
@@ -62,12 +62,12 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 @kernel(ints=True)
 def _entropy(mu: Any, loc: Any) -> Any:
     """A sum for small means, the asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
-    mu = P.align_inexact(mu, loc)[0]
-    mu = P.convert(mu, aval_of(mu).dtype, aval_of(mu).weak_type)
+    mu = promotion.align_inexact(mu, loc)[0]
+    mu = promotion.convert(mu, aval_of(mu).dtype, aval_of(mu).weak_type)
     large = mu > _MOST
     small = fnp.where(large, 1, mu)[..., None]
     k = fnp.asarray(np.arange(_TERMS), aval_of(mu).dtype)
-    size = E.lgamma(k + 1)
+    size = elementwise.lgamma(k + 1)
     weights = fnp.exp(xlogy(k, small) - size - small)
     summed = small[..., 0] - xlogy(small[..., 0], small[..., 0]) + fnp.sum(weights * size, -1)
     far = fnp.where(large, mu, _MOST)

@@ -8,7 +8,7 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
-from functorch_like.numpy import promotion as P
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import kernel
@@ -27,7 +27,9 @@ class ModeResult(NamedTuple):
 
 def _along(a: Any, axis: int | None, name: str, policy: str, policies: tuple[str, ...]) -> tuple[Any, int]:
     if policy not in policies:
-        raise P.error(ArgumentError, f"stats.{name} with nan_policy={policy!r}", f"use one of {', '.join(policies)}")
+        raise promotion.error(
+            ArgumentError, f"stats.{name} with nan_policy={policy!r}", f"use one of {', '.join(policies)}"
+        )
     (a,) = given(a)
     a = fnp.asarray(a)
     if axis is None:
@@ -74,7 +76,7 @@ def _mode(a: Any, d: int, omit: bool) -> tuple[Any, Any]:
     x = fnp.sort(fnp.moveaxis(a, d, -1))
     lead, n = aval_of(x).shape[:-1], aval_of(x).shape[-1]
     if not n:
-        return fnp.full(lead, fnp.nan, P.inexact_dtype(aval_of(x).dtype)), fnp.zeros(lead, dtypes.default_int())
+        return fnp.full(lead, fnp.nan, promotion.inexact_dtype(aval_of(x).dtype)), fnp.zeros(lead, dtypes.default_int())
     places = fnp.arange(n)
     since = lax.cummax(fnp.where(_runs(x), places, 0), axis=len(lead))
     count = places - since + 1
@@ -108,7 +110,9 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
     [2.5, 1.0, 2.5]
     """
     if method not in _METHODS:
-        raise P.error(ArgumentError, f"stats.rankdata with method={method!r}", f"use one of {', '.join(_METHODS)}")
+        raise promotion.error(
+            ArgumentError, f"stats.rankdata with method={method!r}", f"use one of {', '.join(_METHODS)}"
+        )
     flat, d = _along(a, axis, "rankdata", nan_policy, ("propagate", "omit"))
     return _rankdata(flat, d=d, method=method, omit=nan_policy == "omit")
 
@@ -126,7 +130,7 @@ def _rankdata(a: Any, d: int, method: str, omit: bool) -> Any:
     ends = fnp.concatenate([new[..., 1:], fnp.ones_like(new[..., :1])], -1)
     high = lax.cummin(fnp.where(ends, places, max(n - 1, 0)), axis=last, reverse=True) + 1
     if method == "average":
-        ranks = P.convert(low + high, dtypes.default_float() if n < 2**23 else dtypes.float64) / 2
+        ranks = promotion.convert(low + high, dtypes.default_float() if n < 2**23 else dtypes.float64) / 2
     else:
         dense = fnp.cumsum(fnp.where(new, 1, 0), -1)
         ranks = {"min": low, "max": high, "dense": dense, "ordinal": places + 1 + 0 * low}[method]
@@ -163,7 +167,7 @@ def sem(
 
 @kernel(static=("axis", "ddof", "omit", "keepdims"))
 def _sem(a: Any, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any:
-    a = P.to_inexact(a)
+    a = promotion.to_inexact(a)
     seen = a == a if omit else None
     spread = fnp.std(a, axis, ddof=ddof, keepdims=keepdims, where=seen)
     number = fnp.sum(fnp.where(a == a if omit else True, fnp.ones_like(fnp.real(a)), 0), axis, keepdims=keepdims)

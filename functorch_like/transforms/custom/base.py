@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import as_tuple, resolve
 from functorch_like.calling.pickling import ByName
 from functorch_like.calling.traced_function import name_of
@@ -41,7 +41,7 @@ class CustomFunction(ByName, Generic[P, R]):
         def __new__(cls, fun: Any = None, *args: Any, **options: Any) -> Any:
             return functools.partial(cls, **options) if fun is None and options else super().__new__(cls)
 
-    @boundary.public
+    @api_boundary.public
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Any = (), nondiff_argnames: Any = ()) -> None:
         check_callable(fun, self.kind)
         functools.update_wrapper(self, fun, updated=())
@@ -94,7 +94,7 @@ class CustomFunction(ByName, Generic[P, R]):
     def _called(self, nondiff: tuple[Any, ...], in_tree: Any) -> Called:
         raise NotImplementedError
 
-    @boundary.public
+    @api_boundary.public
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         missing = self._missing()
         if missing:

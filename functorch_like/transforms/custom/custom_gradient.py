@@ -9,7 +9,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
@@ -31,7 +31,7 @@ class _Pullback:
     out_tree: Any
 
 
-@boundary.public
+@api_boundary.public
 def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vjp[P, R]:
     """Give a function a derivative of your own in reverse mode, as a rule that it returns beside its result.
 

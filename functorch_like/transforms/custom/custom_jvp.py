@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of, state
@@ -63,7 +63,7 @@ class custom_jvp(CustomFunction[P, R]):
     jvp: Callable[..., Any] | None = None
     symbolic_zeros: bool = False
 
-    @boundary.public
+    @api_boundary.public
     def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
         """Define the rule.
 
@@ -82,7 +82,7 @@ class custom_jvp(CustomFunction[P, R]):
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
-    @boundary.public
+    @api_boundary.public
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """Define the rule in parts, one for each argument.
 

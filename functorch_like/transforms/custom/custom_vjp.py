@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
@@ -85,7 +85,7 @@ class custom_vjp(CustomFunction[P, R]):
     symbolic_zeros: bool = False
     optimize_remat: bool = False
 
-    @boundary.public
+    @api_boundary.public
     def defvjp(
         self,
         fwd: Callable[..., Any],

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
@@ -53,7 +53,7 @@ class custom_vmap(CustomFunction[P, R]):
     def __init__(self, fun: Callable[P, R]) -> None:
         super().__init__(fun)
 
-    @boundary.public
+    @api_boundary.public
     def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
         """Define the rule.
 

@@ -8,8 +8,7 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
-from functorch_like.calling import traced_function as bodies
+from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import Call, Static
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError, TreeError
@@ -18,7 +17,7 @@ from functorch_like.primitives.higher_order.custom import linear_call as higher
 from functorch_like.transforms.tangents import check_callable, where
 
 
-@boundary.public
+@api_boundary.public
 def linear_call(
     fun: Callable[[Any, Any], Any], fun_transpose: Callable[[Any, Any], Any], residual_args: Any, linear_args: Any
 ) -> Any:
@@ -50,16 +49,16 @@ def linear_call(
     """
     check_callable(fun, "linear_call")
     check_callable(fun_transpose, "linear_call")
-    call = bodies.arguments((residual_args, linear_args))
+    call = traced_function.arguments((residual_args, linear_args))
     count = len(xla.flatten(residual_args)[0])
     for leaf in call.leaves[count:]:
         if not dtypes.is_inexact(aval_of(leaf).dtype):
             raise DifferentiationError(
                 f"a linear argument of linear_call is a {aval_of(leaf)!r}", fix="pass it as a residual", **where()
             )
-    forth = bodies.staged(fun, call, "linear_call")
+    forth = traced_function.staged(fun, call, "linear_call")
     results = forth.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in forth.jaxpr.out_avals])
-    back = bodies.staged(
+    back = traced_function.staged(
         fun_transpose, Call(Static((), ()), (residual_args, results), {}, abstract=True), "linear_call"
     )
     wanted = [a.strong() for a in call.avals[count:]]
@@ -74,5 +73,5 @@ def linear_call(
     consts, (f, t) = [], (forth.jaxpr, back.jaxpr)
     if forth.consts or back.consts:
         consts, (f, t) = united([(forth.jaxpr, forth.consts), (back.jaxpr, back.consts)])
-    outs = higher.linear_call(*consts, *bodies.operands(call), fun=f, transpose=t, count=len(consts) + count)
+    outs = higher.linear_call(*consts, *traced_function.operands(call), fun=f, transpose=t, count=len(consts) + count)
     return forth.out_tree.unflatten(outs)

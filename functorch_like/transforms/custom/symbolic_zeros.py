@@ -10,7 +10,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.primitives.structural.data_movement import convert_element_type, zeros
+from functorch_like.primitives.structural import convert_element_type, zeros
 
 
 class SymbolicZero:

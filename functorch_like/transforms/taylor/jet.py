@@ -15,7 +15,7 @@ from typing import Any
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import Primitive, Trace, aval_of, infer, state, tracing
 from functorch_like.errors import ArgumentError, FtError
 from functorch_like.interpreters.forward import Perturbed
@@ -32,10 +32,10 @@ from functorch_like.transforms.tangents import (
     tangent_leaves,
     tangent_of,
 )
-from functorch_like.transforms.taylor import rules as taylor
+from functorch_like.transforms.taylor import rules
 
 
-@boundary.public
+@api_boundary.public
 def jet(
     fun: Fun, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:
@@ -177,7 +177,7 @@ def _through(
     if prim is call:
         return _call(primals, terms, order, **params)
     series = [[p, *(t or [None] * order)] for p, t in zip(primals, terms, strict=True)]
-    found = taylor.rule(prim, series, params)
+    found = rules.rule(prim, series, params)
     if found is not None:
         return [z[0] for z in found], [z[1:] for z in found]
     avals = infer(prim, [aval_of(p) for p in primals], params)

@@ -13,8 +13,8 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import full_like
-from functorch_like.primitives.elementwise import names as E
 
 Series = Sequence[Any]
 Rule = Callable[..., list[Series] | None]
@@ -30,7 +30,7 @@ def plus(*parts: Any) -> Any:
     """A sum in which None is zero."""
     total = None
     for part in parts:
-        total = part if total is None else total if part is None else E.add(total, part)
+        total = part if total is None else total if part is None else elementwise.add(total, part)
     return total
 
 
@@ -38,25 +38,25 @@ def times(factor: float, x: Any) -> Any:
     """A multiple; of None, None."""
     if x is None or factor == 0:
         return None
-    return x if factor == 1 else E.mul(x, full_like(x, factor))
+    return x if factor == 1 else elementwise.mul(x, full_like(x, factor))
 
 
 def minus(x: Any, y: Any) -> Any:
     """A difference in which None is zero."""
-    return x if y is None else E.neg(y) if x is None else E.sub(x, y)
+    return x if y is None else elementwise.neg(y) if x is None else elementwise.sub(x, y)
 
 
 def over(x: Any, y: Any) -> Any:
     """A quotient; of None, None."""
-    return None if x is None else E.div(x, y)
+    return None if x is None else elementwise.div(x, y)
 
 
-def folded(x: Series, y: Series, pairs: Sequence[tuple[float, int, int]], row: Any = E.mul) -> Any:
+def folded(x: Series, y: Series, pairs: Sequence[tuple[float, int, int]], row: Any = elementwise.mul) -> Any:
     """The sum of `factor * x[i] * y[j]` over triples (factor, i, j)."""
     return plus(*(times(f, row(x[i], y[j])) for f, i, j in pairs if x[i] is not None and y[j] is not None and f))
 
 
-def convolution(x: Series, y: Series, k: int, row: Any = E.mul) -> Any:
+def convolution(x: Series, y: Series, k: int, row: Any = elementwise.mul) -> Any:
     """The k-th coefficient of a product."""
     return folded(x, y, [(1, i, k - i) for i in range(k + 1)], row)
 
@@ -68,7 +68,7 @@ def product(x: Series, y: Series) -> list[Any]:
 
 def quotient(x: Series, y: Series) -> list[Any]:
     """The series of a quotient: z y = x."""
-    z = [E.div(x[0], y[0])]
+    z = [elementwise.div(x[0], y[0])]
     for k in range(1, len(x)):
         z.append(over(minus(x[k], folded(y, z, [(1, i, k - i) for i in range(1, k + 1)])), y[0]))
     return z
@@ -100,11 +100,17 @@ def _solution(row: Any, slope: Callable[[Series, Series, int], Any], *, before: 
 
 def _tan_slope(x: Series, z: Series, k: int) -> Any:
     square = convolution(z, z, k)
-    return square if k else E.add(square, full_like(square, 1))
+    return square if k else elementwise.add(square, full_like(square, 1))
 
 
 def _tanh_slope(x: Series, z: Series, k: int) -> Any:
-    return E.neg(s) if k and (s := convolution(z, z, k)) is not None else None if k else E.one_minus_square(z[0])
+    return (
+        elementwise.neg(s)
+        if k and (s := convolution(z, z, k)) is not None
+        else None
+        if k
+        else elementwise.one_minus_square(z[0])
+    )
 
 
 def _logistic_slope(x: Series, z: Series, k: int) -> Any:
@@ -125,7 +131,7 @@ def _circle(sign: float, first: Any, second: Any, pick: int) -> Rule:
 
 
 def _exponential(x: Series, first: Any = None) -> list[Any]:
-    z = [E.exp(x[0]) if first is None else first]
+    z = [elementwise.exp(x[0]) if first is None else first]
     for k in range(1, len(x)):
         z.append(integrated(x, z, k))
     return z
@@ -133,7 +139,7 @@ def _exponential(x: Series, first: Any = None) -> list[Any]:
 
 def _logarithm(x: Series, first: Any = None) -> list[Any]:
     """z' x = x'."""
-    z = [E.log(x[0]) if first is None else first]
+    z = [elementwise.log(x[0]) if first is None else first]
     for k in range(1, len(x)):
         z.append(over(minus(x[k], folded(z, x, [(j / k, j, k - j) for j in range(1, k)])), x[0]))
     return z
@@ -150,8 +156,8 @@ def _power(x: Series, exponent: float, first: Any) -> list[Any]:
 
 def _sqrt(x: Series) -> list[Series]:
     """z z = x."""
-    z = [E.sqrt(x[0])]
-    twice = E.add(z[0], z[0])
+    z = [elementwise.sqrt(x[0])]
+    twice = elementwise.add(z[0], z[0])
     for k in range(1, len(x)):
         z.append(over(minus(x[k], folded(z, z, [(1, j, k - j) for j in range(1, k)])), twice))
     return [z]
@@ -167,7 +173,7 @@ def _integer_pow(x: Series, *, y: int) -> list[Series]:
         left >>= 1
         if left:
             factor = product(factor, factor)
-    return [quotient(one, result) if y < 0 else [E.integer_pow(x[0], y=y), *result[1:]]]
+    return [quotient(one, result) if y < 0 else [elementwise.integer_pow(x[0], y=y), *result[1:]]]
 
 
 def _pow(x: Series, y: Series) -> list[Series] | None:
@@ -175,14 +181,18 @@ def _pow(x: Series, y: Series) -> list[Series] | None:
     if dtypes.is_complex(aval_of(x[0]).dtype) or not dtypes.is_inexact(aval_of(y[0]).dtype):
         return None
     if not fixed(y):
-        return [_exponential(product(_logarithm(x), y), E.pow(x[0], y[0]))]
-    slopes, factor, exponent = [E.pow(x[0], y[0])], None, y[0]
+        return [_exponential(product(_logarithm(x), y), elementwise.pow(x[0], y[0]))]
+    slopes, factor, exponent = [elementwise.pow(x[0], y[0])], None, y[0]
     nothing = full_like(exponent, 0)
     for k in range(1, len(x)):
         step = times(1 / k, exponent)
-        factor = step if factor is None else E.mul(factor, step)
-        exponent = E.sub(exponent, full_like(exponent, 1))
-        slopes.append(E.select_n(E.eq(factor, nothing), E.mul(factor, E.pow(x[0], exponent)), nothing))
+        factor = step if factor is None else elementwise.mul(factor, step)
+        exponent = elementwise.sub(exponent, full_like(exponent, 1))
+        slopes.append(
+            elementwise.select_n(
+                elementwise.eq(factor, nothing), elementwise.mul(factor, elementwise.pow(x[0], exponent)), nothing
+            )
+        )
     return [composed(slopes, x)]
 
 
@@ -193,7 +203,10 @@ def composed(slopes: Series, x: Series) -> list[Any]:
     for n in range(1, len(x)):
         z = [
             z[0],
-            *(plus(a, None if b is None else E.mul(slopes[n], b)) for a, b in zip(z[1:], power[1:], strict=True)),
+            *(
+                plus(a, None if b is None else elementwise.mul(slopes[n], b))
+                for a, b in zip(z[1:], power[1:], strict=True)
+            ),
         ]
         power = [convolution(power, [None, *x[1:]], k) for k in range(len(x))]
     return z
@@ -216,23 +229,23 @@ FUNCTIONS: dict[str, Rule] = {
     "div": lambda x, y: [quotient(x, y)],
     "square": lambda x: [product(x, x)],
     "integer_pow": _integer_pow,
-    "half_integer_pow": lambda x, *, y: [_power(x, y, E.half_integer_pow(x[0], y=y))],
+    "half_integer_pow": lambda x, *, y: [_power(x, y, elementwise.half_integer_pow(x[0], y=y))],
     "pow": _pow,
     "sqrt": _sqrt,
-    "rsqrt": lambda x: [_power(x, -0.5, E.rsqrt(x[0]))],
-    "cbrt": lambda x: [_power(x, 1 / 3, E.cbrt(x[0]))],
+    "rsqrt": lambda x: [_power(x, -0.5, elementwise.rsqrt(x[0]))],
+    "cbrt": lambda x: [_power(x, 1 / 3, elementwise.cbrt(x[0]))],
     "exp": lambda x: [_exponential(x)],
-    "exp2": lambda x: [_exponential([times(math.log(2), c) for c in x], E.exp2(x[0]))],
-    "expm1": _solution(E.expm1, _none, before=_exponential),
+    "exp2": lambda x: [_exponential([times(math.log(2), c) for c in x], elementwise.exp2(x[0]))],
+    "expm1": _solution(elementwise.expm1, _none, before=_exponential),
     "log": lambda x: [_logarithm(x)],
-    "log1p": lambda x: [_logarithm([E.add(x[0], full_like(x[0], 1)), *x[1:]], E.log1p(x[0]))],
-    "sin": _circle(-1, E.sin, E.cos, 0),
-    "cos": _circle(-1, E.sin, E.cos, 1),
-    "sinh": _circle(1, E.sinh, E.cosh, 0),
-    "cosh": _circle(1, E.sinh, E.cosh, 1),
-    "tan": _solution(E.tan, _tan_slope),
-    "tanh": _solution(E.tanh, _tanh_slope),
-    "logistic": _solution(E.logistic, _logistic_slope),
-    "erf": _solution(E.erf, _none, before=_gauss(2 / _ROOT_PI)),
-    "erfc": _solution(E.erfc, _none, before=_gauss(-2 / _ROOT_PI)),
+    "log1p": lambda x: [_logarithm([elementwise.add(x[0], full_like(x[0], 1)), *x[1:]], elementwise.log1p(x[0]))],
+    "sin": _circle(-1, elementwise.sin, elementwise.cos, 0),
+    "cos": _circle(-1, elementwise.sin, elementwise.cos, 1),
+    "sinh": _circle(1, elementwise.sinh, elementwise.cosh, 0),
+    "cosh": _circle(1, elementwise.sinh, elementwise.cosh, 1),
+    "tan": _solution(elementwise.tan, _tan_slope),
+    "tanh": _solution(elementwise.tanh, _tanh_slope),
+    "logistic": _solution(elementwise.logistic, _logistic_slope),
+    "erf": _solution(elementwise.erf, _none, before=_gauss(2 / _ROOT_PI)),
+    "erfc": _solution(elementwise.erfc, _none, before=_gauss(-2 / _ROOT_PI)),
 }

@@ -11,12 +11,12 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.core import Primitive, aval_of
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import reduce_sum, zeros
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.indexing.gather_and_scatter_add import gather
 from functorch_like.primitives.reductions.makers import spread
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
-from functorch_like.primitives.structural.data_movement import convert_element_type, stop_gradient
+from functorch_like.primitives.structural import convert_element_type, stop_gradient
 from functorch_like.transforms.linearity import AT, JOINTLY, SEPARATELY
 from functorch_like.transforms.taylor.power_series import FUNCTIONS, Rule, Series, convolution, fixed, minus, over, plus
 
@@ -60,11 +60,11 @@ def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: i
 
 
 def _add(x: Series, y: Series) -> list[Series]:
-    return [[E.add(x[0], y[0]), *(plus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
+    return [[elementwise.add(x[0], y[0]), *(plus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
 
 
 def _sub(x: Series, y: Series) -> list[Series]:
-    return [[E.sub(x[0], y[0]), *(minus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
+    return [[elementwise.sub(x[0], y[0]), *(minus(a, b) for a, b in zip(x[1:], y[1:], strict=True))]]
 
 
 def _convert(x: Series, *, new_dtype: Any, weak_type: bool = False) -> list[Series]:
@@ -100,7 +100,7 @@ def _larger(row: Any, first: Any, second: Any) -> Rule:
 
     def chosen(x: Series, y: Series) -> list[Series]:
         left, right = first(x[0], y[0]), second(x[0], y[0])
-        part = lambda c, share: None if c is None else E.mul(c, share)
+        part = lambda c, share: None if c is None else elementwise.mul(c, share)
         return [[row(x[0], y[0]), *(plus(part(a, left), part(b, right)) for a, b in zip(x[1:], y[1:], strict=True))]]
 
     return chosen
@@ -114,9 +114,11 @@ def _extreme(prim: Primitive) -> Rule:
         out = prim(x[0], axes=axes)
         if not aval.size:
             return [[out, *[None] * (len(x) - 1)]]
-        hits = convert_element_type(E.eq(x[0], spread(out, aval.shape, axes)), new_dtype=aval.dtype)
+        hits = convert_element_type(elementwise.eq(x[0], spread(out, aval.shape, axes)), new_dtype=aval.dtype)
         count = reduce_sum(hits, axes=axes)
-        return [[out, *(over(None if c is None else reduce_sum(E.mul(c, hits), axes=axes), count) for c in x[1:])]]
+        return [
+            [out, *(over(None if c is None else reduce_sum(elementwise.mul(c, hits), axes=axes), count) for c in x[1:])]
+        ]
 
     return reduced
 
@@ -124,17 +126,20 @@ def _extreme(prim: Primitive) -> Rule:
 def _abs(x: Series) -> list[Series] | None:
     if dtypes.is_complex(aval_of(x[0]).dtype):
         return None
-    sign = E.sign(x[0])
-    return [[E.abs(x[0]), *(None if c is None else E.mul(c, sign) for c in x[1:])]]
+    sign = elementwise.sign(x[0])
+    return [[elementwise.abs(x[0]), *(None if c is None else elementwise.mul(c, sign) for c in x[1:])]]
 
 
 def _sign(x: Series) -> list[Series] | None:
-    return None if dtypes.is_complex(aval_of(x[0]).dtype) else [[E.sign(x[0]), *[None] * (len(x) - 1)]]
+    return None if dtypes.is_complex(aval_of(x[0]).dtype) else [[elementwise.sign(x[0]), *[None] * (len(x) - 1)]]
 
 
 RULES: dict[str, Rule] = {
     **FUNCTIONS,
-    **{prim.name: _constant(prim) for prim in (E.floor, E.ceil, E.round, E.share, stop_gradient)},
+    **{
+        prim.name: _constant(prim)
+        for prim in (elementwise.floor, elementwise.ceil, elementwise.round, elementwise.share, stop_gradient)
+    },
     **{prim.name: _extreme(prim) for prim in (reduce_max, reduce_min)},
     "add": _add,
     "sub": _sub,
@@ -142,6 +147,6 @@ RULES: dict[str, Rule] = {
     "gather": _gather,
     "abs": _abs,
     "sign": _sign,
-    "max": _larger(E.max, E.share, lambda x, y: E.share(y, x)),
-    "min": _larger(E.min, lambda x, y: E.share(y, x), E.share),
+    "max": _larger(elementwise.max, elementwise.share, lambda x, y: elementwise.share(y, x)),
+    "min": _larger(elementwise.min, lambda x, y: elementwise.share(y, x), elementwise.share),
 }

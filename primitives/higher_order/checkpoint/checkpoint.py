@@ -170,7 +170,8 @@ def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
 
 
 def _samples() -> list[Sample]:
-    from functorch_like.primitives.elementwise.names import mul, sin
+    from functorch_like.primitives.elementwise.arithmetic import mul
+    from functorch_like.primitives.elementwise.transcendental import sin
 
     vector = ShapedArray((3,), np.float32)
     jaxpr, _ = stage(lambda x, y: [mul(sin(sin(x)), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)

@@ -20,7 +20,7 @@ from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.control_flow.cond_branches import (
     BranchHalves,
@@ -39,7 +39,6 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     with_tangents,
 )
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
-from functorch_like.primitives.structural import data_movement as S
 
 Branches = tuple[Jaxpr, ...]
 INDEX = ShapedArray((), dtypes.int32)
@@ -184,19 +183,19 @@ def _by_each(
     (index, *operands), (_, *at) = args, dims
     found: list[list[Any]] = []
     for k, b in enumerate(branches):
-        taken = E.eq(index, S.full_like(index, k))
+        taken = elementwise.eq(index, structural.full_like(index, k))
         shielded = [x if d is None else _shield(taken, x, d) for x, d in zip(operands, at, strict=True)]
         derived, consts, _ = batched(b, axis, at, [0] * len(b.outputs))
         found.append(evaluate(derived, [*consts, *shielded]))
-    over = lambda x: S.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
+    over = lambda x: structural.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
     outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*found, strict=True)]
     return outs, [0] * len(outs)
 
 
 def _choose(index: Any, cases: Sequence[Any]) -> Any:
     if len(cases) == 2:
-        return E.select_n(E.ne(index, S.full_like(index, 0)), *cases)
-    return E.select_n(index, *cases)
+        return elementwise.select_n(elementwise.ne(index, structural.full_like(index, 0)), *cases)
+    return elementwise.select_n(index, *cases)
 
 
 def _shield(taken: Any, x: Any, dim: int) -> Any:
@@ -204,8 +203,8 @@ def _shield(taken: Any, x: Any, dim: int) -> Any:
     aval = aval_of(x)
     if not dtypes.is_inexact(aval.dtype):
         return x
-    where = S.broadcast_in_dim(taken, shape=aval.shape, broadcast_dimensions=(dim,))
-    return E.select_n(where, S.stop_gradient(x), x)
+    where = structural.broadcast_in_dim(taken, shape=aval.shape, broadcast_dimensions=(dim,))
+    return elementwise.select_n(where, structural.stop_gradient(x), x)
 
 
 cond = Primitive(

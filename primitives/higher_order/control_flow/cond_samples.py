@@ -8,17 +8,19 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 
 
 def samples() -> list[Sample]:
     """Three branches of two operands, one of which is not needed by all."""
     vector, scalar = ShapedArray((3,), np.float32), ShapedArray((), np.float32)
     functions = [
-        lambda x, y: [E.mul(E.sin(x), S.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=())), x],
-        lambda x, y: [E.exp(x), E.mul(x, x)],
-        lambda x, y: [S.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=()), S.zeros(vector)],
+        lambda x, y: [
+            elementwise.mul(elementwise.sin(x), structural.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=())),
+            x,
+        ],
+        lambda x, y: [elementwise.exp(x), elementwise.mul(x, x)],
+        lambda x, y: [structural.broadcast_in_dim(y, shape=(3,), broadcast_dimensions=()), structural.zeros(vector)],
     ]
     branches = tuple(
         stage(f, [vector, scalar], name=f"branch_{k}", parent=core.EVALUATE)[0] for k, f in enumerate(functions)

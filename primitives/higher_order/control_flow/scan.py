@@ -20,6 +20,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse as reverse_mode
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.higher_order.control_flow import scan_jvp_and_partial_eval as forms
 from functorch_like.primitives.higher_order.control_flow.loop_invariants import reached
@@ -29,7 +30,6 @@ from functorch_like.primitives.higher_order.control_flow.scan_samples import sam
 from functorch_like.primitives.higher_order.control_flow.scan_transpose import pulled
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batched, place, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
-from functorch_like.primitives.structural import data_movement as S
 
 
 # ------------------------------------------------------------------------------------------------------------- rules
@@ -117,7 +117,7 @@ def _batch(
     consts, starts, xs = groups(args, num_consts, num_carry)
     at = groups(dims, num_consts, num_carry)
     # The axis of steps comes first, so the hidden one may not.
-    xs = [S.move(x, 0, 1) if d == 0 else x for x, d in zip(xs, at.slices, strict=True)]
+    xs = [structural.move(x, 0, 1) if d == 0 else x for x, d in zip(xs, at.slices, strict=True)]
     sliced = [None if d is None else max(d - 1, 0) for d in at.slices]
     carries = list(at.carries)
     free = [ANYWHERE] * (len(jaxpr.outputs) - num_carry)
@@ -146,7 +146,7 @@ def _jvp(
     p, t = groups(primals, num_consts, num_carry), groups(tangents, num_consts, num_carry)
     present = lambda values: [v for v in values if v is not None]
     starts = [
-        S.zeros(aval_of(x).strong()) if d is None else d
+        structural.zeros(aval_of(x).strong()) if d is None else d
         for x, d, c in zip(p.carries, t.carries, carries, strict=True)
         if c
     ]

@@ -15,7 +15,7 @@ from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
 from functorch_like.primitives.base.elementwise_makers import add
 from functorch_like.primitives.base.shapes import reshape, transpose
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.primitives.structural.data_movement import convert_element_type
+from functorch_like.primitives.structural import convert_element_type
 
 #: Rows that may be applied to the sum instead of to each of its terms.
 _AFTERWARDS = frozenset((transpose, reshape, convert_element_type))

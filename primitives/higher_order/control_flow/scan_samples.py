@@ -12,8 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Sample
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import elementwise, structural
 
 
 def _body(fun: Callable[..., Any], *avals: ShapedArray) -> Jaxpr:
@@ -25,20 +24,29 @@ def samples() -> list[Sample]:
     f64, f32, whole = (
         lambda *shape, dtype=dtype: ShapedArray(shape, dtype) for dtype in ("float64", "float32", "int32")
     )
-    cell = _body(lambda w, c, x: (lambda y: [y, E.mul(y, x)])(E.sin(E.add(E.mul(w, c), x))), f64(2), f64(2), f64(2))
+    cell = _body(
+        lambda w, c, x: (lambda y: [y, elementwise.mul(y, x)])(
+            elementwise.sin(elementwise.add(elementwise.mul(w, c), x))
+        ),
+        f64(2),
+        f64(2),
+        f64(2),
+    )
     counted = _body(
         lambda w, i, c, x: [
-            E.add(i, np.int32(1)),
-            E.add(c, E.mul(w, x)),
-            E.mul(S.convert_element_type(i, new_dtype=dtypes.float64), E.sin(c)),
+            elementwise.add(i, np.int32(1)),
+            elementwise.add(c, elementwise.mul(w, x)),
+            elementwise.mul(structural.convert_element_type(i, new_dtype=dtypes.float64), elementwise.sin(c)),
         ],
         f64(), whole(), f64(), f64(),
     )  # fmt: skip
-    linear = _body(lambda a, c, x: [E.add(E.mul(a, c), x), E.neg(c)], f64(3), f64(3), f64(3))
+    linear = _body(
+        lambda a, c, x: [elementwise.add(elementwise.mul(a, c), x), elementwise.neg(c)], f64(3), f64(3), f64(3)
+    )
     swap = _body(lambda a, b: [b, a], f32(2), f32(2))
-    single = _body(lambda c, x: [E.add(E.mul(c, np.float32(0.5)), x)], f32(), f32())
-    mapped = _body(lambda x: [E.exp(x)], f64(2))
-    sums = _body(lambda c, x: [E.add(c, x), c], whole(2), whole(2))
+    single = _body(lambda c, x: [elementwise.add(elementwise.mul(c, np.float32(0.5)), x)], f32(), f32())
+    mapped = _body(lambda x: [elementwise.exp(x)], f64(2))
+    sums = _body(lambda c, x: [elementwise.add(c, x), c], whole(2), whole(2))
 
     def one(
         jaxpr: Jaxpr, consts: int, carry: int, length: int, *operands: Any, reverse: bool = False, unroll: int = 1

@@ -17,7 +17,7 @@ from functorch_like.primitives.higher_order.control_flow.scan_batched_products i
 from functorch_like.primitives.higher_order.control_flow.scan_jvp_and_partial_eval import drop, pick
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
-from functorch_like.primitives.structural.data_movement import convert_element_type
+from functorch_like.primitives.structural import convert_element_type
 
 
 class Transposed(NamedTuple):

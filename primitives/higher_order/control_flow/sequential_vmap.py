@@ -10,8 +10,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow.scan import scan
-from functorch_like.primitives.structural import data_movement as S
 
 #: What the steps of such a scan are called, so that messages can speak of elements.
 NAME = "in_turn"
@@ -48,7 +48,7 @@ def in_turn(
 
     body = kept(("in turn", *mapped), make)
     consts = [x for x, d in zip(args, dims, strict=True) if d is None]
-    slices = [S.move(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None]
+    slices = [structural.move(x, d, 0) for x, d in zip(args, dims, strict=True) if d is not None]
     outs = scan(
         *consts, *slices, jaxpr=body, num_consts=len(consts), num_carry=0, length=axis.size, reverse=False, unroll=1
     )

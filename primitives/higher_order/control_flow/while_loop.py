@@ -22,14 +22,13 @@ from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow.loop_invariants import reached
 from functorch_like.primitives.higher_order.control_flow.scan_operands import Groups, groups
 from functorch_like.primitives.higher_order.control_flow.sequential_vmap import in_turn
 from functorch_like.primitives.higher_order.control_flow.while_transforms import live_form, stopping_form, tangent_form
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batched, place, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
-from functorch_like.primitives.structural import data_movement as S
 
 PREDICATE = ShapedArray((), np.dtype(bool))
 
@@ -108,7 +107,9 @@ def _jvp(
     cond, body, more, carries = tangent_form(cond_jaxpr, body_jaxpr, cond_nconsts, body_nconsts, c, some)
     given = [d for d in d_consts if d is not None]
     moving = [
-        S.zeros(aval_of(x).strong()) if d is None else d for x, d, h in zip(starts, d_starts, carries, strict=True) if h
+        structural.zeros(aval_of(x).strong()) if d is None else d
+        for x, d, h in zip(starts, d_starts, carries, strict=True)
+        if h
     ]
     outs = while_(
         *asked, *more, *consts, *given, *starts, *moving,
@@ -197,15 +198,21 @@ def _samples() -> list[Sample]:
         params = {"cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": asked, "body_nconsts": consts}
         return Sample(operands, params, smooth=smooth)
 
-    less: Callable[..., Any] = lambda end, i, *_: [E.lt(i, end)]
-    step: Callable[..., Any] = lambda w, i, c: [E.add(i, np.int32(1)), E.sin(E.add(E.mul(w, c), w))]
+    less: Callable[..., Any] = lambda end, i, *_: [elementwise.lt(i, end)]
+    step: Callable[..., Any] = lambda w, i, c: [
+        elementwise.add(i, np.int32(1)),
+        elementwise.sin(elementwise.add(elementwise.mul(w, c), w)),
+    ]
     counted = make(less, i32(), i32(), f64(2)), make(step, f64(2), i32(), f64(2))
     grown = (
-        make(lambda c: [E.lt(c, np.float64(30.0))], f64()),
-        make(lambda c: [E.add(E.mul(c, c), np.float64(3))], f64()),
+        make(lambda c: [elementwise.lt(c, np.float64(30.0))], f64()),
+        make(lambda c: [elementwise.add(elementwise.mul(c, c), np.float64(3))], f64()),
     )
-    halved = make(lambda n: [E.gt(n, np.int32(0))], i32()), make(lambda n: [E.div(n, np.int32(2))], i32())
-    never = make(lambda c: [np.False_], f64(2)), make(lambda c: [E.neg(c)], f64(2))
+    halved = (
+        make(lambda n: [elementwise.gt(n, np.int32(0))], i32()),
+        make(lambda n: [elementwise.div(n, np.int32(2))], i32()),
+    )
+    never = make(lambda c: [np.False_], f64(2)), make(lambda c: [elementwise.neg(c)], f64(2))
     return [
         one(*counted, 1, 1, np.array(3, np.int32), f64(2), np.array(0, np.int32), f64(2)),
         one(*counted, 1, 1, np.array(0, np.int32), f64(2), np.array(1, np.int32), f64(2)),

@@ -11,11 +11,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Axis, aval_of, state
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, Var, evaluate
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, derive, rearranged, with_tangents
-from functorch_like.primitives.reductions import reductions as R
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives.reductions import reductions
 
 Dims = Sequence[int | None]
 
@@ -107,8 +106,8 @@ def stopping_form(axis: Axis, cond: Derived, body: Derived, dims: Dims) -> tuple
     def step(*values: Any) -> list[Any]:
         on, *old = values[n:]
         new = evaluate(body.jaxpr, [*values[m:n], *old])
-        over = lambda x, d: S.broadcast_in_dim(on, shape=aval_of(x).shape, broadcast_dimensions=(d,))
-        kept = [E.select_n(over(x, d), x, y) for x, y, d in zip(old, new, dims, strict=True)]
+        over = lambda x, d: structural.broadcast_in_dim(on, shape=aval_of(x).shape, broadcast_dimensions=(d,))
+        kept = [elementwise.select_n(over(x, d), x, y) for x, y, d in zip(old, new, dims, strict=True)]
         return [*evaluate(cond.jaxpr, [*values[:m], *kept]), *kept]
 
     m = len(cond.jaxpr.inputs) - len(dims)
@@ -120,7 +119,7 @@ def stopping_form(axis: Axis, cond: Derived, body: Derived, dims: Dims) -> tuple
         made, _ = derive(
             body.jaxpr, "each", "each element alone", step, [*cond.jaxpr.in_avals[:m], *consts, going, *carries]
         )
-        goes_on = lambda on, *_: [R.reduce_or(on, axes=(0,))]
+        goes_on = lambda on, *_: [reductions.reduce_or(on, axes=(0,))]
         return derive(cond.jaxpr, "any", "any", goes_on, [going, *carries])[0], made
 
     return body.jaxpr.memo(("while each", cond.jaxpr, axis, tuple(dims), state.axes), make)

@@ -17,12 +17,11 @@ from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, named_axi
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import batching, reverse
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
-from functorch_like.ir import dtype_origins as origins
-from functorch_like.ir import passes
+from functorch_like.ir import dtype_origins, passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
-from functorch_like.primitives.structural import data_movement as S
 
 Fun = Callable[..., Sequence[Any]] | Jaxpr
 
@@ -79,7 +78,7 @@ def custom_row(
         of = name_of(fun)
         avals = [aval_of(a) for a in args]
         jaxpr, consts = stage(
-            fun, avals, name=of, origin=f"traced by {name}", chain=f"{name}({of})", hosts=origins.hosts(args)
+            fun, avals, name=of, origin=f"traced by {name}", chain=f"{name}({of})", hosts=dtype_origins.hosts(args)
         )
         return [*consts, *args], {**params, "fun": jaxpr, "consts": params["consts"] + len(consts)}
 
@@ -208,7 +207,7 @@ class Mapped:
                 "a rule closes over a value that vmap maps over, and the function does not",
                 fix="pass the value as an argument",
             )
-        return S.widen(x, self.axis.size, wanted) if dim is None else S.move(x, dim, wanted)
+        return structural.widen(x, self.axis.size, wanted) if dim is None else structural.move(x, dim, wanted)
 
     def element(self, avals: Sequence[ShapedArray] | None) -> list[ShapedArray] | None:
         """What one element's results are, where all results together are known."""

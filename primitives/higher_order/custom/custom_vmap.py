@@ -14,6 +14,7 @@ from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.interpreters import batching, forward
 from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives import structural
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
 from functorch_like.primitives.higher_order.custom.base import (
@@ -25,7 +26,6 @@ from functorch_like.primitives.higher_order.custom.base import (
     out_avals,
     run,
 )
-from functorch_like.primitives.structural import data_movement as S
 
 #: `(axis size, which arguments are batched, arguments, expected) -> (results, which are batched)`. The axis is the
 #: leading one everywhere, and `expected` are the avals of one element's results, where they are known.
@@ -48,7 +48,7 @@ def _batch(
         mapped = Mapped(over, dims)
         return mapped.run(lambda *xs: run(fun, xs), args, dims)
     size = over.size if isinstance(over, Axis) else over.axis.size
-    leading = [a if d is None else S.move(a, d, 0) for a, d in zip(args[consts:], dims[consts:], strict=True)]
+    leading = [a if d is None else structural.move(a, d, 0) for a, d in zip(args[consts:], dims[consts:], strict=True)]
     outs, out_batched = rule(size, batched[consts:], leading, _expected(fun, args, dims))
     return outs, [0 if b else None for b in out_batched]
 
@@ -78,7 +78,7 @@ def _jvp(
         outs, ts = forward.jvp(of, xs, given)
         avals = [aval_of(o) for o in outs]
         inexact[:] = [dtypes.is_inexact(a.dtype) for a in avals]
-        whole = [S.zeros(a.strong()) if t is None else t for a, t in zip(avals, ts, strict=True)]
+        whole = [structural.zeros(a.strong()) if t is None else t for a, t in zip(avals, ts, strict=True)]
         return [*outs, *(t for t, i in zip(whole, inexact, strict=True) if i)]
 
     def with_tangents(*flat: Any) -> list[Any]:
@@ -91,7 +91,10 @@ def _jvp(
         own, of_tangents = _dealt(batched, given_some)
         both = [b or bool(t) for b, t in zip(own, of_tangents, strict=True)]
         xs, given = (
-            [S.widen(x, size) if x is not None and w and not b else x for x, b, w in zip(part, has, both, strict=True)]
+            [
+                structural.widen(x, size) if x is not None and w and not b else x
+                for x, b, w in zip(part, has, both, strict=True)
+            ]
             for part, has in zip(_dealt(args, given_some), (own, of_tangents), strict=True)
         )
         told: list[bool] = []
@@ -126,7 +129,7 @@ def _samples() -> list[Sample]:
     def derived(size: int, batched: Sequence[bool], args: Sequence[Any], expected: Any) -> tuple[list[Any], list[bool]]:
         dims = [0 if b else None for b in batched]
         outs, where = batching.batch(lambda *xs: run(jaxpr, xs), Axis(size), args, dims)
-        return [o if d is None else S.move(o, d, 0) for o, d in zip(outs, where, strict=True)], [
+        return [o if d is None else structural.move(o, d, 0) for o, d in zip(outs, where, strict=True)], [
             d is not None for d in where
         ]
 

@@ -14,12 +14,11 @@ from functorch_like.interpreters import forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import zeros
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(*avals: ShapedArray, fun: Jaxpr, transpose: Jaxpr, count: int) -> tuple[ShapedArray, ...]:
@@ -48,7 +47,9 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fun: Jaxpr, count: 
     if any(t is not None for t in tangents[:count]):
         still = [*tangents[:count], *[None] * (len(primals) - count)]
         _, others = forward.jvp(lambda *xs: evaluate(fun, xs), primals, still)
-        found = [b if a is None else a if b is None else E.add(a, b) for a, b in zip(found, others, strict=True)]
+        found = [
+            b if a is None else a if b is None else elementwise.add(a, b) for a, b in zip(found, others, strict=True)
+        ]
     return outs, found
 
 
@@ -66,7 +67,10 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, transpose
 def _batch(
     axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int
 ) -> tuple[Any, list[int]]:
-    moved = [S.widen(a, axis.size) if d is None else S.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
+    moved = [
+        structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
+        for a, d in zip(args, dims, strict=True)
+    ]
     both = [batched(j, axis, [0] * len(j.inputs), [0] * len(j.outputs)) for j in (fun, transpose)]
     consts, (forth, back) = united([(made.jaxpr, made.consts) for made in both])
     out = linear_call(*consts, *moved, fun=forth, transpose=back, count=len(consts) + count)
@@ -76,10 +80,10 @@ def _batch(
 def _samples() -> list[Sample]:
     scalar, vector = ShapedArray((), "float64"), ShapedArray((3,), "float64")
     made = lambda f, *avals: stage(f, avals, name="f", parent=core.EVALUATE)[0]
-    wide = lambda r: S.broadcast_in_dim(r, shape=(3,), broadcast_dimensions=())
-    scaled = made(lambda r, x: [E.mul(wide(E.sin(r)), x)], scalar, vector)
-    summed = made(lambda x: [S.reduce_sum(x, axes=(0,)), E.neg(x)], vector)
-    spread = made(lambda a, b: [E.sub(wide(a), b)], scalar, vector)
+    wide = lambda r: structural.broadcast_in_dim(r, shape=(3,), broadcast_dimensions=())
+    scaled = made(lambda r, x: [elementwise.mul(wide(elementwise.sin(r)), x)], scalar, vector)
+    summed = made(lambda x: [structural.reduce_sum(x, axes=(0,)), elementwise.neg(x)], vector)
+    spread = made(lambda a, b: [elementwise.sub(wide(a), b)], scalar, vector)
     return [
         Sample((scalar, vector), {"fun": scaled, "transpose": scaled, "count": 1}),
         Sample((vector,), {"fun": summed, "transpose": spread, "count": 0}),

@@ -21,7 +21,7 @@ from functorch_like.errors import DifferentiationError, ShapeError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     ANYWHERE,
@@ -30,7 +30,6 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     reference,
     with_tangents,
 )
-from functorch_like.primitives.structural import data_movement as S
 
 #: The four functions, in the order in which what they close over comes among the operands.
 Functions = tuple[Jaxpr, "Jaxpr | None", Jaxpr, "Jaxpr | None"]
@@ -103,7 +102,7 @@ def _jvp(
         right = [_minus(t, p) for t, p in zip(right, pushed, strict=True)]
     if all(t is None for t in right):
         return outs, [None] * len(outs)
-    given.b = [S.zeros(aval_of(x).strong()) if t is None else t for t, x in zip(right, given.b, strict=True)]
+    given.b = [structural.zeros(aval_of(x).strong()) if t is None else t for t, x in zip(right, given.b, strict=True)]
     alone = (matvec, vecmat, _alone(solve, n), _alone(transpose_solve, n))
     solution = linear_solve(*given.flat(), functions=alone, counts=counts)
     return outs, [*solution, *[None] * (len(outs) - n)]
@@ -112,7 +111,7 @@ def _jvp(
 def _minus(a: Any, b: Any) -> Any:
     if b is None:
         return a
-    return E.neg(b) if a is None else E.sub(a, b)
+    return elementwise.neg(b) if a is None else elementwise.sub(a, b)
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]) -> list[Any]:
@@ -124,7 +123,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, functions: Functions,
             fix="give custom_linear_solve a transpose_solve, or say symmetric=True where the map is its own transpose",
         )
     n = len(given.b)
-    given.b = [S.zeros(a.aval.strong()) if c is None else c for c, a in zip(cts[:n], given.b, strict=True)]
+    given.b = [structural.zeros(a.aval.strong()) if c is None else c for c, a in zip(cts[:n], given.b, strict=True)]
     given.groups = [given.vecmat, given.matvec, given.transpose_solve, given.solve]
     swapped = (vecmat, matvec, _alone(transpose_solve, n), _alone(solve, n))
     order = (counts[1], counts[0], counts[3], counts[2])
@@ -138,7 +137,10 @@ def _batch(
     given, at = _Operands(args, counts), _Operands(dims, counts)
     n = len(given.b)
     # One map or one right-hand side for each element: either way there is one solution for each.
-    given.b = [S.widen(x, axis.size) if d is None else S.move(x, d, 0) for x, d in zip(given.b, at.b, strict=True)]
+    given.b = [
+        structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
+        for x, d in zip(given.b, at.b, strict=True)
+    ]
     mapped: list[Any] = []
     where: list[Any] = []
     for k, jaxpr in enumerate(functions):
@@ -161,15 +163,15 @@ def _samples() -> list[Sample]:
     vector = ShapedArray((3,), np.float32)
 
     def turned(x: Any, by: int) -> Any:
-        part = lambda start, end: S.slice(x, start_indices=(start,), limit_indices=(end,), strides=None)
-        return S.concatenate(part(by, 3), part(0, by), dimension=0)
+        part = lambda start, end: structural.slice(x, start_indices=(start,), limit_indices=(end,), strides=None)
+        return structural.concatenate(part(by, 3), part(0, by), dimension=0)
 
-    times = lambda x, c: E.mul(x, S.full((3,), c, np.dtype(np.float32)))
-    matvec = lambda by: lambda x: [E.add(times(x, 2), turned(x, by))]
+    times = lambda x, c: elementwise.mul(x, structural.full((3,), c, np.dtype(np.float32)))
+    matvec = lambda by: lambda x: [elementwise.add(times(x, 2), turned(x, by))]
     solve = lambda by: (
         lambda b: [
-            times(E.add(E.sub(times(b, 4), times(turned(b, by), 2)), turned(b, 3 - by)), 1 / 9),
-            S.reduce_sum(b, axes=(0,)),
+            times(elementwise.add(elementwise.sub(times(b, 4), times(turned(b, by), 2)), turned(b, 3 - by)), 1 / 9),
+            structural.reduce_sum(b, axes=(0,)),
         ]
     )
     functions = [matvec(1), matvec(2), solve(1), solve(2)]

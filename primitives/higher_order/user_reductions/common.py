@@ -11,7 +11,7 @@ from functorch_like.core import Axis, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
-from functorch_like.primitives.structural import data_movement as S
+from functorch_like.primitives import structural
 
 
 def halves(values: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
@@ -41,32 +41,34 @@ def check_fold(name: str, avals: Sequence[ShapedArray], jaxpr: Jaxpr) -> Sequenc
     return operands
 
 
-def elementwise(jaxpr: Jaxpr, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
+def apply_elementwise(jaxpr: Jaxpr, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
     """The computation on arrays of one shape."""
     shape = aval_of(left[0]).shape
-    flat = [S.reshape(x, shape=(math.prod(shape),)) for x in (*left, *right)]
+    flat = [structural.reshape(x, shape=(math.prod(shape),)) for x in (*left, *right)]
     outs, dims = batching.batch(
         lambda *xs: evaluate(jaxpr, xs), Axis(math.prod(shape)), flat, [0] * len(flat), "reduce"
     )
-    widened = [S.widen(o, math.prod(shape)) if d is None else o for o, d in zip(outs, dims, strict=True)]
-    return [S.reshape(o, shape=shape) for o in widened]
+    widened = [structural.widen(o, math.prod(shape)) if d is None else o for o, d in zip(outs, dims, strict=True)]
+    return [structural.reshape(o, shape=shape) for o in widened]
 
 
 def spread(start: Any, shape: tuple[int, ...]) -> Any:
     """An initial value everywhere; one for each element of the first dimensions, if it has some itself."""
-    return S.broadcast_in_dim(start, shape=shape, broadcast_dimensions=tuple(range(aval_of(start).ndim)))
+    return structural.broadcast_in_dim(start, shape=shape, broadcast_dimensions=tuple(range(aval_of(start).ndim)))
 
 
 def pairwise(parts: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr) -> list[Any]:
     """The first dimension folded: halves are combined elementwise until one is left; then with the initial values."""
     n, *rest = aval_of(parts[0]).shape
     zeros, shape = (0,) * len(rest), tuple(rest)
-    rows = lambda x, start, end: S.slice(x, start_indices=(start, *zeros), limit_indices=(end, *shape), strides=None)
+    rows = lambda x, start, end: structural.slice(
+        x, start_indices=(start, *zeros), limit_indices=(end, *shape), strides=None
+    )
     xs = list(parts)
     while n > 1:
         half = n // 2
-        met = elementwise(jaxpr, [rows(x, 0, half) for x in xs], [rows(x, half, 2 * half) for x in xs])
-        xs = [S.concatenate(m, rows(x, 2 * half, n), dimension=0) for m, x in zip(met, xs, strict=True)]
+        met = apply_elementwise(jaxpr, [rows(x, 0, half) for x in xs], [rows(x, half, 2 * half) for x in xs])
+        xs = [structural.concatenate(m, rows(x, 2 * half, n), dimension=0) for m, x in zip(met, xs, strict=True)]
         n -= half
     begin = [spread(s, shape) for s in starts]
-    return elementwise(jaxpr, begin, [S.reshape(x, shape=shape) for x in xs]) if n else begin
+    return apply_elementwise(jaxpr, begin, [structural.reshape(x, shape=shape) for x in xs]) if n else begin

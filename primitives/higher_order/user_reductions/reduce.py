@@ -18,8 +18,8 @@ from functorch_like.compiler.lower import emit
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.higher_order.call import call
 from functorch_like.primitives.higher_order.user_reductions.common import check_fold, halves, pairwise
 from functorch_like.primitives.higher_order.user_reductions.samples import (
@@ -31,7 +31,6 @@ from functorch_like.primitives.higher_order.user_reductions.samples import (
     greatest_and_where,
 )
 from functorch_like.primitives.reductions.makers import without
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(*avals: ShapedArray, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> tuple[ShapedArray, ...]:
@@ -64,11 +63,14 @@ def _lower(e: Any, *values: Any, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> l
 
 def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> Any:
     (operands, inits), (at, inits_at) = halves(args), halves(dims)
-    moved = [S.widen(x, axis.size) if d is None else S.move(x, d, 0) for x, d in zip(operands, at, strict=True)]
+    moved = [
+        structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
+        for x, d in zip(operands, at, strict=True)
+    ]
     axes, out = reduced_axes(dimensions, 0)
     if all(d is None for d in inits_at):
         return reduce(*moved, *inits, jaxpr=jaxpr, dimensions=axes), [out] * len(moved)
-    starts = [S.widen(i, axis.size) if d is None else i for i, d in zip(inits, inits_at, strict=True)]
+    starts = [structural.widen(i, axis.size) if d is None else i for i, d in zip(inits, inits_at, strict=True)]
     return _in_halves(moved, starts, jaxpr, axes), [out] * len(moved)
 
 
@@ -77,7 +79,7 @@ def _in_halves(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, axe
     whole = aval_of(operands[0]).shape
     kept = [d for d in range(len(whole)) if d not in axes]
     n, shape = math.prod(whole[d] for d in axes), tuple(whole[d] for d in kept)
-    folded = lambda x: S.reshape(S.transpose(x, permutation=(*axes, *kept)), shape=(n, *shape))
+    folded = lambda x: structural.reshape(structural.transpose(x, permutation=(*axes, *kept)), shape=(n, *shape))
     return pairwise([folded(x) for x in operands], starts, jaxpr)
 
 
@@ -90,8 +92,8 @@ def _jvp(
 
 
 def _samples() -> list[Sample]:
-    greatest, where = body(lambda a, b: [E.max(a, b)], REAL), greatest_and_where()
-    mixed = body(lambda a, b: [E.xor(a, b)], INTEGER)
+    greatest, where = body(lambda a, b: [elementwise.max(a, b)], REAL), greatest_and_where()
+    mixed = body(lambda a, b: [elementwise.xor(a, b)], INTEGER)
     one = lambda jaxpr, dimensions, *operands, smooth=True: Sample(
         operands, {"jaxpr": jaxpr, "dimensions": dimensions}, smooth=smooth
     )

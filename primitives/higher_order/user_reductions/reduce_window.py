@@ -18,6 +18,7 @@ from functorch_like.compiler.lower import emit
 from functorch_like.core import Axis, No, Primitive, Sample, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.window_geometry import (
     batched_params,
@@ -27,7 +28,6 @@ from functorch_like.primitives.base.window_geometry import (
     window_params,
     windowed_shape,
 )
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.higher_order.call import call
 from functorch_like.primitives.higher_order.user_reductions.common import check_fold, halves, pairwise, spread
 from functorch_like.primitives.higher_order.user_reductions.samples import (
@@ -38,7 +38,6 @@ from functorch_like.primitives.higher_order.user_reductions.samples import (
     body,
     greatest_and_where,
 )
-from functorch_like.primitives.structural import data_movement as S
 
 
 def _shape(*avals: ShapedArray, jaxpr: Jaxpr, **params: Any) -> tuple[ShapedArray, ...]:
@@ -72,8 +71,11 @@ def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr
         operands, dim = align(axis, operands, at)
         outs = reduce_window(*operands, *inits, jaxpr=jaxpr, **batched_params(params, dim))
         return outs, [dim] * len(outs)
-    operands = [S.widen(x, axis.size) if d is None else S.move(x, d, 0) for x, d in zip(operands, at, strict=True)]
-    starts = [S.widen(i, axis.size) if d is None else i for i, d in zip(inits, inits_at, strict=True)]
+    operands = [
+        structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
+        for x, d in zip(operands, at, strict=True)
+    ]
+    starts = [structural.widen(i, axis.size) if d is None else i for i, d in zip(inits, inits_at, strict=True)]
     outs = _by_taps(operands, starts, jaxpr, batched_params(params, 0))
     return outs, [0] * len(outs)
 
@@ -83,17 +85,17 @@ def _by_taps(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, param
     counts = windowed_shape(aval_of(operands[0]), params)
     lines = [_filled(x, s, params) for x, s in zip(operands, starts, strict=True)]
     if not math.prod(counts):
-        return [S.full(counts, 0, aval_of(x).dtype) for x in operands]
+        return [structural.full(counts, 0, aval_of(x).dtype) for x in operands]
     parts = []
     for line in lines:
         cut = [
-            S.slice(
+            structural.slice(
                 line, start_indices=tuple(s.start for s in tap), limit_indices=tuple(s.stop for s in tap),
                 strides=tuple(s.step for s in tap),
             )
             for tap in taps(counts, params)
         ]  # fmt: skip
-        parts.append(S.concatenate(*[S.reshape(x, shape=(1, *counts)) for x in cut], dimension=0))
+        parts.append(structural.concatenate(*[structural.reshape(x, shape=(1, *counts)) for x in cut], dimension=0))
     return pairwise(parts, starts, jaxpr)
 
 
@@ -101,11 +103,11 @@ def _filled(x: Any, start: Any, params: dict[str, Any]) -> Any:
     """The operand with initial values for padding and holes."""
     config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
     if not aval_of(start).ndim:
-        return S.pad(x, start, padding_config=config)
-    line = S.pad(x, S.full((), 0, aval_of(x).dtype), padding_config=config)
-    inside = S.full(aval_of(x).shape, True, dtypes.bool_)
-    inside = S.pad(inside, S.full((), False, dtypes.bool_), padding_config=config)
-    return E.select_n(inside, spread(start, aval_of(line).shape), line)
+        return structural.pad(x, start, padding_config=config)
+    line = structural.pad(x, structural.full((), 0, aval_of(x).dtype), padding_config=config)
+    inside = structural.full(aval_of(x).shape, True, dtypes.bool_)
+    inside = structural.pad(inside, structural.full((), False, dtypes.bool_), padding_config=config)
+    return elementwise.select_n(inside, spread(start, aval_of(line).shape), line)
 
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> tuple[Any, Any]:
@@ -114,7 +116,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
 
 
 def _samples() -> list[Sample]:
-    product, where = body(lambda a, b: [E.mul(a, b)], REAL), greatest_and_where()
+    product, where = body(lambda a, b: [elementwise.mul(a, b)], REAL), greatest_and_where()
     numbers = np.arange(20, dtype=np.int32).reshape(4, 5)
     of = lambda jaxpr, params, *operands: Sample(operands, params | {"jaxpr": jaxpr})
     return [

@@ -11,7 +11,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise
 
 REAL, INTEGER = ShapedArray((), "float32"), ShapedArray((), "int32")
 #: Neutral in what follows.
@@ -27,7 +27,7 @@ def greatest_and_where() -> Jaxpr:
     """Of a number and its position: the greater number, and its position."""
 
     def first(x: Any, i: Any, y: Any, j: Any) -> list[Any]:
-        wins = E.gt(y, x)
-        return [E.select_n(wins, x, y), E.select_n(wins, i, j)]
+        wins = elementwise.gt(y, x)
+        return [elementwise.select_n(wins, x, y), elementwise.select_n(wins, i, j)]
 
     return body(first, REAL, INTEGER)

@@ -15,13 +15,12 @@ from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.elementwise import names as E
+from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import call
-from functorch_like.primitives.higher_order.user_reductions.common import elementwise
+from functorch_like.primitives.higher_order.user_reductions.common import apply_elementwise
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 from functorch_like.primitives.indexing.gather_and_scatter_add import read_back
 from functorch_like.primitives.indexing.scatter_makers import scatter_batch, scatter_lower, scatter_ref, scatter_shape
-from functorch_like.primitives.structural import data_movement as S
 from functorch_like.primitives.updates.scatter import scatter
 
 
@@ -58,7 +57,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
     operand, indices, updates = primals
 
     def apply(x: Any) -> list[Any]:
-        (new,) = elementwise(jaxpr, [read_back(x, indices, aval_of(updates), params)], [])
+        (new,) = apply_elementwise(jaxpr, [read_back(x, indices, aval_of(updates), params)], [])
         return [scatter(x, indices, new, **params)]
 
     outs, changes = forward.jvp(apply, [operand], [tangents[0]])
@@ -67,8 +66,8 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
 
 def _samples() -> list[Sample]:
     body = lambda fun, dtype: stage(fun, [ShapedArray((), dtype)], name="body", parent=core.EVALUATE)[0]
-    double = body(lambda x: [E.add(x, E.square(x))], "float32")
-    more = body(lambda x: [E.add(x, S.full_like(x, 1))], "int32")
+    double = body(lambda x: [elementwise.add(x, elementwise.square(x))], "float32")
+    more = body(lambda x: [elementwise.add(x, structural.full_like(x, 1))], "int32")
     points, rows = ScatterDimensionNumbers((), (0,), (0,)), ScatterDimensionNumbers((1,), (0,), (0,))
 
     def one(shape: Any, indices: Any, updates: Any, numbers: Any, jaxpr: Jaxpr, dtype: str, unique: bool) -> Sample:
