@@ -141,7 +141,7 @@ _F = _TypeVar("_F", bound=_Callable[..., _Any])
 
 # What stands below the boundary becomes one here.
 def _public(fun: _F) -> _F:
-    return _api_boundary.sealed(fun, __name__, fun.__name__)
+    return _api_boundary.wrap_public_function(fun, __name__, fun.__name__)
 
 
 default_matmul_precision = _public(_precision.default_matmul_precision)

@@ -15,7 +15,7 @@ from functorch_like.arrays import conversions
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.backends.xla.arrays import present
-from functorch_like.calling.api_boundary import sealed
+from functorch_like.calling.api_boundary import wrap_public_function
 from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import binary, logic, matrix_products, unary
@@ -361,10 +361,10 @@ def install() -> None:
         conversions.tracer_reduce,
     )
     for name, attribute in arrays.items():
-        xla.attach(name, sealed(attribute, name=name))
+        xla.attach(name, wrap_public_function(attribute, name=name))
     present(arrays, _DOC)
     for name, attribute in tracers.items():
-        setattr(Tracer, name, sealed(attribute, name=name))
+        setattr(Tracer, name, wrap_public_function(attribute, name=name))
     for name, attribute in vars(IndexRef).copy().items():
         if not name.startswith("_"):
-            setattr(IndexRef, name, sealed(attribute, name=name))
+            setattr(IndexRef, name, wrap_public_function(attribute, name=name))

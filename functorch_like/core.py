@@ -30,7 +30,7 @@ ArrayImpl = xla.ArrayImpl
 
 
 # ------------------------------------------------------------------------------------------------------------ rows
-class No(str):
+class NotDefined(str):
     """A cell that is empty on purpose: the text says why, and what to do instead."""
 
     def __call__(self, *args: Any, **params: Any) -> NoReturn:
@@ -38,13 +38,13 @@ class No(str):
         raise UnsupportedError(why, fix=instead)
 
 
-class Lin(NamedTuple):
+class UndefinedPrimal(NamedTuple):
     """Stands for the unknown linear operand in a transpose rule; only its aval is known."""
 
     aval: ShapedArray
 
 
-class Axis(NamedTuple):
+class BatchAxis(NamedTuple):
     """The axis a batch rule maps over.
 
     Attributes:
@@ -61,7 +61,7 @@ class Axis(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Sample:
+class SampleInput:
     """One set of operands and parameters that the tests feed a row.
 
     Args:
@@ -85,30 +85,30 @@ TABLE: dict[str, Primitive] = {}
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Primitive:
-    """One row of the table of primitives. Every column is a function or `No("why; what instead")`.
+    """One row of the table of primitives. Every column is a function or `NotDefined("why; what instead")`.
 
     Rows never broadcast or promote: operands have exactly the shapes and dtypes the row wants.
 
     Args:
         name: unique; what a jaxpr prints.
-        shape: `(*avals, **params) -> aval`, or a tuple of avals if `multiple`. Raises FtError for bad operands.
+        shape: `(*avals, **params) -> aval`, or a tuple of avals if `multiple_results`. Raises FtError for bad operands.
         ref: `(*ndarrays, **params) -> ndarray(s)`: the meaning, in NumPy; the oracle of the tests.
         lower: `(emitter, *operands, **params) -> value(s)`: StableHLO; `emitter.ins`/`.outs` are the avals.
         jvp: `(primals, tangents, **params) -> (out, tangent)`; a tangent that is zero is None, never all of them.
         transpose: `(ct, args, **params) -> cotangents`, one for each operand, None where it has none; linear
-            operands arrive as `Lin`. With `multiple`, ct is a list with None for zeros.
+            operands arrive as `UndefinedPrimal`. With `multiple_results`, ct is a list with None for zeros.
         batch: `(axis, args, dims, **params) -> (out, dim)`; dims[i] is None where args[i] is not batched.
         samples: `() -> [Sample, ...]`: what the tests feed the row.
-        split: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
+        partial_eval: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
         evaluate: of higher-order rows only: how it runs on concrete operands (first-order rows are lowered alone).
-        staged: of rows whose parameters hold Python functions only: `(args, params) -> (args, params)`, what enters a
-            jaxpr in their place: the functions staged, and what they close over among the operands.
-        prune: of higher-order rows only: `(used, **params) -> (kept, given, params)`: the row with only the results
+        stage_params: of rows whose parameters hold Python functions only: `(args, params) -> (args, params)`, what
+            enters a jaxpr in their place: the functions staged, and what they close over among the operands.
+        dce: of higher-order rows only: `(used, **params) -> (kept, given, params)`: the row with only the results
             marked in `used`, which operands it then needs, and which results it gives (a loop may need a carry
             whose last value nobody wants).
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
-        multiple: whether it has several results (a tuple), rather than one.
+        multiple_results: whether it has several results (a tuple), rather than one.
     """
 
     name: str
@@ -118,16 +118,16 @@ class Primitive:
     jvp: Rule
     transpose: Rule
     batch: Rule
-    samples: Callable[[], list[Sample]]
-    split: Rule | None = None
+    samples: Callable[[], list[SampleInput]]
+    partial_eval: Rule | None = None
     evaluate: Rule | None = None
-    staged: Rule | None = None
-    prune: Rule | None = None
+    stage_params: Rule | None = None
+    dce: Rule | None = None
     effects: Callable[..., frozenset[str]] | None = None
-    multiple: bool = False
+    multiple_results: bool = False
     where: str = ""
     family: str = ""
-    native: bool = False  # whether it is the package's own
+    builtin: bool = False  # whether it is the package's own
 
     def __post_init__(self) -> None:
         if self.name in TABLE:
@@ -136,7 +136,7 @@ class Primitive:
         file = "/".join(path.replace("\\", "/").split("/")[-2:])
         object.__setattr__(self, "where", f"{file}:{line}")
         object.__setattr__(self, "family", file.rsplit("/", 1)[-1].removesuffix(".py"))
-        object.__setattr__(self, "native", not source_info.is_users(path))
+        object.__setattr__(self, "builtin", not source_info.is_users(path))
         TABLE[self.name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -149,7 +149,7 @@ class Primitive:
         return TABLE.__getitem__, (self.name,)
 
 
-#: The columns that are rules; the tests check that each is a function or a reasoned No.
+#: The columns that are rules; the tests check that each is a function or a reasoned NotDefined.
 COLUMNS = ("shape", "ref", "lower", "jvp", "transpose", "batch")
 
 
@@ -171,23 +171,23 @@ class Trace:
         parent: the trace that this one runs under.
         staging: whether this trace or one below it must see every primitive, because it stages to a jaxpr or gives a
             meaning to some that have no operand of its own: then concrete values may not be computed with at once.
-        done: set when the transformation has returned; its tracers are leaked from then on.
+        finished: set when the transformation has returned; its tracers are leaked from then on.
     """
 
-    __slots__ = ("done", "name", "parent", "staging")
+    __slots__ = ("finished", "name", "parent", "staging")
     name: str
     parent: Trace
     staging: bool
-    done: bool
+    finished: bool
 
     def __init__(self, name: str, parent: Trace) -> None:
-        self.name, self.parent, self.staging, self.done = name, parent, parent.staging, False
+        self.name, self.parent, self.staging, self.finished = name, parent, parent.staging, False
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply a primitive. The only thing a transformation must define."""
         raise NotImplementedError
 
-    def within(self, other: Trace) -> bool:
+    def is_nested_in(self, other: Trace) -> bool:
         """Whether this one runs under the other."""
         trace = self.parent
         while trace is not other:
@@ -206,7 +206,7 @@ class Evaluate(Trace):
     __slots__ = ()
 
     def __init__(self) -> None:
-        self.name, self.parent, self.staging, self.done = "eval", self, False, False
+        self.name, self.parent, self.staging, self.finished = "eval", self, False, False
 
 
 EVALUATE = Evaluate()
@@ -227,7 +227,7 @@ _STAGING = xla.config("staging", False, in_trace_key=False)
 
 
 @contextmanager
-def running(trace: Trace) -> Generator[Trace]:
+def set_current_trace(trace: Trace) -> Generator[Trace]:
     """Make a trace the current one."""
     previous = state.trace
     flips = trace.staging != previous.staging
@@ -242,13 +242,13 @@ def running(trace: Trace) -> Generator[Trace]:
 
 
 @contextmanager
-def tracing(trace: Trace) -> Generator[Trace]:
+def new_trace(trace: Trace) -> Generator[Trace]:
     """Make a new trace the current one, and mark it done at the end: what escapes from it is a leak."""
-    with running(trace):
+    with set_current_trace(trace):
         try:
             yield trace
         finally:
-            trace.done = True
+            trace.finished = True
 
 
 @contextmanager
@@ -286,7 +286,7 @@ class Tracer:
     def aval(self) -> ShapedArray:
         raise NotImplementedError
 
-    def made(self) -> Any:
+    def creation_site(self) -> Any:
         """The line, or recorded traceback, that made this value; None if unknown."""
         return None
 
@@ -312,18 +312,18 @@ else:
 
 def leak(tracer: Tracer, using: str) -> LeakError:
     """The error for a tracer used after its transformation returned, or below it."""
-    made = tracer.made()
+    made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     trace = tracer._trace
-    where = "which has already returned" if trace.done else "and is used outside of it, where it means nothing"
+    where = "which has already returned" if trace.finished else "and is used outside of it, where it means nothing"
     return LeakError(
         f"{using} was given a {tracer.aval!r} that belongs to {trace!r}, {where}"
         + (f"; the value was made at {line}" if line else ""),
         fix="return the value from the transformed function instead of storing it in a list, an attribute or a global"
-        if trace.done
+        if trace.finished
         else "pass the value to functions that have rules of their own as an argument, instead of closing over it",
         at=str(source_info.user_line() or ""),
-        chain=chain(state.trace),
+        chain=transform_stack(state.trace),
     )
 
 
@@ -355,7 +355,7 @@ def aval_of(x: Any) -> ShapedArray:
         return ShapedArray((), dtypes.default_float(), True)
     if kind is complex:
         return ShapedArray((), dtypes.default_complex(), True)
-    if isinstance(x, Lin):
+    if isinstance(x, UndefinedPrimal):
         return x.aval
     if isinstance(x, np.ndarray):
         if kind is not np.ndarray:
@@ -423,36 +423,36 @@ def _quote(x: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules
-_SHAPES: Cache[Any, Any] = Cache()
-_MOST_SHAPES = 65536
+_AVALS: Cache[Any, Any] = Cache()
+_MOST_AVALS = 65536
 
 
-def infer(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+def abstract_eval(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
     """The shape rule, memoised on avals and parameters (avals are interned, so the key hashes fast)."""
     try:
         key = (prim, *avals, *params.items())
-        found = _SHAPES.get(key)
+        found = _AVALS.get(key)
     except TypeError:  # an unhashable parameter: only errors and oddities come here
-        return shape_rule(prim, avals, params)
+        return abstract_eval_uncached(prim, avals, params)
     if found is None:
-        found = shape_rule(prim, avals, params)
+        found = abstract_eval_uncached(prim, avals, params)
         # Keys of higher-order rows would keep whole jaxprs alive, or users' functions; collectives depend on the names
         # in scope, too.
-        if prim.split is None and prim.evaluate is None and "axis_name" not in params:
-            _SHAPES.keep(key, found, _MOST_SHAPES)
+        if prim.partial_eval is None and prim.evaluate is None and "axis_name" not in params:
+            _AVALS.keep(key, found, _MOST_AVALS)
     return found
 
 
-def shape_rule(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
+def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
     """The shape rule, with errors completed."""
     try:
         return prim.shape(*avals, **params)
     except FtError as e:
-        raise complete(e, prim, avals, params)  # noqa: B904  (the same error, completed)
+        raise add_error_context(e, prim, avals, params)  # noqa: B904  (the same error, completed)
 
 
 # ---------------------------------------------------------------------------------------------------------- errors
-def chain(trace: Trace) -> str:
+def transform_stack(trace: Trace) -> str:
     """The transformations in force, outermost first."""
     names: list[str] = []
     while trace is not EVALUATE:
@@ -462,7 +462,7 @@ def chain(trace: Trace) -> str:
     return " > ".join(reversed(names))
 
 
-def complete(
+def add_error_context(
     error: FtError,
     prim: Primitive,
     args: Sequence[Any],
@@ -482,5 +482,5 @@ def complete(
         if column and isinstance(error, UnsupportedError):
             error.operation = f"{column} of {error.operation}"
     return error.complete(
-        chain=chain(trace or state.trace), at=str(source_info.user_line(state.source) or ""), rule=prim.where
+        chain=transform_stack(trace or state.trace), at=str(source_info.user_line(state.source) or ""), rule=prim.where
     )

@@ -1,7 +1,7 @@
 """For those who build on the package: primitives and interpreters of one's own.
 
-A *primitive* is a row: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each column a
-function or `No("why; what to do instead")`. Once made it is applied by calling it, and every transformation knows it.
+A *primitive* is a row: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each column
+a function or `NotDefined("why; what to do instead")`. It is applied by calling it, and every transformation knows it.
 
 An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, and a `Tracer` that stands for its values.
 `process` takes its own tracers apart, applies the primitive (or anything else) under its parent, and wraps the results:
@@ -15,11 +15,11 @@ An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, an
 ...     __slots__ = ("names",)
 ...     def process(self, prim, args, params):
 ...         values = [a.value if mine(self, a) else a for a in args]
-...         with running(self.parent):
+...         with set_current_trace(self.parent):
 ...             out = prim(*values, **params)
 ...         self.names.append(prim.name)
-...         return [Counted(self, o) for o in out] if prim.multiple else Counted(self, out)
->>> with tracing(Count("count", current_trace())) as trace:
+...         return [Counted(self, o) for o in out] if prim.multiple_results else Counted(self, out)
+>>> with new_trace(Count("count", current_trace())) as trace:
 ...     trace.names = []
 ...     x = Counted(trace, fnp.ones(3))
 ...     y = fnp.tanh(x * x)
@@ -33,17 +33,17 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray as ShapedArray
 from functorch_like.core import TABLE, state
-from functorch_like.core import Axis as Axis
-from functorch_like.core import Lin as Lin
-from functorch_like.core import No as No
+from functorch_like.core import BatchAxis as BatchAxis
+from functorch_like.core import NotDefined as NotDefined
 from functorch_like.core import Primitive as Primitive
-from functorch_like.core import Sample as Sample
+from functorch_like.core import SampleInput as SampleInput
 from functorch_like.core import Trace as Trace
 from functorch_like.core import Tracer as Tracer
+from functorch_like.core import UndefinedPrimal as UndefinedPrimal
 from functorch_like.core import aval_of as aval_of
 from functorch_like.core import bind as bind
-from functorch_like.core import running as running
-from functorch_like.core import tracing as tracing
+from functorch_like.core import new_trace as new_trace
+from functorch_like.core import set_current_trace as set_current_trace
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr as Jaxpr
 from functorch_like.ir.jaxpr import evaluate as evaluate_jaxpr
@@ -77,13 +77,14 @@ def forget(primitive: Primitive) -> None:
     Raises:
         ArgumentError: for the package's own.
     """
-    if not isinstance(primitive, Primitive) or primitive.native:
+    if not isinstance(primitive, Primitive) or primitive.builtin:
         raise ArgumentError(f"{primitive!r} is the package's own", fix="forget only primitives that you made")
     if TABLE.get(primitive.name) is primitive:
         del TABLE[primitive.name]
 
 
 __all__ = [
-    "Axis", "Jaxpr", "Lin", "No", "Primitive", "Sample", "ShapedArray", "Trace", "Tracer", "aval_of", "bind",
-    "current_trace", "evaluate_jaxpr", "forget", "mine", "primitives", "running", "tracing",
+    "BatchAxis", "Jaxpr", "NotDefined", "Primitive", "SampleInput", "ShapedArray", "Trace", "Tracer",
+    "UndefinedPrimal", "aval_of", "bind", "current_trace", "evaluate_jaxpr", "forget", "mine", "new_trace",
+    "primitives", "set_current_trace",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -146,7 +146,7 @@ def scale_and_translate(
     )
 
 
-@kernel(static=("sizes", "dims", "how", "antialias", "precision"))
+@eager_jit(static=("sizes", "dims", "how", "antialias", "precision"))
 def _scaled(
     image: Any, scale: Any, translation: Any, sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
     antialias: bool, precision: Any,
@@ -196,7 +196,7 @@ def resize(
     return _resized(image, scale, sizes=sizes, dims=dims, how=how, antialias=bool(antialias), precision=precision)
 
 
-@kernel(static=("scale", "sizes", "dims", "how", "antialias", "precision"))
+@eager_jit(static=("scale", "sizes", "dims", "how", "antialias", "precision"))
 def _resized(
     image: Any, scale: tuple[float, ...], sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
     antialias: bool, precision: Any,
@@ -207,7 +207,7 @@ def _resized(
     return _scaled.inline(image, by, fnp.zeros_like(by), sizes, dims, how, antialias, precision)
 
 
-@kernel(static=("sizes", "dims"))
+@eager_jit(static=("sizes", "dims"))
 def _nearest(image: Any, sizes: tuple[int, ...], dims: tuple[int, ...]) -> Any:
     image = promotion.to_inexact(image)
     for d in dims:

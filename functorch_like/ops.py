@@ -15,7 +15,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 _DOC = """{summary}
 
@@ -46,7 +46,7 @@ _DOC = """{summary}
 def _segments(name: str, method: str, start: Any, summary: str, empty: str, shows: str) -> Any:
     """A reduction; `start` gives the value of an empty segment for a dtype."""
 
-    @kernel(static=("count", "is_sorted", "unique", "bucket", "mode"))
+    @eager_jit(static=("count", "is_sorted", "unique", "bucket", "mode"))
     def run(data: Any, ids: Any, count: int, is_sorted: bool, unique: bool, bucket: int | None, mode: str) -> Any:
         rank, n = aval_of(ids).ndim, aval_of(ids).size
         rest = aval_of(data).shape[rank:]

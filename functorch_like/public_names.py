@@ -66,6 +66,14 @@ RENAMED: dict[str, dict[str, str]] = {
         "Array": "ft.Array",
         "DeviceArray": "ft.Array",
     },
+    "functorch_like.extend": {
+        "No": "extend.NotDefined",
+        "Lin": "extend.UndefinedPrimal",
+        "Axis": "extend.BatchAxis",
+        "Sample": "extend.SampleInput",
+        "running": "extend.set_current_trace",
+        "tracing": "extend.new_trace",
+    },
     "functorch_like.random": {
         "seed": "random.key",
         "new_key": "random.key",

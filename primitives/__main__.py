@@ -18,7 +18,7 @@ from pathlib import Path
 from functorch_like import core
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import lower
-from functorch_like.core import COLUMNS, TABLE, No, Primitive, Sample, aval_of
+from functorch_like.core import COLUMNS, TABLE, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import FtError
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import load
@@ -31,7 +31,7 @@ PLATFORMS = ("cpu", "gpu")
 def rows() -> list[Primitive]:
     """All rows of the package, by family and name."""
     load()
-    return sorted((row for row in TABLE.values() if row.native), key=lambda row: (row.family, row.name))
+    return sorted((row for row in TABLE.values() if row.builtin), key=lambda row: (row.family, row.name))
 
 
 def dtypes_of(row: Primitive) -> list[str]:
@@ -47,9 +47,9 @@ def kinds(row: Primitive) -> str:
     return "".join(letter for letter in "fciub" if letter in letters) or "-"
 
 
-def _module(row: Primitive, sample: Sample, platform: str) -> str:
+def _module(row: Primitive, sample: SampleInput, platform: str) -> str:
     avals = [aval_of(x) if not hasattr(x, "weak_type") else x for x in sample.operands]
-    apply = lambda *xs: (lambda out: list(out) if row.multiple else [out])(row(*xs, **sample.params))
+    apply = lambda *xs: (lambda out: list(out) if row.multiple_results else [out])(row(*xs, **sample.params))
     jaxpr, _ = stage(apply, avals, name=row.name, parent=core.EVALUATE)
     return xla.module_text(lower(jaxpr, name=row.name, platform=platform).module)
 
@@ -73,7 +73,7 @@ def table() -> str:
     """All rows: name, family, which columns are filled, dtypes and platforms."""
     lines: list[tuple[str, ...]] = [("primitive", "family", *COLUMNS, "samples", "dtypes", "platforms")]
     for row in rows():
-        marks = ("-" if isinstance(getattr(row, column), No) else "x" for column in COLUMNS)
+        marks = ("-" if isinstance(getattr(row, column), NotDefined) else "x" for column in COLUMNS)
         lines.append((row.name, row.family, *marks, str(len(row.samples())), kinds(row), platforms(row)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -86,7 +86,7 @@ def describe(name: str) -> str:
     lines = [f"{row.name} ({row.where})"]
     for column in COLUMNS:
         cell = getattr(row, column)
-        lines.append(f"  {column}: {cell}" if isinstance(cell, No) else f"  {column}: a rule")
+        lines.append(f"  {column}: {cell}" if isinstance(cell, NotDefined) else f"  {column}: a rule")
     lines.append(f"  dtypes: {', '.join(dtypes_of(row)) or 'none'}")
     lines.append(f"  platforms: {platforms(row)}")
     lines += [f"  on CPUs, {a.limits}: {a.name}" for a in alternatives_of(row.lower)]
@@ -116,7 +116,7 @@ def markdown() -> str:
     lines = [_HEAD, "| primitive | family | rules | dtypes | platforms |", "|---|---|---|---|---|"]
     forms, reasons = ["", _FORMS, "| primitive | for | form |", "|---|---|---|"], ["", _EMPTY]
     for row in rows():
-        empty = [column for column in COLUMNS if isinstance(getattr(row, column), No)]
+        empty = [column for column in COLUMNS if isinstance(getattr(row, column), NotDefined)]
         filled = "all" if not empty else f"all but {', '.join(empty)}"
         where = platforms(row).removesuffix(" +").replace("*", "\\*")
         lines.append(f"| {row.name} | {row.family} | {filled} | {kinds(row)} | {where} |")

@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes, source_info
 from functorch_like.backends import xla
-from functorch_like.core import Tracer, aval_of, chain, leak, state
+from functorch_like.core import Tracer, aval_of, leak, state, transform_stack
 from functorch_like.errors import (
     ConcretizationError,
     DtypeError,
@@ -49,15 +49,15 @@ def _at() -> str:
 
 def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     """Raise for a traced value where Python needs a number."""
-    if tracer._trace.done:
+    if tracer._trace.finished:
         raise leak(tracer, what)
-    made = tracer.made()
+    made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     aval = tracer.aval
     raise _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),
         operation=f"{what}({aval!r})",
-        chain=chain(tracer._trace),
+        chain=transform_stack(tracer._trace),
         at=_at(),
         fix=fix,
     )
@@ -68,7 +68,7 @@ def _lost(tracer: Tracer, what: str) -> NoReturn:
     raise _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} that is being differentiated would lose its derivative",
         operation=f"{what}({aval!r})",
-        chain=chain(tracer._trace),
+        chain=transform_stack(tracer._trace),
         at=_at(),
         fix=_DERIVATIVE,
     )
@@ -135,7 +135,7 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
 
 
 def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
-    value = None if tracer._trace.done else tracer.concrete()
+    value = None if tracer._trace.finished else tracer.concrete()
     return refuse(tracer, what, fix) if value is None else value
 
 
@@ -207,8 +207,8 @@ def array_format(self: Any, spec: str) -> str:
 
 def tracer_repr(self: Any) -> str:
     """`Traced<f32[3]> in jit(f)`."""
-    where = chain(self._trace) or self._trace.name or "a transformation"
-    value = None if self._trace.done else self.concrete()
+    where = transform_stack(self._trace) or self._trace.name or "a transformation"
+    value = None if self._trace.finished else self.concrete()
     known = "" if value is None else f" with value {np.array2string(np.asarray(value), threshold=6)}"
     return f"Traced<{self.aval!r}> in {where}{known}"
 
@@ -240,7 +240,7 @@ def setitem(self: Any, index: Any, value: Any) -> NoReturn:
         f"arrays are immutable, and {aval!r} was assigned to at [{_shown(index)}]",
         fix=f"x = x.at[{_shown(index)}].set({shown})",
         at=_at(),
-        chain=chain(state.trace),
+        chain=transform_stack(state.trace),
     )
 
 

@@ -31,7 +31,7 @@ def public(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
-            told = polish(e, boundary)
+            told = finalize_error(e, boundary)
             if told is not None:
                 raise told from None
             raise
@@ -40,7 +40,7 @@ def public(fun: F) -> F:
     return boundary  # type: ignore[return-value]
 
 
-def sealed(value: Any, module: str = "", name: str = "") -> Any:
+def wrap_public_function(value: Any, module: str = "", name: str = "") -> Any:
     """`value` as a boundary where it is a Python function; anything else, and what is one already, as it is.
 
     Args:
@@ -58,7 +58,7 @@ def sealed(value: Any, module: str = "", name: str = "") -> Any:
     return made
 
 
-def seal(module: types.ModuleType) -> None:
+def wrap_public_functions(module: types.ModuleType) -> None:
     """Make every public function of a module a boundary, in one place instead of at each definition.
 
     The package calls these functions under the names they have in their own files, which stay as they are.
@@ -66,10 +66,10 @@ def seal(module: types.ModuleType) -> None:
     for name in public_names.defined(module):
         value = vars(module).get(name)
         if getattr(value, "__module__", "").startswith("functorch_like"):
-            setattr(module, name, sealed(value, module.__name__, name))
+            setattr(module, name, wrap_public_function(value, module.__name__, name))
 
 
-def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:
+def finalize_error(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:
     """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
 
     Args:
@@ -82,11 +82,11 @@ def polish(error: BaseException, fun: Callable[..., Any] | None = None) -> FtErr
     ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if ours is not None:
         ours.complete(operation=getattr(fun, "__name__", ""))
-        return ours.complete(at=str(source_info.user_line() or ""), chain=core.chain(core.state.trace))
+        return ours.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     if isinstance(error, FtError):
-        error.complete(at=str(source_info.user_line() or ""), chain=core.chain(core.state.trace))
+        error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     if isinstance(error, FtError) or from_callback(error):
-        error.__traceback__ = trim(error.__traceback__)
+        error.__traceback__ = filter_traceback(error.__traceback__)
     return None
 
 
@@ -102,7 +102,7 @@ def _out_of_memory(error: BaseException) -> FtError | None:
     return OutOfMemoryError(told, fix=f"check the sizes; {PARTS}")
 
 
-xla.on_error(polish)
+xla.on_error(finalize_error)
 settings.on_staging(lambda: core.state.trace.staging)
 # Settings are assigned by plain attribute access.
 for _kind, _names in (
@@ -116,7 +116,7 @@ for _kind, _names in (
 del _kind, _names, _name
 
 
-def trim(traceback: types.TracebackType | None) -> types.TracebackType | None:
+def filter_traceback(traceback: types.TracebackType | None) -> types.TracebackType | None:
     """A traceback without the frames of this package."""
     if os.environ.get("FT_TRACEBACK", "").lower() == "full":
         return traceback

@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.calling.float0 import flatten_results
-from functorch_like.core import INT32, Tracer, argument_aval, chain, is_value, state
+from functorch_like.core import INT32, Tracer, argument_aval, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.ir import dtype_origins
 
@@ -38,7 +38,7 @@ class Static(NamedTuple):
     names: tuple[str, ...]
 
 
-def resolve(fun: Callable[..., Any], nums: Any, names: Any, what: str = "static") -> Static:
+def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = "static") -> Static:
     """Complete positions by names and names by positions, from the function's signature.
 
     Raises:
@@ -108,7 +108,7 @@ def kinds_of(value: Any) -> Any:
     return kind
 
 
-class Told:
+class StaticValue:
     """A static value for C++, which would take values for the same that are equal, though they hold other types."""
 
     __slots__ = ("_hash", "kinds", "value")
@@ -120,13 +120,13 @@ class Told:
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is Told and self.kinds == other.kinds and bool(self.value == other.value)
+        return type(other) is StaticValue and self.kinds == other.kinds and bool(self.value == other.value)
 
 
 _SIMPLE = frozenset({int, str, type(None)})
 
 
-def for_dispatch(value: Any) -> Any:
+def wrap_static(value: Any) -> Any:
     """A static value as C++ may compare it: itself where types inside of it cannot matter.
 
     C++ looks at the type of the value itself. Of tuples, most hold ints and names alone.
@@ -135,15 +135,15 @@ def for_dispatch(value: Any) -> Any:
     if kind in _SIMPLE:
         return value
     if kind is tuple:
-        return value if _SIMPLE.issuperset(map(type, value)) else Told(value)
+        return value if _SIMPLE.issuperset(map(type, value)) else StaticValue(value)
     if issubclass(kind, (tuple, frozenset)) or hasattr(kind, "__dataclass_fields__"):
-        return Told(value)
+        return StaticValue(value)
     return value
 
 
-def said(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+def unwrap_static(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Arguments as the user said them, from those that C++ was given."""
-    plain = lambda a: a.value if type(a) is Told else a
+    plain = lambda a: a.value if type(a) is StaticValue else a
     return tuple(map(plain, args)), {k: plain(v) for k, v in kwargs.items()}
 
 
@@ -157,7 +157,7 @@ def _described(leaf: Any) -> Any:
         return leaf
 
 
-class Call:
+class FlatCall:
     """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
 
     __slots__ = ("avals", "leaves", "statics", "tree")
@@ -245,7 +245,7 @@ class Call:
                     raise DtypeError(
                         f"the function returned {out!r:.60} of type {type(out).__name__}{where}",
                         fix="return arrays, numbers, None, or pytrees of these",
-                        chain=chain(state.trace),
+                        chain=transform_stack(state.trace),
                     )
             return outs
 

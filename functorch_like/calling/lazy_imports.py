@@ -73,10 +73,10 @@ class _Table:
         if name in self.submodules:
             public_names.attach(module)
             if self.submodules[name]:
-                api_boundary.seal(module)
+                api_boundary.wrap_public_functions(module)
         origin = self.names.get(name)
         if origin is not None and origin.module == module.__name__:  # the function keeps the name they share
-            return api_boundary.sealed(getattr(module, origin.name), self.package, name)
+            return api_boundary.wrap_public_function(getattr(module, origin.name), self.package, name)
         return module
 
     def get(self, name: str) -> Any:
@@ -85,7 +85,9 @@ class _Table:
             found: Any = importlib.import_module(f"{self.package}.{name}")
         elif name in self.names:
             module, attribute = self.names[name]
-            found = api_boundary.sealed(getattr(importlib.import_module(module), attribute), self.package, name)
+            found = api_boundary.wrap_public_function(
+                getattr(importlib.import_module(module), attribute), self.package, name
+            )
         elif name == "__all__":
             return self.listing()
         else:

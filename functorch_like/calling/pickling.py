@@ -47,7 +47,7 @@ class Transformed(ByName):
             return self._function(*args, **kwargs)
         except Exception as e:
             refused = e if isinstance(e, FtError) else pytree.refused(e, getattr(self, "__name__", ""), args, kwargs)
-            told = api_boundary.polish(refused, self) or refused
+            told = api_boundary.finalize_error(refused, self) or refused
             if told is not e:
                 raise told from None
             raise

@@ -12,18 +12,18 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
-from functorch_like.calling.call_signature import Call, Static
+from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 
 #: Bodies by function; they die with it.
-_BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = weakref.WeakKeyDictionary()
+_BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, TracedFunction]] = weakref.WeakKeyDictionary()
 _MOST_BODIES = 1024
 _ALL_TRACED = Static((), ())
 
 
-class Body(NamedTuple):
+class TracedFunction(NamedTuple):
     """A staged function.
 
     Attributes:
@@ -42,16 +42,16 @@ def name_of(fun: Any) -> str:
     return getattr(fun, "__name__", type(fun).__name__)
 
 
-def arguments(args: Sequence[Any]) -> Call:
+def arguments(args: Sequence[Any]) -> FlatCall:
     """Positional arguments of a body, taken apart.
 
     Raises:
         DtypeError: for a leaf that is no array or number.
     """
-    return Call(_ALL_TRACED, args, {})
+    return FlatCall(_ALL_TRACED, args, {})
 
 
-def operands(call: Call) -> list[Any]:
+def operands(call: FlatCall) -> list[Any]:
     """The leaves, numbers as arrays of the dtypes that bodies take them in."""
     return [
         leaf if type(leaf) is ArrayImpl or isinstance(leaf, (Tracer, np.ndarray)) else np.asarray(leaf, aval.dtype)
@@ -61,11 +61,11 @@ def operands(call: Call) -> list[Any]:
 
 def staged(
     fun: Callable[..., Any],
-    call: Call,
+    call: FlatCall,
     what: str,
-    kept: Cache[Any, Body] | None = None,
+    kept: Cache[Any, TracedFunction] | None = None,
     through: Callable[[Any], Callable[..., Any]] | None = None,
-) -> Body:
+) -> TracedFunction:
     """A function staged for arguments like these.
 
     It is kept for as long as the function lives, unless it closes over traced values.
@@ -91,13 +91,15 @@ def staged(
         jaxpr, consts = stage(
             flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})", hosts=call.hosts()
         )
-        found = Body(jaxpr, consts, trees[0])
+        found = TracedFunction(jaxpr, consts, trees[0])
         if not any(isinstance(c, Tracer) for c in consts):
             kept.keep(key, found, _MOST_BODIES)
     return found
 
 
-def beside(titles: Sequence[str], trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]], root: str = "") -> str:
+def structure_diff_table(
+    titles: Sequence[str], trees: Sequence[Any], avals: Sequence[Sequence[ShapedArray]], root: str = ""
+) -> str:
     """A line for each leaf at which pytrees of avals differ, with what each of them has there.
 
     Args:

@@ -19,7 +19,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import events
 from functorch_like.caches import known
-from functorch_like.core import chain, state
+from functorch_like.core import state, transform_stack
 from functorch_like.errors import DtypeError, FtError, WideningWarning
 from functorch_like.ir.dtype_origins import origin
 
@@ -49,7 +49,7 @@ def _error(
     return DtypeError(
         f"the {wide.dtype.name} operand, {text}, widens {narrow.dtype.name} to {dtype.name}",
         operation=f"{_called()}({', '.join(map(repr, avals))})",
-        chain=chain(state.trace),
+        chain=transform_stack(state.trace),
         at=str(source_info.user_line(state.source) or ""),
         fix=f"convert it where it comes in, X.astype({kept.name!r}), to stay in {narrow.dtype.name}; or say that 64 "
         f"bits are meant: fnp.asarray(X, {wide.dtype.name!r}), or ft.set_default_dtype('float64') for all. "

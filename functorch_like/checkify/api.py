@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.calling import api_boundary, traced_function
-from functorch_like.calling.call_signature import Call, Static
+from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import split_values
 from functorch_like.calling.pickling import transformation
@@ -63,7 +63,7 @@ def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Cal
 
     @functools.wraps(f, updated=())
     def checkified(*args: Any, **kwargs: Any) -> tuple[Error, Any]:
-        call = Call(Static((), ()), args, kwargs)
+        call = FlatCall(Static((), ()), args, kwargs)
         body = traced_function.staged(f, call, "checkify")
         outs, state = run(body.jaxpr, [*body.consts, *traced_function.operands(call)], wanted)
         return state.error(), body.out_tree.unflatten(outs)

@@ -36,7 +36,7 @@ _MOVING = frozenset((
 def plain(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
     """Apply a primitive, and look at what it gives."""
     out = prim(*operands, **params)
-    outs = list(out) if prim.multiple else [out]
+    outs = list(out) if prim.multiple_results else [out]
     if state.wanted & {"nan", "inf"} and prim.name not in _MOVING:
         for x in outs:
             finite(state, source, prim.name, x)

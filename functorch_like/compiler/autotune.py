@@ -26,7 +26,7 @@ _SAMPLE = 2e-3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Way:
+class Candidate:
     """One way to compile a program.
 
     Attributes:
@@ -46,23 +46,23 @@ class Way:
         return nullcontext() if self.fast else flags({"cpu.fast_lowerings": False})
 
 
-DEFAULT = Way("default")
-WAYS: dict[str, tuple[Way, ...]] = {
+DEFAULT = Candidate("default")
+WAYS: dict[str, tuple[Candidate, ...]] = {
     "cpu": (
         DEFAULT,
-        Way("plain", sets.PLAIN),
-        Way("all dots", sets.ALL_DOTS),
-        Way("oneDNN", sets.ONEDNN, risky=True),
-        Way("no library", sets.NONE),
-        Way("standard lowerings", fast=False),
+        Candidate("plain", sets.PLAIN),
+        Candidate("all dots", sets.ALL_DOTS),
+        Candidate("oneDNN", sets.ONEDNN, risky=True),
+        Candidate("no library", sets.NONE),
+        Candidate("standard lowerings", fast=False),
     ),
-    "gpu": (DEFAULT, Way("graphs", sets.GRAPHS, risky=True)),
+    "gpu": (DEFAULT, Candidate("graphs", sets.GRAPHS, risky=True)),
 }
 
 
 def choose(
     make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None, args: Sequence[Any], name: str
-) -> Way:
+) -> Candidate:
     """The fastest way to compile a program for a device.
 
     Args:
@@ -84,7 +84,7 @@ def choose(
             events.tell("tune", name, how=f"{way.name}, as measured before")
             return way
     started = time.perf_counter()
-    programs: dict[Way, Any] = {}
+    programs: dict[Candidate, Any] = {}
     seen: set[bytes] = set()
     failures: list[FtError] = []
     for way in ways:
@@ -109,7 +109,7 @@ def choose(
 
 
 def _compiled(
-    way: Way, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
+    way: Candidate, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
 ) -> tuple[xla.Executable | None, bytes]:
     """The program compiled one way, and what tells it from other ways; None if a trial of it died."""
     from functorch_like.backends.xla import mlir, subprocess_trial
@@ -123,13 +123,13 @@ def _compiled(
         return lowered.compile(device, options, fitting=way.fitting), identity
 
 
-def _time(programs: dict[Way, xla.Executable], args: Sequence[Any]) -> dict[Way, float]:
+def _time(programs: dict[Candidate, xla.Executable], args: Sequence[Any]) -> dict[Candidate, float]:
     """Seconds of one run, the least of several samples taken in turn."""
-    counts: dict[Way, int] = {}
+    counts: dict[Candidate, int] = {}
     for way, program in programs.items():
         _run(program, args, 1)
         counts[way] = max(1, round(_SAMPLE / max(1e-6, _run(program, args, 1))))
-    best: dict[Way, float] = {}
+    best: dict[Candidate, float] = {}
     for _ in range(_ROUNDS):
         for way, program in programs.items():
             took = _run(program, args, counts[way]) / counts[way]

@@ -69,7 +69,7 @@ def _read(jaxpr: Jaxpr) -> str | None:
         define(jaxpr.inputs)
         texts += [repr(v.aval) for v in jaxpr.inputs]  # those of results follow
         for e in jaxpr.equations:
-            if not e.prim.native or effects(e):
+            if not e.prim.builtin or effects(e):
                 raise _Opaque  # who calls Python must be lowered, for its calls to be known
             texts.append(e.prim.name)
             write(e.inputs)

@@ -15,7 +15,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import compile_options, events
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
-from functorch_like.compiler.outlining import is_transpose, parts
+from functorch_like.compiler.outlining import is_transpose, outline
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import FtError
 from functorch_like.ir import passes
@@ -190,7 +190,7 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
         jaxpr = narrow_products(jaxpr)
     # XLA's partitioner looks at one function at a time, so that of programs on a mesh nothing is set apart.
     whole = inlined or e.platform != "cpu" or e.partitioning is not None
-    for eqn in jaxpr.equations if whole else parts(jaxpr):
+    for eqn in jaxpr.equations if whole else outline(jaxpr):
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
             symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
@@ -207,7 +207,8 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
         try:
             out = eqn.prim.lower(e, *[read(a) for a in eqn.inputs], **eqn.params)
         except FtError as error:
-            raise core.complete(error.complete(at=str(line or "")), eqn.prim, e.ins, eqn.params, None, "lowering")  # noqa: B904
+            error.complete(at=str(line or ""))
+            raise core.add_error_context(error, eqn.prim, e.ins, eqn.params, None, "lowering")  # noqa: B904
         if type(out) in (list, tuple):
             values.update(zip(eqn.outputs, out, strict=True))
         else:

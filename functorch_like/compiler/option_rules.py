@@ -14,7 +14,7 @@ from typing import Any
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
 from functorch_like.compiler.outlining import ELEMENTWISE
-from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, held
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, inner_jaxprs
 
 #: What `jit(mode=)` takes.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
@@ -62,8 +62,8 @@ def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
             found.rows |= size >= _LARGE and short >= 64
         elif name == "threefry2x32":
             found.random |= e.outputs[0].aval.size >= _LARGE // 16
-        elif e.prim.split is not None:
-            for inner in held(e.params):
+        elif e.prim.partial_eval is not None:
+            for inner in inner_jaxprs(e.params):
                 _read(inner, found, largest, looped or name in _LOOPS)
 
 
@@ -103,8 +103,8 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
             if found:
                 return True, []
             made.update(v for v, m in zip(e.outputs, outs, strict=True) if m)
-        elif e.prim.split is not None:
-            if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in held(e.params)):
+        elif e.prim.partial_eval is not None:
+            if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in inner_jaxprs(e.params)):
                 return True, []
         elif any(marks) and (e.prim.name in ELEMENTWISE or e.prim.name in _MOVES):
             made.add(e.outputs[0])

@@ -17,7 +17,7 @@ from functorch_like.backends.cpu import fast_lowering
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 
 #: Rows that XLA computes again wherever they are wanted. Of others, such as exp, it keeps what is read more than once.
-_CHEAP = frozenset(
+FUSIBLE = frozenset(
     (
         "add",
         "sub",
@@ -50,7 +50,7 @@ _PLACES = 1024
 #: Transposes of fewer elements are fused as before;
 _LARGE = 1 << 16
 #: so are those that anything else reads than these primitives,
-ELEMENTWISE = _CHEAP.difference(
+ELEMENTWISE = FUSIBLE.difference(
     ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
 ).union(("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "pow", "erf", "half_integer_pow"))
 #: and those of products, which XLA may as well write in the other order.
@@ -63,7 +63,7 @@ _ON = fast_lowering(
 )
 
 
-def parts(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
+def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
     """The equations in order; in place of runs that are to be kept apart, jaxprs that do the same.
 
     A part takes variables under their own names, and gives some under theirs.
@@ -141,7 +141,7 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 
 def _is_constant(e: Equation) -> bool:
-    return e.prim.name in _CHEAP and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
+    return e.prim.name in FUSIBLE and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
 
 
 def _copies(jaxpr: Jaxpr) -> list[int]:
@@ -161,7 +161,7 @@ def _copies(jaxpr: Jaxpr) -> list[int]:
         wanted[a] = place()
     often: list[int] = []
     for e in reversed(jaxpr.equations):
-        cheap = e.prim.name in _CHEAP and len(e.outputs) == 1
+        cheap = e.prim.name in FUSIBLE and len(e.outputs) == 1
         here = wanted.pop(e.outputs[0], 0) if cheap else place()
         for a in e.inputs:
             if type(a) is Var:

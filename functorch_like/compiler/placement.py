@@ -9,7 +9,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import DeviceError
-from functorch_like.ir.jaxpr import Jaxpr, held
+from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 
 OneDevice = xla.OneDevice
 
@@ -114,5 +114,5 @@ def _named(jaxpr: Jaxpr) -> Iterator[Any]:
         mesh = e.params.get("mesh")
         if mesh is not None and hasattr(mesh, "devices"):
             yield mesh
-        for inner in held(e.params):
+        for inner in inner_jaxprs(e.params):
             yield from meshes_in(inner)

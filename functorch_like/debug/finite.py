@@ -23,7 +23,7 @@ from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.interpreters.evaluate import INSPECTED, Program
-from functorch_like.ir.jaxpr import Jaxpr, held
+from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 
 
 class _Watch(NamedTuple):
@@ -67,7 +67,7 @@ def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> No
     if _calls_out(jaxpr):
         reason += "; it has calls of io_callback, so it is not run again to see where it comes from"
     else:
-        with core.running(core.EVALUATE):
+        with core.set_current_trace(core.EVALUATE):
             _, state = run(jaxpr, [*program.consts, *args], frozenset({kind, "silent"}))
         failures = state.error().failures()
         if failures:
@@ -90,7 +90,7 @@ def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> No
 
 def _calls_out(jaxpr: Jaxpr) -> bool:
     """Whether running it again would be seen outside."""
-    return any(e.prim.name == "io_callback" or any(map(_calls_out, held(e.params))) for e in jaxpr.equations)
+    return any(e.prim.name == "io_callback" or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
 
 
 # -------------------------------------------------------------------------------------------------------------- setting

@@ -114,7 +114,7 @@ def _seen(value: Any) -> Any:
 def _leaf(leaf: Any) -> Any:
     if not isinstance(leaf, Tracer):
         return _Kept(leaf)
-    return _Kept("<gone>") if leaf._trace.done else leaf
+    return _Kept("<gone>") if leaf._trace.finished else leaf
 
 
 def _shown(value: Any) -> str:

@@ -8,23 +8,23 @@ from typing import Any
 from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import api_boundary
-from functorch_like.calling.call_signature import Call, Static, argument_path
+from functorch_like.calling.call_signature import FlatCall, Static, argument_path
 from functorch_like.ir.jaxpr import Jaxpr, Literal
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.effects.checkpoint_name import name as named
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import with_tangents
-from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr
+from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
     """What is kept, each with where it comes from. Nothing is computed."""
-    call = Call(Static((), ()), args, kwargs, abstract=True)
+    call = FlatCall(Static((), ()), args, kwargs, abstract=True)
     flat, _ = call.flatten_function(fun)
     jaxpr, consts = stage(flat, call.avals, name=getattr(fun, "__name__", "f"), chain="print_saved_residuals")
     some = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in call.avals]
-    derived, more, _ = with_tangents(jaxpr, some)
+    derived, more, _ = jvp_jaxpr(jaxpr, some)
     known = len(derived.inputs) - sum(some)
-    parts = halves(derived, [False] * known + [True] * sum(some))
+    parts = partial_eval_jaxpr(derived, [False] * known + [True] * sum(some))
     closed_over = len(parts.consts) + len(more) + len(consts)
     found: list[tuple[ShapedArray, str]] = []
     for kind, k in sorted(parts.residuals):  # arguments first

@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Primitive, Trace, Tracer, aval_of, named_axis, state, tracing
+from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, named_axis, new_trace, state
 from functorch_like.errors import FtError
 from functorch_like.primitives.random.threefry import draw
 
@@ -30,9 +30,9 @@ class BatchTracer(Tracer):
             found = self._aval = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
         return found
 
-    def made(self) -> Any:
+    def creation_site(self) -> Any:
         value = self.value
-        return value.made() if isinstance(value, Tracer) else getattr(value, "traceback", None)
+        return value.creation_site() if isinstance(value, Tracer) else getattr(value, "traceback", None)
 
     def beneath(self) -> Any:
         return self.value
@@ -43,7 +43,7 @@ class BatchTrace(Trace):
 
     __slots__ = ("axis", "unseen")
 
-    def __init__(self, name: str, parent: Trace, axis: Axis) -> None:
+    def __init__(self, name: str, parent: Trace, axis: BatchAxis) -> None:
         super().__init__(name, parent)
         self.axis = axis
         #: Whether the axis may matter to primitives none of whose operands has it.
@@ -65,22 +65,22 @@ class BatchTrace(Trace):
         parent = state.trace = self.parent
         try:
             # The Python functions that a row holds may close over values of this trace, so such rows are told of it.
-            functions = prim.staged is not None
+            functions = prim.stage_params is not None
             if not mine and not functions and not (self.unseen and self.matters(prim, params)):
                 return parent.process(prim, values, params)
             out, dim = prim.batch(self if functions else self.axis, values, dims, **params)
         except FtError as e:
-            raise core.complete(e, prim, args, params, self, "batch")  # noqa: B904  (the same error, completed)
+            raise core.add_error_context(e, prim, args, params, self, "batch")  # noqa: B904  (the same error, completed)
         finally:
             state.trace = self
-        if prim.multiple:
+        if prim.multiple_results:
             return [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
         return out if dim is None else BatchTracer(self, out, dim)
 
     def matters(self, prim: Primitive, params: dict[str, Any]) -> bool:
         """Whether the axis means something to a primitive without operands that have it, or to a jaxpr in it."""
         axis = self.axis
-        if prim.split is not None:
+        if prim.partial_eval is not None:
             return True
         if prim is draw:
             return axis.randomness != "same"
@@ -88,11 +88,15 @@ class BatchTrace(Trace):
 
 
 def batch(
-    fun: Callable[..., Sequence[Any]], axis: Axis, args: Sequence[Any], dims: Sequence[int | None], name: str = "vmap"
+    fun: Callable[..., Sequence[Any]],
+    axis: BatchAxis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+    name: str = "vmap",
 ) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results."""
     trace = BatchTrace(name, state.trace, axis)
-    with tracing(trace), named_axis(axis.name, axis.size):
+    with new_trace(trace), named_axis(axis.name, axis.size):
         outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
     mine = [type(o) is BatchTracer and o._trace is trace for o in outs]
     return (

@@ -51,7 +51,7 @@ core.Evaluate.process = process  # type: ignore[method-assign]
 def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
     def fun(*args: Any) -> list[Any]:
         out = prim(*args, **params)
-        return list(out) if prim.multiple else [out]
+        return list(out) if prim.multiple_results else [out]
 
     programs: Cache[Any, Program] = Cache()
 
@@ -66,8 +66,8 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
         program = program_for(args, programs, make)
         out = program.run(args)
         dtype_origins.follow(args, out)
-        tree = xla.structure(list(range(len(out))) if prim.multiple else 0)
-        return (out if prim.multiple else out[0]), program.fastpath(tree), False
+        tree = xla.structure(list(range(len(out))) if prim.multiple_results else 0)
+        return (out if prim.multiple_results else out[0]), program.fastpath(tree), False
 
     return xla.function(prim.name, fun, miss)
 

@@ -12,11 +12,11 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Trace, Tracer, aval_of, state, tracing
+from functorch_like.core import Primitive, Trace, Tracer, aval_of, new_trace, state
 from functorch_like.errors import FtError
 
 
-class Perturbed(Tracer):
+class TangentTracer(Tracer):
     """A value that moves: what it is is told by its primal, what it does by the classes below."""
 
     __slots__ = ("primal",)
@@ -26,9 +26,9 @@ class Perturbed(Tracer):
     def aval(self) -> ShapedArray:
         return aval_of(self.primal)
 
-    def made(self) -> Any:
+    def creation_site(self) -> Any:
         primal = self.primal
-        return primal.made() if isinstance(primal, Tracer) else getattr(primal, "traceback", None)
+        return primal.creation_site() if isinstance(primal, Tracer) else getattr(primal, "traceback", None)
 
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
@@ -37,7 +37,7 @@ class Perturbed(Tracer):
         return self.primal
 
 
-class Dual(Perturbed):
+class Dual(TangentTracer):
     """A primal value with a non-zero tangent. Values with zero tangents are not wrapped at all."""
 
     __slots__ = ("tangent",)
@@ -69,10 +69,10 @@ class JVPTrace(Trace):
                 return parent.process(prim, primals, params)
             out, tangent = prim.jvp(primals, tangents, **params)
         except FtError as e:
-            raise core.complete(e, prim, args, params, self, "jvp")  # noqa: B904  (the same error, completed)
+            raise core.add_error_context(e, prim, args, params, self, "jvp")  # noqa: B904  (the same error, completed)
         finally:
             state.trace = self
-        if prim.multiple:
+        if prim.multiple_results:
             return [o if t is None else Dual(self, o, t) for o, t in zip(out, tangent, strict=True)]
         return out if tangent is None else Dual(self, out, tangent)
 
@@ -82,7 +82,7 @@ def jvp(
 ) -> tuple[list[Any], list[Any]]:
     """Results and their tangents, of a function of flat arguments. Tangents that are None are zero."""
     trace = JVPTrace(name, state.trace)
-    with tracing(trace):
+    with new_trace(trace):
         outs = fun(*[p if t is None else Dual(trace, p, t) for p, t in zip(primals, tangents, strict=True)])
     return split_duals(trace, outs)
 

@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Lin, Primitive, Trace, aval_of, infer, state, tracing
+from functorch_like.core import Primitive, Trace, UndefinedPrimal, abstract_eval, aval_of, new_trace, state
 from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
@@ -54,21 +54,21 @@ class TapeTrace(Trace):
                 return parent.process(prim, args, params)
             finally:
                 state.trace = self
-        if prim.split is not None:
-            return prim.split(self, args, params)
+        if prim.partial_eval is not None:
+            return prim.partial_eval(self, args, params)
         return self.record(prim, args, params)
 
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append an equation; its results are tracers."""
         inputs = [a._var if type(a) is TapeTracer and a._trace is self else a for a in args]
-        out = infer(prim, [aval_of(a) for a in args], params)
+        out = abstract_eval(prim, [aval_of(a) for a in args], params)
         source = state.source
         if source is None:
             source = xla.here()
-        outputs = [Var(aval) for aval in (out if prim.multiple else (out,))]
+        outputs = [Var(aval) for aval in (out if prim.multiple_results else (out,))]
         self.equations.append(Equation(prim, inputs, params, outputs, source))
         tracers = [TapeTracer(self, v) for v in outputs]
-        return tracers if prim.multiple else tracers[0]
+        return tracers if prim.multiple_results else tracers[0]
 
     def input(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Var(aval))
@@ -78,7 +78,7 @@ class TapeTrace(Trace):
         return value._var if type(value) is TapeTracer and value._trace is self else None
 
 
-class Linear:
+class LinearMap:
     """A linear map as a tape: how tangents of inputs become tangents of outputs.
 
     Args:
@@ -91,7 +91,7 @@ class Linear:
 
     def __init__(self, inputs: list[Var], equations: list[Equation], outputs: list[Var | None]) -> None:
         self.inputs, self.outputs = inputs, outputs
-        self.equations = live(equations, outputs)
+        self.equations = dead_code_elimination(equations, outputs)
 
     def keep(self) -> None:
         """Copy the NumPy memory that equations read: a map that is kept must not change when its owner changes it."""
@@ -116,7 +116,7 @@ class Linear:
         """What equations read at these places."""
         return [self.equations[i].inputs[k] for (i, k), *_ in places]
 
-    def holding(self, places: Sequence[Sequence[tuple[int, int]]], values: Iterable[Any]) -> Linear:
+    def holding(self, places: Sequence[Sequence[tuple[int, int]]], values: Iterable[Any]) -> LinearMap:
         """The same map with other values at these places."""
         inputs = [list(e.inputs) for e in self.equations]
         for where, value in zip(places, values, strict=True):
@@ -125,7 +125,7 @@ class Linear:
         equations = [
             Equation(e.prim, new, e.params, e.outputs, e.source) for e, new in zip(self.equations, inputs, strict=True)
         ]
-        return Linear(self.inputs, equations, self.outputs)
+        return LinearMap(self.inputs, equations, self.outputs)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
         """Push tangents forward; None is zero."""
@@ -137,17 +137,17 @@ class Linear:
             for e in self.equations:
                 state.source = e.source
                 out = e.prim(*[known[a] if type(a) is Var else a for a in e.inputs], **e.params)
-                known.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+                known.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
         finally:
             state.source = carried
         return [None if v is None else known[v] for v in self.outputs]
 
     def transpose(self, cotangents: Sequence[Any]) -> list[Any]:
         """Pull cotangents back; None is zero, also in the result."""
-        return backward(self.equations, self.inputs, self.outputs, cotangents)
+        return backward_pass(self.equations, self.inputs, self.outputs, cotangents)
 
 
-def live(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
+def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
     """The equations that some output depends on, and those with effects (the printing of a tangent)."""
     needed = {v for v in outputs if type(v) is Var}
     kept: list[Equation] = []
@@ -161,19 +161,19 @@ def live(equations: list[Equation], outputs: Sequence[Any]) -> list[Equation]:
 
 def linearize(
     fun: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool], name: str = "grad"
-) -> tuple[list[Any], Linear]:
+) -> tuple[list[Any], LinearMap]:
     """Results of a function of flat arguments, and its derivative at them as a linear map of the wanted arguments."""
     tape = TapeTrace(state.trace)
     trace = JVPTrace(name, tape)
-    with tracing(tape), tracing(trace):
+    with new_trace(tape), new_trace(trace):
         inputs = [tape.input(aval_of(p).strong()) for p, w in zip(primals, wanted, strict=True) if w]
         rest = iter(inputs)
         outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, wanted, strict=True)])
     results, tangents = split_duals(trace, outs)
-    return results, Linear([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
+    return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
 
 
-def backward(
+def backward_pass(
     equations: Sequence[Equation], inputs: Sequence[Var], outputs: Sequence[Any], cotangents: Sequence[Any]
 ) -> list[Any]:
     """Walk linear equations backwards. Operands that are `Var` are linear, all others known values."""
@@ -204,11 +204,11 @@ def backward(
             if all(c is None for c in cts):
                 continue
             state.source = e.source
-            args = [Lin(a.aval) if type(a) is Var else a for a in e.inputs]
+            args = [UndefinedPrimal(a.aval) if type(a) is Var else a for a in e.inputs]
             try:
-                back = e.prim.transpose(cts if e.prim.multiple else cts[0], args, **e.params)
+                back = e.prim.transpose(cts if e.prim.multiple_results else cts[0], args, **e.params)
             except FtError as error:
-                raise core.complete(error, e.prim, args, e.params, None, "transpose")  # noqa: B904
+                raise core.add_error_context(error, e.prim, args, e.params, None, "transpose")  # noqa: B904
             for a, ct in zip(e.inputs, back, strict=True):
                 if type(a) is Var and ct is not None:
                     accumulate(a, ct)
@@ -235,7 +235,7 @@ def backward_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], c
             unknown.update(e.outputs)
         else:
             out = e.prim(*operands, **e.params)
-            values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+            values.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
     inputs = [v for v, lin in zip(jaxpr.inputs, linear, strict=True) if lin]
     outputs = [a if a in unknown else None for a in jaxpr.outputs]
-    return backward(tape, inputs, outputs, cotangents)
+    return backward_pass(tape, inputs, outputs, cotangents)

@@ -56,7 +56,7 @@ def effects(equation: Equation) -> frozenset[str]:
     return of(**equation.params) if of is not None else frozenset()
 
 
-def held(params: dict[str, Any]) -> Iterator[Jaxpr]:
+def inner_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters, those in tuples included."""
     for value in params.values():
         values: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
@@ -129,7 +129,7 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
             state.source = equation.source
             operands = [values[a] if type(a) is Var else a.value for a in equation.inputs]
             out = state.trace.process(equation.prim, operands, equation.params)
-            if equation.prim.multiple:
+            if equation.prim.multiple_results:
                 values.update(zip(equation.outputs, out, strict=True))
             else:
                 values[equation.outputs[0]] = out

@@ -30,7 +30,7 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
     for e in reversed(jaxpr.equations):
         used = [v in needed for v in e.outputs]
         if any(used) or effects(e):
-            made = _pruned(e, tuple(used)) if e.prim.prune is not None else e
+            made = _pruned(e, tuple(used)) if e.prim.dce is not None else e
             kept.append(made)
             needed.update(a for a in made.inputs if type(a) is Var)
     kept.reverse()
@@ -40,8 +40,8 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
 
 
 def _pruned(e: Equation, used: tuple[bool, ...]) -> Equation:
-    assert e.prim.prune is not None
-    kept, given, params = e.prim.prune(used, **e.params)
+    assert e.prim.dce is not None
+    kept, given, params = e.prim.dce(used, **e.params)
     if all(given) and all(kept):
         return e
     inputs = [a for a, k in zip(e.inputs, kept, strict=True) if k]

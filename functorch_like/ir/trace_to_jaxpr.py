@@ -14,11 +14,11 @@ from functorch_like.core import (
     Primitive,
     Trace,
     Tracer,
+    abstract_eval,
     aval_of,
-    infer,
     leak,
+    new_trace,
     state,
-    tracing,
 )
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 
@@ -38,7 +38,7 @@ class VarTracer(Tracer):
     def aval(self) -> ShapedArray:
         return self._aval
 
-    def made(self) -> Any:
+    def creation_site(self) -> Any:
         equations: list[Equation] = getattr(self._trace, "equations", [])
         return next((e.source for e in equations if self._var in e.outputs), None)
 
@@ -73,19 +73,19 @@ class StageTrace(Trace):
         self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        if prim.staged is not None:
-            args, params = prim.staged(args, params)
+        if prim.stage_params is not None:
+            args, params = prim.stage_params(args, params)
         inputs: list[Any] = []
         avals: list[ShapedArray] = []
         for a in args:
             atom = a._var if type(a) is StageTracer and a._trace is self else self.lift(a, prim.name)
             inputs.append(atom)
             avals.append(atom.aval)
-        out = infer(prim, avals, params)
+        out = abstract_eval(prim, avals, params)
         source = state.source
         if source is None:
             source = xla.here()
-        if prim.multiple:
+        if prim.multiple_results:
             outputs = [Var(aval) for aval in out]
             self.equations.append(Equation(prim, inputs, params, outputs, source))
             return [StageTracer(self, v) for v in outputs]
@@ -105,7 +105,7 @@ class StageTrace(Trace):
         if known is not None:
             return known[0]
         if isinstance(value, Tracer):
-            if value._trace.done or value._trace.within(self):
+            if value._trace.finished or value._trace.is_nested_in(self):
                 raise leak(value, using)
         elif type(value) is not ArrayImpl:
             aval = aval_of(value)
@@ -156,7 +156,7 @@ def stage(
         The jaxpr, whose first inputs are what the function closed over, and those values.
     """
     trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
-    with tracing(trace):
+    with new_trace(trace):
         inputs = [trace.input(a) for a in avals]
         if hosts:
             trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}

@@ -76,7 +76,7 @@ def _prefixes(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool, axes: Se
         outs, given = tree.flatten(fn(structure.unflatten(a), structure.unflatten(b)))
         wanted = [aval_of(x).strong() for x in a]
         if given != structure or [aval_of(o).strong() for o in outs] != wanted:
-            table = traced_function.beside(
+            table = traced_function.structure_diff_table(
                 ["taken", "returned"], [structure, given], [wanted, [aval_of(o) for o in outs]], "elems"
             )
             raise error(

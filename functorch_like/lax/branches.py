@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
-from functorch_like.calling.traced_function import Body, beside, name_of
+from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
 from functorch_like.calling.type_variables import R
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
@@ -165,12 +165,12 @@ def choose(
     return found[0].out_tree.unflatten(outs)
 
 
-def _united(found: Sequence[Body], promoted: Sequence[Jaxpr]) -> Any:
+def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:
     parts = [(jaxpr, body.consts) for jaxpr, body in zip(promoted, found, strict=True)]
     return kept(promoted, "united", lambda: united(parts))
 
 
-def _promoted(found: Sequence[Body], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:
+def _promoted(found: Sequence[TracedFunction], names: Sequence[tuple[int, str]], what: str) -> list[Jaxpr]:
     """The branches, giving the same avals: numbers take the dtype of the other branches.
 
     Raises:
@@ -239,13 +239,13 @@ def _known(x: Any) -> Any:
     return x
 
 
-def _disagree(found: Sequence[Body], names: Sequence[tuple[int, str]], what: str) -> FtError:
+def _disagree(found: Sequence[TracedFunction], names: Sequence[tuple[int, str]], what: str) -> FtError:
     trees = [found[k].out_tree for k, _ in names]
     columns = [found[k].jaxpr.out_avals for k, _ in names]
     of = {"cond": ["true_fun", "false_fun"], "switch": [f"branches[{k}]" for k, _ in names]}
     titles = of.get(what, [f"function {k}" for k, _ in names])
     who = ", ".join(f"{title} {name}" for title, (_, name) in zip(titles, names, strict=True))
-    table = beside(titles, trees, columns)
+    table = structure_diff_table(titles, trees, columns)
     if any(t != trees[0] for t in trees):
         kind, fix = TreeError, "return the same structure from each; None is a structure of its own"
     elif any([a.shape for a in c] != [a.shape for a in columns[0]] for c in columns):

@@ -10,8 +10,8 @@ import numpy as np
 from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
-from functorch_like.calling.call_signature import Call
-from functorch_like.calling.traced_function import Body, beside, name_of
+from functorch_like.calling.call_signature import FlatCall
+from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr
@@ -45,7 +45,7 @@ def check_function(f: Any, what: str, usage: str) -> None:
 
 
 def fixed_point(
-    f: Callable[..., Any], call: Call, starts: Sequence[Any], what: str, through: Any = None, pair: bool = True
+    f: Callable[..., Any], call: FlatCall, starts: Sequence[Any], what: str, through: Any = None, pair: bool = True
 ) -> LoopBody:
     """Stage a body for a carry that keeps its type: numbers take the dtype that the body returns for them.
 
@@ -96,7 +96,7 @@ def _as(x: Any, aval: ShapedArray) -> Any:
     return x if x.dtype == aval.dtype else np.asarray(x, aval.dtype)
 
 
-def _result(body: Body, f: Any, what: str) -> tuple[Any, Any]:
+def _result(body: TracedFunction, f: Any, what: str) -> tuple[Any, Any]:
     """Structures of the carry and of the rest."""
     found = body.out_tree.children()
     if len(found) == 2 and body.out_tree.node_data()[0] in (tuple, list):
@@ -115,7 +115,7 @@ def _changed(f: Any, what: str, trees: Sequence[Any], avals: Sequence[Sequence[S
             [t.children()[-1] for t in trees],
             [a[len(a) - t.children()[-1].num_leaves :] for t, a in zip(trees, avals, strict=True)],
         )
-    table = beside(["taken", "returned"], trees, avals, "carry")
+    table = structure_diff_table(["taken", "returned"], trees, avals, "carry")
     if trees[0] != trees[1]:
         kind, fix = TreeError, "return the structure that is taken; None is a structure of its own"
     elif [a.shape for a in avals[0]] != [a.shape for a in avals[1]]:

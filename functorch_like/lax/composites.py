@@ -48,7 +48,7 @@ def composite(decomposition: Callable[..., Any], name: str, version: int = 0) ->
             "pass a function, a name and an int",
         )
 
-    kept: dict[Any, Cache[Any, traced_function.Body]] = {}  # what was staged, for each set of attributes
+    kept: dict[Any, Cache[Any, traced_function.TracedFunction]] = {}  # what was staged, for each set of attributes
 
     @functools.wraps(decomposition, updated=())
     def called(*args: Any, **attributes: Any) -> Any:

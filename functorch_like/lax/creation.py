@@ -11,7 +11,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import axis_of, error, ints
 from functorch_like.primitives import structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -46,7 +46,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     return _full(fill_value, shape=ints(shape, "shape"), dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"))
+@eager_jit(static=("shape", "dtype"))
 def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return structural.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
 

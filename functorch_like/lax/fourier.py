@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
 from functorch_like.primitives.contractions import fft as fft_primitive
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -50,6 +50,6 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Any) -> Array:
     return _fft(value(x), fft_type=name, fft_lengths=ints(fft_lengths, "fft_lengths"))
 
 
-@kernel(static=("fft_type", "fft_lengths"))
+@eager_jit(static=("fft_type", "fft_lengths"))
 def _fft(x: Any, fft_type: str, fft_lengths: tuple[int, ...]) -> Any:
     return fft_primitive.fft(x, fft_type=fft_type, fft_lengths=fft_lengths)

@@ -19,7 +19,7 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
 from functorch_like.primitives.linalg import triangular_solve as triangular
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -36,7 +36,7 @@ def _hermitian(x: Any) -> Any:
     return elementwise.mul(elementwise.add(x, M.adjoint(x)), structural.full_like(x, 0.5))
 
 
-@kernel(static=("symmetrize_input",))
+@eager_jit(static=("symmetrize_input",))
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """L with x = L L^H, of Hermitian positive definite matrices; NaN for others.
 
@@ -51,7 +51,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     return cholesky_lu.cholesky(_hermitian(x) if symmetrize_input and square else x)
 
 
-@kernel(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
+@eager_jit(static=("left_side", "lower", "transpose_a", "conjugate_a", "unit_diagonal"))
 def triangular_solve(
     a: ArrayLike, b: ArrayLike, *, left_side: bool = False, lower: bool = False, transpose_a: bool = False,
     conjugate_a: bool = False, unit_diagonal: bool = False,
@@ -81,7 +81,7 @@ def triangular_solve(
     return structural.reshape(x, shape=shape) if vector else x
 
 
-@kernel
+@eager_jit
 def lu(x: ArrayLike) -> Any:
     """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
 
@@ -92,7 +92,7 @@ def lu(x: ArrayLike) -> Any:
     return tuple(cholesky_lu.lu(x))
 
 
-@kernel(static=("permutation_size",))
+@eager_jit(static=("permutation_size",))
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The order of rows that the swaps of `lu` make.
 
@@ -102,7 +102,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     return cholesky_lu.lu_pivots_to_permutation(pivots, permutation_size=permutation_size)
 
 
-@kernel(static=("pivoting", "full_matrices"))
+@eager_jit(static=("pivoting", "full_matrices"))
 def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
     """Orthonormal columns Q and an upper triangle R with x = Q R; and, if pivoting, x[..., P] = Q R and P too.
 
@@ -119,7 +119,7 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> A
     return tuple(orthogonal.qr(x, full_matrices=full_matrices, pivoting=pivoting))
 
 
-@kernel
+@eager_jit
 def geqrf(a: ArrayLike) -> Any:
     """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
 
@@ -129,7 +129,7 @@ def geqrf(a: ArrayLike) -> Any:
     return tuple(orthogonal.geqrf(a))
 
 
-@kernel
+@eager_jit
 def geqp3(a: ArrayLike) -> Any:
     """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
 
@@ -139,7 +139,7 @@ def geqp3(a: ArrayLike) -> Any:
     return tuple(orthogonal.geqp3(a))
 
 
-@kernel
+@eager_jit
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
 
@@ -195,7 +195,7 @@ def svd(
     return _svd(x, bool(full_matrices), bool(compute_uv), subset, how)
 
 
-@kernel(static=("full", "vectors", "subset", "how"))
+@eager_jit(static=("full", "vectors", "subset", "how"))
 def _svd(x: Any, full: bool, vectors: bool, subset: tuple[int, int] | None, how: str) -> Any:
     s, *uv = singular.svd(x, full_matrices=full, compute_uv=vectors, algorithm=how)
     if subset is not None:
@@ -246,14 +246,14 @@ def eigh(
     return _eigh(x, bool(lower), bool(symmetrize_input), _subset(subset_by_index, (0, *aval_of(x).shape)[-1]))
 
 
-@kernel(static=("lower", "symmetrize", "subset"))
+@eager_jit(static=("lower", "symmetrize", "subset"))
 def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None) -> Any:
     x = _hermitian(x) if symmetrize and aval_of(x).ndim > 1 else x
     v, w = eigen.eigh(x, lower=lower, compute_v=True)
     return (v, w) if subset is None else (_part(v, subset, -1), _part(w, subset, -1))
 
 
-@kernel(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))
+@eager_jit(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))
 def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
     """Eigenvalues, and left and right eigenvectors where asked for; always complex.
 
@@ -285,12 +285,12 @@ def schur(
     return _schur(x, bool(compute_schur_vectors))
 
 
-@kernel(static=("vectors",))
+@eager_jit(static=("vectors",))
 def _schur(x: Any, vectors: bool) -> Any:
     return tuple(eigen.schur(x, compute_schur_vectors=vectors))
 
 
-@kernel
+@eager_jit
 def hessenberg(a: ArrayLike) -> Any:
     """The Hessenberg form, with Householder vectors below it, and their factors.
 
@@ -300,7 +300,7 @@ def hessenberg(a: ArrayLike) -> Any:
     return tuple(orthogonal.hessenberg(a))
 
 
-@kernel(static=("lower",))
+@eager_jit(static=("lower",))
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
     """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
 
@@ -310,7 +310,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
     return tuple(orthogonal.tridiagonal(a, lower=lower))
 
 
-@kernel
+@eager_jit
 def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
     """The x with T x = b, T given by its three diagonals; dl[0] and du[-1] are not read.
 

@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
-from functorch_like.calling.call_signature import Call
+from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.type_variables import Carry, R, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
@@ -133,7 +133,7 @@ def apply(
     return [*merged(starts, same, outs[: len(moving)]), *outs[len(moving) :]]
 
 
-def _length(call: Call, carried: int, xs: Any, length: Any, what: str) -> int:
+def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> int:
     avals = call.avals[carried:]
     if length is not None:
         try:

@@ -10,14 +10,14 @@ from functorch_like.lax.operands import error
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
-@kernel(static=("alpha", "beta", "symmetrize_output"))
+@eager_jit(static=("alpha", "beta", "symmetrize_output"))
 def symmetric_product(
     a_matrix: ArrayLike, c_matrix: ArrayLike, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
 ) -> Array:
@@ -45,7 +45,7 @@ def symmetric_product(
     return elementwise.add(M.tril(out), M.transposed(M.tril(out, -1))) if symmetrize_output else out
 
 
-@kernel
+@eager_jit
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     """The upper triangle of A + w w^T, from that of A: R with R^T R = A.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, chain, state
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, state, transform_stack
 from functorch_like.errors import (
     ArgumentError,
     AxisError,
@@ -24,7 +24,7 @@ from functorch_like.errors import (
     ShapeError,
 )
 from functorch_like.primitives import structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -36,7 +36,7 @@ _ORDER = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 
 def error(cls: type[FtError], reason: str, fix: str) -> FtError:
     """An error of a user-level function, with the user's line and the transformations in force."""
-    return cls(reason, fix=fix, chain=chain(state.trace), at=str(source_info.user_line(state.source) or ""))
+    return cls(reason, fix=fix, chain=transform_stack(state.trace), at=str(source_info.user_line(state.source) or ""))
 
 
 # ---------------------------------------------------------------------------------------------------------- numbers
@@ -229,7 +229,7 @@ def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, give
         return row(value(x))
 
     body.__name__ = name
-    fast = kernel(ints=True)(body)
+    fast = eager_jit(ints=True)(body)
 
     def function(x: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl:
@@ -248,7 +248,7 @@ def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str
         return row(x, y)
 
     body.__name__ = name
-    fast = kernel(ints=True)(body)
+    fast = eager_jit(ints=True)(body)
 
     def function(x: ArrayLike, y: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl and type(y) is ArrayImpl:

@@ -14,7 +14,7 @@ from functorch_like.lax.operands import axis_of, error, host, ints, same_rank, v
 from functorch_like.lax.shapes import reshape, squeeze
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.updates import dynamic_slice as slicing
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -111,7 +111,7 @@ def _start(start: Any, n: int, dtype: Any) -> Any:
     return start if isinstance(start, np.ndarray) else _wrap(start, size=n, dtype=dtype)
 
 
-@kernel(static=("size", "dtype"))
+@eager_jit(static=("size", "dtype"))
 def _wrap(start: Any, size: int, dtype: Any) -> Any:
     if aval_of(start).dtype != dtype:
         start = structural.convert_element_type(start, new_dtype=dtype)

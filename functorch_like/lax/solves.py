@@ -10,8 +10,8 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.caches import Cache
 from functorch_like.calling import traced_function
-from functorch_like.calling.call_signature import Call, Static
-from functorch_like.calling.traced_function import Body, beside, name_of
+from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
 from functorch_like.core import EVALUATE, aval_of, state
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import evaluate
@@ -154,7 +154,7 @@ class _System:
         name: of the function that it was.
     """
 
-    def __init__(self, body: Body, call: Call, structure: Any, name: str) -> None:
+    def __init__(self, body: TracedFunction, call: FlatCall, structure: Any, name: str) -> None:
         self.body, self.call, self.structure, self.name = body, call, structure, name
 
     def __call__(self, x: Any) -> Any:
@@ -177,7 +177,7 @@ class _System:
         """The derivative of the function at leaves, as a linear function of pytrees."""
         return lambda v: self.structure.unflatten(jvp(self.flat, (list(x),), (tree.leaves(v),))[1])
 
-    def tangents(self, tangent_solve: Function) -> Body:
+    def tangents(self, tangent_solve: Function) -> TracedFunction:
         """`tangent_solve` staged: of what the function closes over, the leaves of a root, and a right-hand side."""
         like = [ShapeDtypeStruct(a.shape, a.dtype) for a in map(aval_of, self.body.consts)]
         leaves = [ShapeDtypeStruct(a.shape, a.dtype) for a in self.call.avals]
@@ -186,7 +186,7 @@ class _System:
             return tangent_solve(self.closing_over(consts).along(x), self.structure.unflatten(right))
 
         solve.__name__ = name_of(tangent_solve)
-        call = Call(Static((), ()), (like, leaves, leaves), {}, abstract=True)
+        call = FlatCall(Static((), ()), (like, leaves, leaves), {}, abstract=True)
         return traced_function.staged(solve, call, "custom_root", Cache())
 
     def transpose(self) -> _System:
@@ -200,7 +200,7 @@ class _System:
         body = traced_function.staged(transposed, self.call, "custom_linear_solve", kept)
         return _System(body, self.call, self.structure, f"the transpose of {self.name}")
 
-    def solver(self, how: Function, has_aux: bool) -> Body:
+    def solver(self, how: Function, has_aux: bool) -> TracedFunction:
         """`how` staged as a solver for this map, and kept with it."""
 
         def solve(b: Any) -> Any:
@@ -208,7 +208,7 @@ class _System:
 
         solve.__name__ = name_of(how)
         # Held weakly: what solves may close over the function that it solves for.
-        solvers: weakref.WeakKeyDictionary[Any, Cache[Any, Body]] = self.body.jaxpr.memo(
+        solvers: weakref.WeakKeyDictionary[Any, Cache[Any, TracedFunction]] = self.body.jaxpr.memo(
             "solvers", weakref.WeakKeyDictionary
         )
         kept = solvers.setdefault(how, Cache())
@@ -216,7 +216,7 @@ class _System:
         self.check(body, f"solver {name_of(how)}", has_aux)
         return body
 
-    def check(self, body: Body, who: str, has_aux: bool) -> None:
+    def check(self, body: TracedFunction, who: str, has_aux: bool) -> None:
         """Refuse a function that gives something else than what the map takes."""
         found = body.out_tree
         if has_aux:
@@ -237,7 +237,7 @@ class _System:
             kind = TreeError
         elif any(a.shape != w.shape for a, w in zip(avals, wanted, strict=True)):
             kind = ShapeError
-        table = beside(["takes", "gives"], [self.structure, found], [wanted, avals])
+        table = structure_diff_table(["takes", "gives"], [self.structure, found], [wanted, avals])
         raise error(kind, f"the {who} gives what it does not take:\n{table}", "make them alike")
 
 

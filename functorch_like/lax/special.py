@@ -14,7 +14,7 @@ from functorch_like.primitives.elementwise.incomplete_gamma import igamma_grad_a
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac as _igammac
 from functorch_like.primitives.elementwise.incomplete_gamma import random_gamma_grad as _random_gamma_grad
 from functorch_like.primitives.elementwise.zeta import zeta as _zeta
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -46,7 +46,7 @@ random_gamma_grad = _two(
 zeta = _two("zeta", _zeta, "The Hurwitz zeta function: the sum of (y + k)**-x over k = 0, 1, ...")
 
 
-@kernel
+@eager_jit
 def _betainc(a: Any, b: Any, x: Any) -> Any:
     return regularized_incomplete_beta(*match(a, b, x))
 

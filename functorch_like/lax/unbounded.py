@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes
 from functorch_like.calling import traced_function
-from functorch_like.calling.traced_function import Body
+from functorch_like.calling.traced_function import TracedFunction
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.lax.carries import check_function, fixed_point, merged, told, unchanged
@@ -89,7 +89,7 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
     return body.carry_tree.unflatten(merged(body.starts, same, outs))
 
 
-def _check_condition(cond: Body, fun: Any) -> None:
+def _check_condition(cond: TracedFunction, fun: Any) -> None:
     avals = cond.jaxpr.out_avals
     single = cond.out_tree.num_nodes == 1 and len(avals) == 1
     if single and not avals[0].shape and avals[0].dtype == dtypes.bool_:

@@ -10,7 +10,7 @@ from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -64,7 +64,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
         return body(x, promotion.broadcast(promotion.convert(a, aval.dtype), aval.shape))
 
     traced.__name__ = name
-    fast = kernel(ints=True)(traced)
+    fast = eager_jit(ints=True)(traced)
 
     def function(x: Any, a: Any) -> Any:
         if isinstance(x, Tracer) or isinstance(a, Tracer):

@@ -18,7 +18,7 @@ from functorch_like.nn.softmax import masked_softmax, over, shift_of
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions.dot_general import dot_general
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -142,7 +142,7 @@ def _check(q: Any, k: Any, v: Any) -> None:
         )  # fmt: skip
 
 
-@kernel(static=("scale", "is_causal", "form"))
+@eager_jit(static=("scale", "is_causal", "form"))
 def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: float, is_causal: bool, form: str) -> Any:
     single = aval_of(query).ndim == 3
     if single:

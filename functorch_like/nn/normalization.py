@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.nn.softmax import array_of, axes_of, floats_of, mask_of, over
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -52,7 +52,7 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     return _one_hot(x, count=int(num_classes), dtype=wanted, axis=at)
 
 
-@kernel(static=("count", "dtype", "axis"))
+@eager_jit(static=("count", "dtype", "axis"))
 def _one_hot(x: Any, count: int, dtype: Any, axis: int) -> Any:
     aval = aval_of(x)
     number = dtypes.int64 if aval.dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else dtypes.int32
@@ -95,7 +95,7 @@ def standardize(
     return _standardize(x, mean, variance, epsilon, where, axes=axes)
 
 
-@kernel(static=("axes",))
+@eager_jit(static=("axes",))
 def _standardize(x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "standardize")
     dtype = aval_of(x).dtype

@@ -11,7 +11,7 @@ from functorch_like.nn.activations import plain, real, with_parameter, zero
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -175,7 +175,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     return _gelu(x if isinstance(x, Tracer) else promotion.numbers(x)[0], approximate=bool(approximate))
 
 
-@kernel(static=("approximate",), ints=True)
+@eager_jit(static=("approximate",), ints=True)
 def _gelu(x: Any, approximate: bool) -> Any:
     x = real(x, "gelu")
     full = lambda number: structural.full_like(x, number)
@@ -216,7 +216,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     return _glu(x, axis=at)
 
 
-@kernel(static=("axis",))
+@eager_jit(static=("axis",))
 def _glu(x: Any, axis: int) -> Any:
     x = real(x, "glu")
     shape = aval_of(x).shape

@@ -13,7 +13,7 @@ from functorch_like.errors import AxisError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -99,7 +99,7 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -> Ar
     return _softmax(x, where, axes=axes_of(axis, aval_of(x).ndim, "nn.softmax"))
 
 
-@kernel(static=("axes",))
+@eager_jit(static=("axes",))
 def _softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "softmax")
     if where is None:
@@ -141,7 +141,7 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     return _log_softmax(x, where, axes=axes_of(axis, aval_of(x).ndim, "nn.log_softmax"))
 
 
-@kernel(static=("axes",))
+@eager_jit(static=("axes",))
 def _log_softmax(x: Any, where: Any, axes: tuple[int, ...]) -> Any:
     x = floats_of(x, "log_softmax")
     if where is None:
@@ -210,7 +210,7 @@ def logsumexp(
     return _logsumexp(a, b, where, axes=axes, keepdims=bool(keepdims), signed=bool(return_sign))
 
 
-@kernel(static=("axes", "keepdims", "signed"))
+@eager_jit(static=("axes", "keepdims", "signed"))
 def _logsumexp(a: Any, b: Any, where: Any, axes: tuple[int, ...], keepdims: bool, signed: bool) -> Any:
     a = floats_of(a, "logsumexp")
     if b is not None:
@@ -260,7 +260,7 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     return _logmeanexp(x, mask, axes=axes, keepdims=bool(keepdims))
 
 
-@kernel(static=("axes", "keepdims"))
+@eager_jit(static=("axes", "keepdims"))
 def _logmeanexp(x: Any, where: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x = floats_of(x, "logmeanexp")
     mask = mask_of(where, x)

@@ -35,7 +35,7 @@ from functorch_like.primitives.indexing import gather_and_scatter_add
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 from functorch_like.primitives.updates import dynamic_slice
 from functorch_like.primitives.updates.scatter import scatter, scatter_max, scatter_min, scatter_mul
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -262,7 +262,7 @@ def _cast(x: Any, values: Any) -> Any:
     return promotion.convert(values, dtype)
 
 
-@kernel(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)
+@eager_jit(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)
 def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_sorted: bool, unique: bool) -> Any:
     values = _cast(x, values)
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)

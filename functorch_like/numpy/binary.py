@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.elementwise.powers import HALVES
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -51,7 +51,7 @@ def _row(row: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
-            x, y = promotion.align2(x, y)
+            x, y = promotion.promote_and_broadcast2(x, y)
             a = aval_of(x)
         return bools(x, y) if a.dtype.kind == "b" and bools is not None else row(x, y)
 
@@ -63,7 +63,7 @@ def _inexact(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         a, b = aval_of(x), aval_of(y)
         if a is b and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return row(x, y)
-        x, y = promotion.align2(x, y)
+        x, y = promotion.promote_and_broadcast2(x, y)
         return row(x, y) if aval_of(x).dtype.kind in "fc" else row(promotion.to_inexact(x), promotion.to_inexact(y))
 
     return body
@@ -89,7 +89,7 @@ def _real_only(name: str, x: Any) -> None:
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
-    x, y = promotion.align2(x, y)
+    x, y = promotion.promote_and_broadcast2(x, y)
     _real_only("floor_divide", x)
     dtype = aval_of(x).dtype
     if dtypes.is_unsigned(dtype):
@@ -137,7 +137,7 @@ def _python_rem(x: Any, y: Any) -> Any:
 
 
 def _remainder(x: Any, y: Any) -> Any:
-    x, y = promotion.align2(x, y)
+    x, y = promotion.promote_and_broadcast2(x, y)
     _real_only("remainder", x)
     r = _python_rem(x, y)
     if dtypes.is_integer(aval_of(x).dtype):
@@ -149,7 +149,7 @@ def _remainder(x: Any, y: Any) -> Any:
 
 
 def _fmod(x: Any, y: Any) -> Any:
-    x, y = promotion.align2(x, y)
+    x, y = promotion.promote_and_broadcast2(x, y)
     _real_only("fmod", x)
     r = elementwise.rem(x, y)
     return _no_zero(y, r) if dtypes.is_integer(aval_of(x).dtype) else r
@@ -204,7 +204,7 @@ def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
 
     def body(x: Any, y: Any) -> Any:
         if aval_of(x).dtype.kind == "c" or aval_of(y).dtype.kind == "c":
-            return _complex_order().extreme(*promotion.align2(x, y), greatest)
+            return _complex_order().extreme(*promotion.promote_and_broadcast2(x, y), greatest)
         return inner(x, y)
 
     return body
@@ -212,7 +212,7 @@ def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
 
 def _ignoring_nan(body: Any, greatest: bool) -> Any:
     def quiet(x: Any, y: Any) -> Any:
-        x, y = promotion.align2(x, y)
+        x, y = promotion.promote_and_broadcast2(x, y)
         if aval_of(x).dtype.kind == "c":
             return _complex_order().extreme(x, y, greatest, skip=True)
         if not dtypes.is_float(aval_of(x).dtype):
@@ -295,7 +295,7 @@ logaddexp2 = _binary("logaddexp2", _log_add(math.log(2)), "log2(2**x1 + 2**x2), 
 
 
 def _pow(x: Any, y: Any) -> Any:
-    x, y = promotion.align2(x, y)
+    x, y = promotion.promote_and_broadcast2(x, y)
     if aval_of(x).dtype.kind == "b":
         x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
     return elementwise.pow(x, y)
@@ -321,8 +321,8 @@ def _static_pow(x: Any, y: Any) -> Any:
     return elementwise.integer_pow(x, y=y)
 
 
-_static_pow_kernel = kernel(static=("y",))(_static_pow)
-_pow_kernel = kernel(ints=True)(_pow)
+_static_pow_kernel = eager_jit(static=("y",))(_static_pow)
+_pow_kernel = eager_jit(ints=True)(_pow)
 _SPECIAL = (0.5, 1.0, 2.0, 3.0, -1.0, -2.0, *HALVES)
 
 
@@ -367,6 +367,6 @@ def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _float_power(*promotion.numbers(x1, x2))
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _float_power(x: Any, y: Any) -> Any:
     return elementwise.pow(*promotion.align_inexact(x, y))

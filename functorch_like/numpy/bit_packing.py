@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -57,7 +57,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     return _packbits(a, d=None if axis is None else axis_of(axis, aval_of(a).ndim, "fnp.packbits"), big=big)
 
 
-@kernel(static=("d", "big"))
+@eager_jit(static=("d", "big"))
 def _packbits(a: Any, d: int | None, big: bool) -> Any:
     bits = fnp.moveaxis(promotion.convert(a != 0, dtypes.uint8), d, -1) if d is not None else fnp.ravel(a != 0)
     bits = promotion.convert(bits, dtypes.uint8)
@@ -95,7 +95,7 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
     return _unpackbits(a, d=d, count=None if count is None else operator.index(count), big=big)
 
 
-@kernel(static=("d", "count", "big"))
+@eager_jit(static=("d", "count", "big"))
 def _unpackbits(a: Any, d: int | None, count: int | None, big: bool) -> Any:
     a = fnp.ravel(a) if d is None else fnp.moveaxis(a, d, -1)
     *lead, n = aval_of(a).shape

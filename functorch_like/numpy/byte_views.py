@@ -10,7 +10,7 @@ from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import flip, reshape
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 
 def view(x: Any, dtype: Any = None) -> Any:
@@ -32,7 +32,7 @@ def view(x: Any, dtype: Any = None) -> Any:
     return x if dtype is None else _view(x, dtype=dtypes.as_dtype(dtype))
 
 
-@kernel(static=("dtype",))
+@eager_jit(static=("dtype",))
 def _view(x: Any, dtype: Any) -> Any:
     x, own = promotion.convert(x, aval_of(x).dtype), aval_of(x).dtype
     for kind in (own, dtype):

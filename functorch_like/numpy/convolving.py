@@ -11,7 +11,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -83,7 +83,7 @@ def convolve(
     return _convolve(a, v, mode, *_static(precision, preferred_element_type))
 
 
-@kernel(static=("mode", "precision", "preferred"))
+@eager_jit(static=("mode", "precision", "preferred"))
 def _convolve(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
     a, v = promotion.promote(a, v)
     n, m = aval_of(a).size, aval_of(v).size
@@ -110,7 +110,7 @@ def correlate(
     return _correlate(a, v, mode, *_static(precision, preferred_element_type))
 
 
-@kernel(static=("mode", "precision", "preferred"))
+@eager_jit(static=("mode", "precision", "preferred"))
 def _correlate(a: Any, v: Any, mode: str, precision: Any, preferred: Any) -> Any:
     a, v = promotion.promote(a, v)
     v = fnp.conj(v)

@@ -11,7 +11,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.reductions import _dtype
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -66,7 +66,7 @@ def _variables(a: Any, rowvar: bool) -> Any:
     return a.T if aval_of(a).ndim == 2 and not rowvar else fnp.atleast_2d(a)
 
 
-@kernel(static=("rowvar", "ddof", "dtype"))
+@eager_jit(static=("rowvar", "ddof", "dtype"))
 def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, dtype: Any) -> Any:
     x = _variables(m, rowvar)
     if y is not None:
@@ -106,7 +106,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, d
     return _corrcoef(cov(x, y, rowvar, dtype=dtype))
 
 
-@kernel
+@eager_jit
 def _corrcoef(c: Any) -> Any:
     if not aval_of(c).ndim:
         return c / c

@@ -17,7 +17,7 @@ from functorch_like.numpy.reductions import _dtype, _widened, plain
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -33,7 +33,7 @@ def _running(row: Any, name: str) -> Any:
         return row(x, axis=d, reverse=reverse)
 
     body.__name__ = name
-    return kernel(static=("axis", "dtype", "reverse"))(body)
+    return eager_jit(static=("axis", "dtype", "reverse"))(body)
 
 
 _cumsum, _cumprod = _running(cumulative.cumsum, "cumsum"), _running(cumulative.cumprod, "cumprod")
@@ -149,7 +149,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: 
     return _diff(a, n=n, d=d)
 
 
-@kernel(static=("n", "d"))
+@eager_jit(static=("n", "d"))
 def _diff(a: Any, n: int, d: int) -> Any:
     for _ in range(n):
         size = aval_of(a).shape[d]
@@ -193,7 +193,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return _trapezoid(*promotion.numbers(y, x, dx), axis=operator.index(axis))
 
 
-@kernel(static=("axis",), ints=True)
+@eager_jit(static=("axis",), ints=True)
 def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
     y = promotion.to_inexact(
         y if x is None else promotion.promote(y, x)[0]
@@ -208,6 +208,6 @@ def _trapezoid(y: Any, x: Any, dx: Any, axis: int) -> Any:
         width = structural.broadcast_in_dim(width, shape=aval_of(middle).shape, broadcast_dimensions=(d,))
     else:
         width = _diff.inline(x, 1, d)
-    middle, width = promotion.align(middle, width)
+    middle, width = promotion.promote_and_broadcast(middle, width)
     half = elementwise.mul(elementwise.mul(middle, width), structural.full_like(middle, 0.5))
     return structural.reduce_sum(half, axes=(d,))

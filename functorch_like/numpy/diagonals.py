@@ -17,7 +17,7 @@ from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -80,7 +80,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return _diag(v, k=operator.index(k))
 
 
-@kernel(static=("k",))
+@eager_jit(static=("k",))
 def _diag(v: Any, k: int) -> Any:
     n = aval_of(v).size + abs(k)
     padded = structural.pad(v, np.zeros((), aval_of(v).dtype), padding_config=((max(k, 0), max(-k, 0), 0),))

@@ -20,7 +20,7 @@ from functorch_like.numpy.matrix_products import dot_general
 from functorch_like.numpy.ranges import diagonal_band
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.reductions import reduce_or
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -176,7 +176,7 @@ def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: s
     return sizes
 
 
-@kernel(static=("inputs", "result", "path", "precision", "preferred"))
+@eager_jit(static=("inputs", "result", "path", "precision", "preferred"))
 def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, preferred: Any) -> Any:
     """Contract along the path; `inputs` are the letters of each operand."""
     arrays = promotion.promote(*arrays)

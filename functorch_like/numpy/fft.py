@@ -21,7 +21,7 @@ from functorch_like.numpy.frequencies import ifftshift as ifftshift
 from functorch_like.numpy.frequencies import rfftfreq as rfftfreq
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions import fft as fft_primitive
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -78,7 +78,7 @@ def _single(kind: str, a: Any, n: Any, axis: Any, norm: Any, name: str) -> Any:
     return _many(kind, a, None if n is None else (n,), (axis,), norm, name)
 
 
-@kernel(static=("kind", "s", "axes", "norm", "name"))
+@eager_jit(static=("kind", "s", "axes", "norm", "name"))
 def _transform(a: Any, kind: str, s: tuple[int, ...], axes: tuple[int, ...], norm: str, name: str) -> Any:
     a = _operand(a, kind, name)
     steps = _steps(kind, list(zip(s, axes, strict=True)))
@@ -237,6 +237,6 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     return _conj(_single("RFFT", a, n, axis, _OPPOSITE[_norm(norm, "ihfft")], "ihfft"))
 
 
-@kernel
+@eager_jit
 def _conj(a: Any) -> Any:
     return elementwise.conj(a) if dtypes.is_complex(aval_of(a).dtype) else a

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.source_info import user_line
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -89,7 +89,7 @@ def polyfit(
     return (c, base) if cov else c
 
 
-@kernel(static=("deg", "rcond", "unscaled"))
+@eager_jit(static=("deg", "rcond", "unscaled"))
 def _polyfit(x: Any, y: Any, w: Any, deg: int, rcond: float, unscaled: bool) -> Any:
     x, y = map(promotion.to_inexact, promotion.promote(x, y))
     matrix = x[:, None] ** fnp.arange(deg, -1, -1)

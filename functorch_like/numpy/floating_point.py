@@ -15,7 +15,7 @@ from functorch_like.numpy.binary import _copysign_row
 from functorch_like.numpy.unary import signbit
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -122,7 +122,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
     )
 
 
-_frexp_kernel = kernel(ints=True)(_frexp)
+_frexp_kernel = eager_jit(ints=True)(_frexp)
 
 
 def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
@@ -151,7 +151,7 @@ def _ldexp(x: Any, k: Any) -> Any:
         )
     x = _real(x, "ldexp")
     given = aval_of(x)
-    x, k = promotion.spread(_wide(x), promotion.convert(k, aval_of(k).dtype))
+    x, k = promotion.broadcast_arrays(_wide(x), promotion.convert(k, aval_of(k).dtype))
     bits = _layout(aval_of(x).dtype).bits
     if aval_of(k).dtype.itemsize > bits.itemsize or dtypes.is_unsigned(aval_of(k).dtype):
         top = np.iinfo(np.int16).max
@@ -191,7 +191,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
     ), whole  # zeros have the sign of x, and derivative 1
 
 
-_modf_kernel = kernel(ints=True)(_modf)
+_modf_kernel = eager_jit(ints=True)(_modf)
 
 
 def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.reductions import plain
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import cumulative
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -69,7 +69,7 @@ def geomspace(
     )
 
 
-@kernel(static=("num", "endpoint", "axis", "dtype"), ints=True)
+@eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _geomspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
     start, stop = promotion.align_inexact(start, stop)
     given = aval_of(start)
@@ -124,7 +124,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return _vander(x, n=n, increasing=bool(increasing))
 
 
-@kernel(static=("n", "increasing"))
+@eager_jit(static=("n", "increasing"))
 def _vander(x: Any, n: int, increasing: bool) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):  # powers soon outgrow small integers
         x = promotion.convert(x, dtypes.result_type(aval_of(x).dtype, dtypes.default_int()))
@@ -155,7 +155,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     return _unwrap(*promotion.numbers(p, discont, period), d=d)
 
 
-@kernel(static=("d",), ints=True)
+@eager_jit(static=("d",), ints=True)
 def _unwrap(p: Any, discont: Any, period: Any, d: int) -> Any:
     both = promotion.promote(plain(p), plain(period))
     p, period = (promotion.to_inexact(v) for v in both) if aval_of(both[0]).dtype == dtypes.bool_ else both

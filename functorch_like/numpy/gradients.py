@@ -12,7 +12,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 
 def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
@@ -63,7 +63,7 @@ def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edg
     return found[0] if len(found) == 1 else found
 
 
-@kernel(static=("d", "order"), ints=True)
+@eager_jit(static=("d", "order"), ints=True)
 def _along(f: Any, h: Any, d: int, order: int) -> Any:
     f = promotion.to_inexact(f)
     n, rank = aval_of(f).shape[d], aval_of(f).ndim

@@ -14,7 +14,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -80,7 +80,7 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
     return _spaced(a, None, None, bins=bins)
 
 
-@kernel(static=("bins",), ints=True)
+@eager_jit(static=("bins",), ints=True)
 def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
     a = promotion.to_inexact(a)
     if low is None:
@@ -124,7 +124,7 @@ def histogram(
     return _histogram(a, edges, weights, density=bool(density)), edges
 
 
-@kernel(static=("density",))
+@eager_jit(static=("density",))
 def _histogram(a: Any, edges: Any, weights: Any, density: bool) -> Any:
     place = _bin(fnp.ravel(a), edges)
     total = _counted(place, aval_of(edges).size - 1, None if weights is None else fnp.ravel(weights))
@@ -219,7 +219,7 @@ def histogramdd(
     return _histogramdd(sample, edges, weights, density=bool(density)), edges
 
 
-@kernel(static=("density",))
+@eager_jit(static=("density",))
 def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
     sizes = [aval_of(e).size - 1 for e in edges]
     flat, outside = 0, False
@@ -279,7 +279,7 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
     return _bincount(x, weights, length=operator.index(length))
 
 
-@kernel(static=("length",))
+@eager_jit(static=("length",))
 def _bincount(x: Any, weights: Any, length: int) -> Any:
     x = (
         promotion.convert(x, dtypes.default_int())

@@ -18,7 +18,7 @@ from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain,
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing import gather_and_scatter_add
 from functorch_like.primitives.updates import dynamic_slice
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -51,7 +51,7 @@ def mode_of(mode: Any, default: str, what: str) -> str:
     return MODES[name]
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _row(x: Any, i: Any) -> Any:
     """x[i] for a position in bounds."""
     shape = aval_of(x).shape
@@ -203,7 +203,7 @@ def batch_place(items: tuple[Item, ...]) -> int:
 
 def index_vectors(positions: list[Any]) -> Any:
     """Index arrays, broadcast, as vectors in a new last dimension."""
-    positions = promotion.align(*positions)
+    positions = promotion.promote_and_broadcast(*positions)
     shape = aval_of(positions[0]).shape
     columns = [structural.reshape(p, shape=(*shape, 1)) for p in positions]
     return columns[0] if len(columns) == 1 else structural.concatenate(*columns, dimension=len(shape))
@@ -257,7 +257,7 @@ def result_shape(items: tuple[Item, ...], out: Any, place: int, batch: int) -> t
     return tuple(shape)
 
 
-@kernel(static=("items", "mode", "fill_value", "indices_are_sorted", "unique_indices"), ints=True)
+@eager_jit(static=("items", "mode", "fill_value", "indices_are_sorted", "unique_indices"), ints=True)
 def _get_kernel(
     x: Any, values: Any, items: Any, mode: str = "clip", fill_value: Any = None, indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -349,7 +349,7 @@ def take_along_axis(
     return _along(arr, indices, d, mode_of(mode, "fill", "fnp.take_along_axis"), fill_value)
 
 
-@kernel(static=("d", "mode", "fill_value"))
+@eager_jit(static=("d", "mode", "fill_value"))
 def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
     shape, given = aval_of(x).shape, aval_of(indices).shape
     if aval_of(indices).size:

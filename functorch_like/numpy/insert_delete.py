@@ -149,7 +149,7 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
 
     Raises:
         ConcretizationError: for a traced array.
-        ArgumentError: for another `trim`.
+        ArgumentError: for another `filter_traceback`.
 
     >>> fnp.trim_zeros([0, 1, 0, 2, 0]).tolist()
     [1, 0, 2]

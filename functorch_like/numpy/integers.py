@@ -32,7 +32,7 @@ def _integers(name: str, *xs: Any) -> list[Any]:
             raise promotion.error(
                 DtypeError, f"fnp.{name} takes integers, got {aval_of(x)!r}", "convert with astype('int32')"
             )
-    xs = tuple(promotion.align(*xs))
+    xs = tuple(promotion.promote_and_broadcast(*xs))
     # Remainders need more than the four bits of int4, and a truth value has none.
     small = aval_of(xs[0]).dtype == dtypes.bool_
     return [promotion.convert(x, dtypes.default_int()) if small else x for x in xs]

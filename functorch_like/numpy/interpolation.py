@@ -9,7 +9,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -60,7 +60,7 @@ def interp(
     return _interp(x, xp, fp, left, right, period, beyond=beyond)
 
 
-@kernel(static=("beyond",), ints=True)
+@eager_jit(static=("beyond",), ints=True)
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond: tuple[str, ...]) -> Any:
     x, xp = promotion.promote(x, xp)
     x, xp, fp = promotion.to_inexact(x), promotion.to_inexact(xp), promotion.to_inexact(fp)

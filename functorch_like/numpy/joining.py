@@ -17,7 +17,7 @@ from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
 from functorch_like.primitives import structural
 from functorch_like.primitives.structural.tile_split_barrier import split as split_row
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -70,7 +70,7 @@ def _parts(arrays: Any, what: str) -> list[Any]:
     return parts
 
 
-@kernel(static=("dimension",))
+@eager_jit(static=("dimension",))
 def _concatenate(parts: Any, dimension: int) -> Any:
     return structural.concatenate(*promotion.promote(*parts), dimension=dimension)
 
@@ -93,7 +93,7 @@ def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLi
     return made if dtype is None else asarray(made, dtype)
 
 
-@kernel(static=("at",))
+@eager_jit(static=("at",))
 def _stack(parts: Any, at: int) -> Any:
     shape = aval_of(parts[0]).shape
     wide = (*shape[:at], 1, *shape[at:])
@@ -202,7 +202,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
     return [_cut(ary, d, a, max(a, b)) for a, b in zip([0, *ends], [*ends, n], strict=True)]
 
 
-@kernel(static=("sizes", "axis"))
+@eager_jit(static=("sizes", "axis"))
 def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
     # One row, whose transpose concatenates; that of slices would add up as many arrays as there are parts.
     return tuple(split_row(x, sizes=sizes, axis=axis))

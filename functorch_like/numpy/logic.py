@@ -14,7 +14,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -60,7 +60,7 @@ def _comparison(row: Callable[[Any, Any], Any], ordered: bool = False) -> Callab
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
-            x, y = promotion.align2(*_comparable(x, y), told=False)
+            x, y = promotion.promote_and_broadcast2(*_comparable(x, y), told=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
             return _lexical(row, x, y)
@@ -109,7 +109,7 @@ def truth(x: Any) -> Any:
 
 
 def _logical(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda x, y: row(*promotion.spread(truth(x), truth(y)))
+    return lambda x, y: row(*promotion.broadcast_arrays(truth(x), truth(y)))
 
 
 logical_and = _binary("logical_and", _logical(elementwise.and_), "Whether both are true (not zero).", "1, 0")
@@ -145,7 +145,7 @@ def _bits(name: str, x: Any) -> None:
 
 def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = promotion.align2(x, y)
+        x, y = promotion.promote_and_broadcast2(x, y)
         _bits(name, x)
         return row(x, y)
 
@@ -154,7 +154,7 @@ def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 def _shift(name: str, row: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
-        x, y = promotion.align2(x, y)
+        x, y = promotion.promote_and_broadcast2(x, y)
         _bits(name, x)
         if aval_of(x).dtype == dtypes.bool_:
             x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
@@ -230,9 +230,9 @@ def isclose(
     return _isclose(*promotion.numbers(a, b, rtol, atol), equal_nan=bool(equal_nan))
 
 
-@kernel(static=("equal_nan",), ints=True)
+@eager_jit(static=("equal_nan",), ints=True)
 def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
-    a, b = promotion.align(a, b, told=False)
+    a, b = promotion.promote_and_broadcast(a, b, told=False)
     if not dtypes.is_inexact(aval_of(a).dtype):
         if aval_of(a).dtype == dtypes.bool_:
             a, b = (promotion.convert(v, dtypes.int32) for v in (a, b))
@@ -258,7 +258,7 @@ def allclose(
     return every(isclose(a, b, rtol, atol, equal_nan))
 
 
-@kernel
+@eager_jit
 def every(x: Any) -> Any:
     """Whether all elements of a boolean array are true."""
     return reductions.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))

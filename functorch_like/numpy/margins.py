@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion, quantiles, reductions, statistics
 from functorch_like.numpy.unary import rint
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 
 def lengths_of(pairs: Any) -> tuple[tuple[int | None, int | None], ...]:
@@ -40,7 +40,7 @@ def _length(n: Any) -> int:
     return length
 
 
-@kernel(static=("widths", "mode", "lengths"))
+@eager_jit(static=("widths", "mode", "lengths"))
 def pad_statistics(a: Any, widths: Any, mode: str, lengths: Any) -> Any:
     """Pad one axis after the other by a statistic of the `lengths` elements at each end of it."""
     for d, ((low, high), (first, last)) in enumerate(zip(widths, lengths, strict=True)):
@@ -63,7 +63,7 @@ def _statistic(x: Any, mode: str, d: int) -> Any:
     return _as(rint(out) if dtypes.is_integer(dtype) else out, dtype)
 
 
-@kernel(static=("widths",), ints=True)
+@eager_jit(static=("widths",), ints=True)
 def pad_ramps(a: Any, ends: Any, widths: Any) -> Any:
     """Pad one axis after the other by numbers that run evenly from `ends` to the outermost elements."""
     for d, ((low, high), (start, stop)) in enumerate(zip(widths, ends, strict=True)):

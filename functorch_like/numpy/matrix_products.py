@@ -17,7 +17,7 @@ from functorch_like.numpy.reductions import _widened
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions import dot_general as dot_general_primitive
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -126,7 +126,7 @@ def _front(x: Any, both: list[int], mine: list[int], n: int) -> Any:
 
 
 _matmul.__name__ = "matmul"
-_matmul_kernel = kernel(static=("precision", "preferred"))(_matmul)
+_matmul_kernel = eager_jit(static=("precision", "preferred"))(_matmul)
 
 
 def dot(
@@ -149,11 +149,11 @@ def dot(
     return _dot(*promotion.numbers(a, b), *_static(precision, preferred_element_type))
 
 
-@kernel(static=("precision", "preferred"), ints=True)
+@eager_jit(static=("precision", "preferred"), ints=True)
 def _dot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     x, y = aval_of(a), aval_of(b)
     if not x.ndim or not y.ndim:
-        a, b = promotion.align(a, b)
+        a, b = promotion.promote_and_broadcast(a, b)
         return (elementwise.and_ if aval_of(a).dtype.kind == "b" else elementwise.mul)(a, b)
     at = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[at]:
@@ -176,7 +176,7 @@ def vdot(
     return _vdot(arr(a, "fnp.vdot"), arr(b, "fnp.vdot"), *_static(precision, preferred_element_type))
 
 
-@kernel(static=("precision", "preferred"))
+@eager_jit(static=("precision", "preferred"))
 def _vdot(a: Any, b: Any, precision: Any = None, preferred: Any = None) -> Any:
     a = elementwise.conj(a) if aval_of(a).dtype.kind == "c" else a
     a, b = (structural.reshape(v, shape=(aval_of(v).size,)) for v in (a, b))
@@ -211,7 +211,7 @@ def vecdot(
     return _vecdot(arr(x1, "fnp.vecdot"), arr(x2, "fnp.vecdot"), axis, *_static(precision, preferred_element_type))
 
 
-@kernel(static=("axis", "precision", "preferred"))
+@eager_jit(static=("axis", "precision", "preferred"))
 def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = None) -> Any:
     x = elementwise.conj(x) if aval_of(x).dtype.kind == "c" else x
     x, y = (_last(v, axis) for v in (x, y))
@@ -221,7 +221,7 @@ def _vecdot(x: Any, y: Any, axis: int, precision: Any = None, preferred: Any = N
         raise promotion.error(
             ShapeError, why, "make the two sizes equal, or multiply and sum: fnp.sum(fnp.conj(x) * y, axis)"
         )
-    x, y = promotion.align(x, y)
+    x, y = promotion.promote_and_broadcast(x, y)
     lead = range(aval_of(x).ndim - 1)
     last = (aval_of(x).ndim - 1,)
     return dot_general(x, y, (last, last), (lead, lead), precision, preferred)
@@ -254,11 +254,11 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return _outer(*promotion.numbers(a, b))
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _outer(a: Any, b: Any) -> Any:
     a, b = promotion.promote(a, b)
     m, n = aval_of(a).size, aval_of(b).size
-    a, b = promotion.align(structural.reshape(a, shape=(m, 1)), structural.reshape(b, shape=(1, n)))
+    a, b = promotion.promote_and_broadcast(structural.reshape(a, shape=(m, 1)), structural.reshape(b, shape=(1, n)))
     return (elementwise.and_ if aval_of(a).dtype.kind == "b" else elementwise.mul)(a, b)
 
 
@@ -300,7 +300,7 @@ def tensordot(
     return _tensordot(a, b, (left, right), *_static(precision, preferred_element_type))
 
 
-@kernel(static=("contract", "precision", "preferred"))
+@eager_jit(static=("contract", "precision", "preferred"))
 def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) -> Any:
     return dot_general(a, b, contract, ((), ()), precision, preferred)
 
@@ -314,7 +314,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return _kron(arr(a, "fnp.kron"), arr(b, "fnp.kron"))
 
 
-@kernel
+@eager_jit
 def _kron(a: Any, b: Any) -> Any:
     n = max(aval_of(a).ndim, aval_of(b).ndim)
     sizes = [(1,) * (n - aval_of(v).ndim) + aval_of(v).shape for v in (a, b)]
@@ -322,7 +322,7 @@ def _kron(a: Any, b: Any) -> Any:
         tuple(m for s in shape for m in ((s, 1) if left else (1, s)))
         for shape, left in zip(sizes, (True, False), strict=True)
     ]
-    a, b = promotion.align(structural.reshape(a, shape=wide[0]), structural.reshape(b, shape=wide[1]))
+    a, b = promotion.promote_and_broadcast(structural.reshape(a, shape=wide[0]), structural.reshape(b, shape=wide[1]))
     return structural.reshape(elementwise.mul(a, b), shape=tuple(m * k for m, k in zip(*sizes, strict=True)))
 
 
@@ -341,7 +341,7 @@ def trace(
     )
 
 
-@kernel(static=("offset", "axis1", "axis2", "dtype"))
+@eager_jit(static=("offset", "axis1", "axis2", "dtype"))
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     n = aval_of(a).ndim
     i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))

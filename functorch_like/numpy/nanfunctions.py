@@ -14,7 +14,7 @@ from functorch_like.numpy.axes import hashable
 from functorch_like.numpy.cumulative import _cumprod, _cumsum
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -40,13 +40,13 @@ def _seen(x: Any, where: Any) -> Any:
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
     number = elementwise.eq(x, x)
-    return number if where is None else elementwise.and_(*promotion.spread(number, truth(where)))
+    return number if where is None else elementwise.and_(*promotion.broadcast_arrays(number, truth(where)))
 
 
 def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
     """nansum and nanprod, whose sum or product of nothing is a number."""
 
-    @kernel(static=("axis", "dtype", "keepdims"))
+    @eager_jit(static=("axis", "dtype", "keepdims"))
     def body(x: Any, axis: Any, dtype: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = reductions.plain(x)
         return fold.inline(x, axis, dtype, keepdims, initial, _seen(x, where))
@@ -70,7 +70,7 @@ nanprod = _folded("nanprod", reductions._prod, "Product", "3.0")
 def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
     """nanmax and nanmin, which need an element to choose."""
 
-    @kernel(static=("axis", "keepdims"))
+    @eager_jit(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any) -> Any:
         x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):
@@ -119,7 +119,7 @@ def nanmean(
     return _nanmean(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), where)
 
 
-@kernel(static=("axis", "dtype", "keepdims"))
+@eager_jit(static=("axis", "dtype", "keepdims"))
 def _nanmean(x: Any, axis: Any, dtype: Any, keepdims: bool, where: Any) -> Any:
     x = reductions.plain(x)
     return statistics._mean.inline(x, axis, dtype, keepdims, _seen(x, where))
@@ -167,7 +167,7 @@ def nanstd(
     return _nanstd(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), less, where, mean)
 
 
-@kernel(static=("axis", "dtype", "keepdims", "ddof"))
+@eager_jit(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
     x = reductions.plain(x)
     seen = _seen(x, where)
@@ -178,7 +178,7 @@ def _nanvar(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: A
     )
 
 
-@kernel(static=("axis", "dtype", "keepdims", "ddof"))
+@eager_jit(static=("axis", "dtype", "keepdims", "ddof"))
 def _nanstd(x: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any, mean: Any) -> Any:
     return statistics.deviation(_nanvar, x, axis, dtype, keepdims, ddof, where, mean)
 
@@ -198,7 +198,7 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
 
 
 def _running(name: str, row: Any, neutral: int, summary: str, value: str) -> Any:
-    @kernel(static=("axis", "dtype"))
+    @eager_jit(static=("axis", "dtype"))
     def body(x: Any, axis: Any, dtype: Any) -> Any:
         x = reductions.plain(x)
         return row.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
@@ -231,7 +231,7 @@ _ARG = """The index of the first {which} element that is not NaN; -1 where there
 
 
 def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, value: int) -> Any:
-    @kernel(static=("axis", "keepdims"))
+    @eager_jit(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = reductions.plain(x)
         if not dtypes.is_inexact(aval_of(x).dtype):

@@ -14,7 +14,7 @@ from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -114,7 +114,7 @@ def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None
     return _digitize(x, bins, right=bool(right))
 
 
-@kernel(static=("right",))
+@eager_jit(static=("right",))
 def _digitize(x: Any, bins: Any, right: bool) -> Any:
     n = aval_of(bins).size
     side = "left" if right else "right"

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.convolving import convolve
 from functorch_like.numpy.operands import given, known
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -61,7 +61,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _polyadd(*_coefficients("polyadd", a1, a2))
 
 
-@kernel
+@eager_jit
 def _polyadd(a: Any, b: Any) -> Any:
     return fnp.add(*_aligned(a, b))
 
@@ -75,7 +75,7 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _polysub(*_coefficients("polysub", a1, a2))
 
 
-@kernel
+@eager_jit
 def _polysub(a: Any, b: Any) -> Any:
     return fnp.subtract(*_aligned(a, b))
 
@@ -123,7 +123,7 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     return quotient, rest
 
 
-@kernel
+@eager_jit
 def _polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """Long division, a step of a scan for each coefficient of the quotient."""
     u, v = map(promotion.to_inexact, promotion.promote(u, v))
@@ -157,7 +157,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     return _polyder(p, m=_order(m, "polyder"))
 
 
-@kernel(static=("m",))
+@eager_jit(static=("m",))
 def _polyder(p: Any, m: int) -> Any:
     n = aval_of(p).size
     if m >= n:
@@ -196,7 +196,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:
     return _polyint(p, constants if k is not None else None, m=m)
 
 
-@kernel(static=("m",))
+@eager_jit(static=("m",))
 def _polyint(p: Any, constants: Any, m: int) -> Any:
     p = promotion.to_inexact(p)
     if constants is not None:
@@ -225,7 +225,7 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
     return _polyval(p, x, unroll=operator.index(unroll))
 
 
-@kernel(static=("unroll",), ints=True)
+@eager_jit(static=("unroll",), ints=True)
 def _polyval(p: Any, x: Any, unroll: int) -> Any:
     p, x = promotion.promote(p, x)
     shape = promotion.broadcast_shapes(aval_of(p).shape[1:], aval_of(x).shape)
@@ -259,7 +259,7 @@ def poly(seq_of_zeros: Any) -> Array:
     return _poly(zeros)
 
 
-@kernel
+@eager_jit
 def _poly(zeros: Any) -> Any:
     zeros = fnp.atleast_1d(promotion.to_inexact(zeros))
     real = aval_of(zeros).dtype.kind == "f"
@@ -304,7 +304,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     return fnp.append(inner, fnp.zeros(trailing, aval_of(inner).dtype)) if trailing else inner
 
 
-@kernel(static=("leading",))
+@eager_jit(static=("leading",))
 def _roots(p: Any, leading: bool) -> Any:
     n = aval_of(p).size
     wide = np.result_type(aval_of(p).dtype, np.complex64)

@@ -22,11 +22,11 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.caches import cleared
-from functorch_like.calling.api_boundary import polish
-from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, chain, is_value, state
+from functorch_like.calling.api_boundary import finalize_error
+from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.primitives import structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -38,7 +38,7 @@ NUMBERS = frozenset({int, float, complex, bool})
 def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtError:
     """An error of a user-level function, with the user's line and the transformations in force."""
     where = str(source_info.user_line(state.source) or "")
-    return cls(reason, fix=fix, operation=operation, chain=chain(state.trace), at=where)
+    return cls(reason, fix=fix, operation=operation, chain=transform_stack(state.trace), at=where)
 
 
 def no_out(out: Any, what: str) -> None:
@@ -238,7 +238,7 @@ def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tup
 _default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]
 
 
-def align2(x: Any, y: Any, told: bool = True) -> tuple[Any, Any]:
+def promote_and_broadcast2(x: Any, y: Any, told: bool = True) -> tuple[Any, Any]:
     """As `align`, for two operands and in a hurry."""
     a, b = argument_aval(x), argument_aval(y)
     dtype, weak, widens, shape = _plan(a, b, _default.value, in_force())
@@ -247,10 +247,10 @@ def align2(x: Any, y: Any, told: bool = True) -> tuple[Any, Any]:
     return _fit(x, a, dtype, weak, shape), _fit(y, b, dtype, weak, shape)
 
 
-def align(*xs: Any, told: bool = True) -> list[Any]:
+def promote_and_broadcast(*xs: Any, told: bool = True) -> list[Any]:
     """Operands in one dtype and one shape; `told` as for `promote`."""
     if len(xs) == 2:
-        return list(align2(*xs, told))
+        return list(promote_and_broadcast2(*xs, told))
     avals = [argument_aval(x) for x in xs]
     dtype, weak, widens = dtypes.promotion_of(avals)
     if widens and told:
@@ -261,10 +261,10 @@ def align(*xs: Any, told: bool = True) -> list[Any]:
 
 def align_inexact(*xs: Any) -> list[Any]:
     """As `align`, with a float or complex dtype."""
-    return [to_inexact(x) for x in align(*xs)]
+    return [to_inexact(x) for x in promote_and_broadcast(*xs)]
 
 
-def spread(*xs: Any) -> list[Any]:
+def broadcast_arrays(*xs: Any) -> list[Any]:
     """Operands in one shape, dtypes as they are."""
     avals = [argument_aval(x) for x in xs]
     shape = common_shape(*(a.shape for a in avals))
@@ -330,7 +330,7 @@ def blame(e: Exception, name: str, *operands: Any) -> None:
     Raises:
         FtError: an error to raise in place of one that C++ has few words for.
     """
-    told = polish(e)
+    told = finalize_error(e)
     ours = e if told is None else told
     if isinstance(ours, FtError):
         ours.complete(operation=f"{name}({', '.join(map(_shown, operands))})")
@@ -373,7 +373,7 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
     """A user-level function of one array; `body` takes any value that `aval_of` knows."""
     body.__name__ = name
-    fast = kernel(ints=True)(body)
+    fast = eager_jit(ints=True)(body)
 
     def function(x: ArrayLike, /) -> Array:
         try:
@@ -394,7 +394,7 @@ def binary(
 ) -> Binary:
     """A user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
     body.__name__ = name
-    fast = kernel(ints=True)(body)
+    fast = eager_jit(ints=True)(body)
 
     def function(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         try:

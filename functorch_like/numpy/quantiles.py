@@ -19,7 +19,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort
 from functorch_like.primitives.reductions import reductions as reduction_primitives
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -153,7 +153,7 @@ def median(
     return _public(a, 0.5, axis, out, "linear", keepdims, False, None, "fnp.median")
 
 
-@kernel(static=("axis", "keepdims"))
+@eager_jit(static=("axis", "keepdims"))
 def _complex_median(a: Any, axis: Any, keepdims: bool) -> Any:
     from functorch_like.numpy import complex_order  # few programs need it
 
@@ -209,7 +209,7 @@ def nanmedian(
     return _public(a, 0.5, axis, out, "linear", keepdims, True, None, "fnp.nanmedian")
 
 
-@kernel(static=("axis", "method", "keepdims", "skip", "end"), ints=True)
+@eager_jit(static=("axis", "method", "keepdims", "skip", "end"), ints=True)
 def _quantile(a: Any, q: Any, axis: Any, method: str, keepdims: bool, skip: bool, end: int) -> Any:
     x = promotion.to_inexact(a)
     shape, dtype = aval_of(x).shape, aval_of(x).dtype
@@ -273,7 +273,7 @@ def _parts(q: Any, end: int, dtype: Any) -> tuple[Any, Any]:
     )
 
 
-@kernel(static=("axis", "keepdims", "skip", "end"), ints=True)
+@eager_jit(static=("axis", "keepdims", "skip", "end"), ints=True)
 def _weighted(a: Any, q: Any, weights: Any, axis: Any, keepdims: bool, skip: bool, end: int) -> Any:
     """The least element up to which the weights make q of their sum."""
     x = promotion.to_inexact(a)

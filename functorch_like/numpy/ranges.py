@@ -17,7 +17,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, shape_of
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -152,7 +152,7 @@ def linspace(
     return out, asarray((stop - start) / spaces if spaces else math.nan)
 
 
-@kernel(static=("num", "endpoint", "axis", "dtype"), ints=True)
+@eager_jit(static=("num", "endpoint", "axis", "dtype"), ints=True)
 def _linspace(start: Any, stop: Any, num: int, endpoint: bool, axis: int, dtype: Any) -> Any:
     start, stop = promotion.align_inexact(start, stop)
     given = aval_of(start)
@@ -208,7 +208,7 @@ def logspace(
     return out if wanted is None else asarray(out, wanted)
 
 
-@kernel
+@eager_jit
 def _power(base: Any, exponents: Any) -> Any:
     return elementwise.pow(*promotion.align_inexact(base, exponents))
 
@@ -324,7 +324,7 @@ def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
     return elementwise.select_n(kept, structural.full_like(m, 0), m)
 
 
-_triangle = kernel(static=("k", "lower"))(_triangle_body)
+_triangle = eager_jit(static=("k", "lower"))(_triangle_body)
 
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:

@@ -16,7 +16,7 @@ from functorch_like.numpy.axes import axes_of, axis_of, hashable
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -38,7 +38,7 @@ def keep(out: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
 def _masked(x: Any, where: Any, neutral: Any) -> Any:
     if where is None:
         return x
-    x, mask = promotion.spread(x, truth(where))
+    x, mask = promotion.broadcast_arrays(x, truth(where))
     return elementwise.select_n(
         mask, promotion.broadcast(promotion.convert(neutral, aval_of(x).dtype), aval_of(x).shape), x
     )
@@ -78,7 +78,7 @@ def _fold(
         return keep(out, aval.shape, axes) if keepdims else out
 
     body.__name__ = name
-    return kernel(static=_STATIC, ints=True)(body)
+    return eager_jit(static=_STATIC, ints=True)(body)
 
 
 def _complex_extreme(x: Any, axis: Any, keepdims: bool, initial: Any, where: Any, name: str) -> Any:
@@ -253,7 +253,7 @@ def _truth(row: Any, neutral: bool, name: str) -> Any:
         return keep(out, shape, axes) if keepdims else out
 
     body.__name__ = name
-    return kernel(static=("axis", "keepdims"))(body)
+    return eager_jit(static=("axis", "keepdims"))(body)
 
 
 _all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduce_or, False, "any")
@@ -292,7 +292,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     return _count(*promotion.numbers(a), hashable(axis), bool(keepdims))
 
 
-@kernel(static=("axis", "keepdims"))
+@eager_jit(static=("axis", "keepdims"))
 def _count(a: Any, axis: Any, keepdims: bool) -> Any:
     return _sum.inline(truth(a), axis, None, keepdims)
 
@@ -316,7 +316,7 @@ def _arg(row: Any, name: str) -> Any:
         return keep(out, shape, tuple(range(len(shape))) if axis is None else (d,))
 
     body.__name__ = name
-    return kernel(static=("axis", "keepdims"))(body)
+    return eager_jit(static=("axis", "keepdims"))(body)
 
 
 _argmax, _argmin = _arg(reductions.argmax, "argmax"), _arg(reductions.argmin, "argmin")
@@ -361,7 +361,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return _ptp(*promotion.numbers(a), hashable(axis), bool(keepdims))
 
 
-@kernel(static=("axis", "keepdims"))
+@eager_jit(static=("axis", "keepdims"))
 def _ptp(a: Any, axis: Any, keepdims: bool) -> Any:
     return elementwise.sub(_max.inline(a, axis, None, keepdims), _min.inline(a, axis, None, keepdims))
 

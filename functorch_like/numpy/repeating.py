@@ -16,7 +16,7 @@ from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -251,7 +251,7 @@ def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
     )
 
 
-@kernel(static=("widths",), ints=True)
+@eager_jit(static=("widths",), ints=True)
 def _pad_constant(a: Any, values: Any, widths: Any) -> Any:
     dtype = aval_of(a).dtype
     for d, ((lo, hi), (low, high)) in enumerate(zip(widths, values, strict=True)):

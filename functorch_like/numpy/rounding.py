@@ -10,7 +10,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -35,7 +35,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     return _round(*promotion.numbers(a), decimals=operator.index(decimals))
 
 
-@kernel(static=("decimals",), ints=True)
+@eager_jit(static=("decimals",), ints=True)
 def _round(a: Any, decimals: int) -> Any:
     aval = aval_of(a)
     a = promotion.convert(a, aval.dtype, aval.weak_type)

@@ -13,7 +13,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -77,7 +77,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return elementwise.select_n(c if aval_of(c).shape == () else promotion.broadcast(c, shape), y, x)
 
 
-_where_kernel = kernel(ints=True)(_where)
+_where_kernel = eager_jit(ints=True)(_where)
 
 
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
@@ -139,11 +139,11 @@ def _clip(x: Any, low: Any, high: Any) -> Any:
             )
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
     if low is not None:
-        x = elementwise.max(*promotion.align(x, low))
-    return x if high is None else elementwise.min(*promotion.align(x, high))
+        x = elementwise.max(*promotion.promote_and_broadcast(x, low))
+    return x if high is None else elementwise.min(*promotion.promote_and_broadcast(x, high))
 
 
-_clip_kernel = kernel(ints=True)(_clip)
+_clip_kernel = eager_jit(ints=True)(_clip)
 
 
 def nan_to_num(
@@ -168,7 +168,7 @@ def nan_to_num(
     return _nan_to_num(*promotion.numbers(x, nan), posinf, neginf)
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _nan_to_num(x: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
     dtype = aval_of(x).dtype

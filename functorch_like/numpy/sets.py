@@ -22,7 +22,7 @@ from functorch_like.numpy.unique import first_ones, known, no_size, unique
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -80,7 +80,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
 def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> Any:
     """A function that keeps elements: of the first array, or of both."""
 
-    @kernel(static=("size", "sized_fill"))
+    @eager_jit(static=("size", "sized_fill"))
     def chosen(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
         x = structural.concatenate(a, b, dimension=0) if both else a
         n = aval_of(x).size
@@ -168,7 +168,7 @@ def intersect1d(
     return tuple(_common_places(a, b, fill, size=int(size), sized_fill=fill_value is not None))
 
 
-@kernel(static=("size", "sized_fill"))
+@eager_jit(static=("size", "sized_fill"))
 def _common_places(a: Any, b: Any, fill: Any, size: int, sized_fill: bool) -> Any:
     out = []
     for x, y in ((a, b), (b, a)):
@@ -232,7 +232,7 @@ def isin(
     return _isin(element, test, invert=bool(invert), search=search)
 
 
-@kernel(static=("invert", "search"))
+@eager_jit(static=("invert", "search"))
 def _isin(element: Any, test: Any, invert: bool, search: bool = True) -> Any:
     x, test = promotion.promote(plain(element), plain(test), told=False)
     shape, n = aval_of(x).shape, aval_of(test).size

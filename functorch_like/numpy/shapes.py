@@ -15,7 +15,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -133,7 +133,7 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     return a if sizes == aval.shape and not isinstance(a, np.ndarray) else structural.reshape(a, shape=sizes)
 
 
-@kernel(static=("shape",))
+@eager_jit(static=("shape",))
 def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
     return a if shape == aval_of(a).shape else structural.reshape(a, shape=shape)
 

@@ -17,7 +17,7 @@ from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort as sorting
 from functorch_like.primitives.reductions.cumulative import cumsum
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -57,7 +57,7 @@ def _axis(a: Any, axis: int | None, what: str) -> tuple[Any, int]:
     return a, axis_of(axis, aval_of(a).ndim, what)
 
 
-@kernel(static=("d", "descending"))
+@eager_jit(static=("d", "descending"))
 def _sort(a: Any, d: int, descending: bool) -> Any:
     (out,) = sorting.sort(a, dimension=d, is_stable=True, num_keys=1)
     return structural.rev(out, dimensions=(d,)) if descending else out
@@ -100,7 +100,7 @@ def argsort(
     return promotion.convert(found, wanted)
 
 
-@kernel(static=("d", "descending"))
+@eager_jit(static=("d", "descending"))
 def _argsort(a: Any, d: int, descending: bool) -> Any:
     shape = aval_of(a).shape
     places = structural.iota(dtype=dtypes.default_int(), shape=shape, dimension=d)
@@ -119,7 +119,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
     return _lexsort(tuple(asarray(k) for k in keys), axis=axis)
 
 
-@kernel(static=("axis",))
+@eager_jit(static=("axis",))
 def _lexsort(keys: Any, axis: int) -> Any:
     d = axis_of(axis, aval_of(keys[0]).ndim, "fnp.lexsort")
     places = structural.iota(dtype=dtypes.default_int(), shape=aval_of(keys[0]).shape, dimension=d)
@@ -172,7 +172,7 @@ def _precedes(is_complex: bool, side: str) -> Any:
     return less if side == "left" else lambda element, value: elementwise.not_(less(value, element))
 
 
-@kernel(static=("side",), ints=True)
+@eager_jit(static=("side",), ints=True)
 def _searchsorted(a: Any, v: Any, side: str) -> Any:
     """Bisection, all values at once: the bits of each position, the highest first, of one gather each.
 
@@ -238,7 +238,7 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
     return tuple(_nonzero(a, size=int(size), fills=fills))
 
 
-@kernel(static=("size", "fills"))
+@eager_jit(static=("size", "fills"))
 def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
     shape, index = aval_of(a).shape, dtypes.default_int()
     flat = structural.reshape(truth(a), shape=(aval_of(a).size,))

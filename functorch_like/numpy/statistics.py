@@ -11,7 +11,7 @@ from functorch_like.numpy import promotion, reductions
 from functorch_like.numpy.axes import axes_of, hashable
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -50,7 +50,7 @@ def mean(
     return call(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), where)
 
 
-@kernel(static=_STATIC)
+@eager_jit(static=_STATIC)
 def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> Any:
     x = reductions.plain(a)
     out = dtype or promotion.inexact_dtype(aval_of(x).dtype)
@@ -66,7 +66,7 @@ def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
     aval = aval_of(x)
     if where is None:
         return structural.full_like(like, reductions.count(aval.shape, axes_of(axis, aval.ndim, "fnp.mean")))
-    _, mask = promotion.spread(x, truth(where))
+    _, mask = promotion.broadcast_arrays(x, truth(where))
     return promotion.convert(reductions._sum.inline(mask, axis, None, keepdims), aval_of(like).dtype)
 
 
@@ -106,14 +106,14 @@ def _spread(measure: Any, a: Any, axis: Any, dtype: Any, keepdims: Any, ddof: An
     return measure(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), ddof, where, mean)
 
 
-@kernel(static=(*_STATIC, "ddof"))
+@eager_jit(static=(*_STATIC, "ddof"))
 def _var(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     x = reductions.plain(a)
     given = dtype or promotion.inexact_dtype(aval_of(x).dtype)
     x = promotion.convert(x, dtypes.accumulator(given), aval_of(x).weak_type and dtype is None)
     x = reductions._masked(x, where, 0)  # what is left out must not spoil derivatives
     centre = _mean.inline(x, axis, None, True, where) if mean is None else promotion.convert(mean, aval_of(x).dtype)
-    gap = elementwise.sub(*promotion.align(x, centre))
+    gap = elementwise.sub(*promotion.promote_and_broadcast(x, centre))
     square = (
         elementwise.real(elementwise.mul(gap, elementwise.conj(gap)))
         if aval_of(gap).dtype.kind == "c"
@@ -147,7 +147,7 @@ def std(
     return _spread(_std, a, axis, dtype, keepdims, ddof if correction is None else correction, where, mean)
 
 
-@kernel(static=(*_STATIC, "ddof"))
+@eager_jit(static=(*_STATIC, "ddof"))
 def _std(a: Any, axis: Any, dtype: Any, keepdims: bool, ddof: float, where: Any = None, mean: Any = None) -> Any:
     return deviation(_var, a, axis, dtype, keepdims, ddof, where, mean)
 
@@ -186,7 +186,7 @@ def average(
     return (out, total) if returned else out
 
 
-@kernel(static=("axis", "keepdims"))
+@eager_jit(static=("axis", "keepdims"))
 def _average(a: Any, weights: Any, axis: Any, keepdims: bool) -> tuple[Any, Any]:
     shape = aval_of(a).shape
     if aval_of(weights).shape != shape:

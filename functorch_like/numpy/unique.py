@@ -25,7 +25,7 @@ from functorch_like.numpy.shapes import moveaxis, reshape
 from functorch_like.numpy.sorting_searching import nonzero
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering import sort
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -185,7 +185,7 @@ def _filled(ar: Any, index: Any, counts: Any, d: int | None, fill: Any) -> Any:
     return where(getitem(counts, along) > 0, values, promotion.convert(asarray(fill), aval_of(values).dtype))
 
 
-@kernel(static=("axis", "equal_nan", "size"))
+@eager_jit(static=("axis", "equal_nan", "size"))
 def _distinct(x: Any, axis: int | None, equal_nan: bool, size: int) -> Any:
     aval = aval_of(x)
     rows = reshape(x, (aval.size, 1)) if axis is None else moveaxis(x, axis, 0)

@@ -14,7 +14,7 @@ from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.matrix_products import matmul
 from functorch_like.numpy.shapes import expand_dims, moveaxis, ndim, squeeze
 from functorch_like.primitives import elementwise, structural
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -51,7 +51,7 @@ def cross(
     return _cross(a, b, *places, axisc)
 
 
-@kernel(static=("axisa", "axisb", "axisc"))
+@eager_jit(static=("axisa", "axisb", "axisc"))
 def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
     a, b = promotion.promote(moveaxis(a, axisa, 0), moveaxis(b, axisb, 0))
     first, second = (
@@ -66,7 +66,7 @@ def _cross(a: Any, b: Any, axisa: int, axisb: int, axisc: int) -> Any:
 
 def _difference(a: list[Any], b: list[Any], i: int, j: int) -> Any:
     """a[i] b[j] - a[j] b[i], where components that are not there are zero."""
-    times = lambda p, q: elementwise.mul(*promotion.align(p, q))
+    times = lambda p, q: elementwise.mul(*promotion.promote_and_broadcast(p, q))
     zero = lambda: promotion.like(times(a[0], b[0]), 0)
     plus = times(a[i], b[j]) if i < len(a) and j < len(b) else zero()
     minus = times(a[j], b[i]) if j < len(a) and i < len(b) else zero()

@@ -13,7 +13,7 @@ from functorch_like.core import aval_of
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -61,7 +61,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     return _kaiser(*given(beta), points=max(operator.index(M), 0))
 
 
-@kernel(static=("points",), ints=True)
+@eager_jit(static=("points",), ints=True)
 def _kaiser(beta: Any, points: int) -> Any:
     beta = promotion.to_inexact(beta)
     t = np.linspace(-1, 1, points) if points != 1 else np.zeros(1)

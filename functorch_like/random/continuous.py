@@ -14,7 +14,7 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.keys import raw_bits
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -146,10 +146,10 @@ def uniform(
     return _uniform(key, low, high, shape=sizes, dtype=wanted)
 
 
-_unit = kernel(static=("shape", "dtype"))(unit)
+_unit = eager_jit(static=("shape", "dtype"))(unit)
 
 
-@kernel(static=("shape", "dtype"), whole=True)
+@eager_jit(static=("shape", "dtype"), whole=True)
 def _uniform(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, dtype, shape), spread(high, dtype, shape)
     x = elementwise.add(elementwise.mul(unit(key, shape, dtype), elementwise.sub(high, low)), low)
@@ -180,7 +180,7 @@ _DOC = """{summary}
 def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
     """A distribution that is a function of a uniform number."""
 
-    @kernel(static=("shape", "dtype"))
+    @eager_jit(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         return promotion.convert(formula(source(key, shape, dtype)), dtype)
 
@@ -231,7 +231,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) ->
     return _complex_normal(key, shape=shape_of(shape, "random.normal"), dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"), whole=True)
+@eager_jit(static=("shape", "dtype"), whole=True)
 def _complex_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     both = normals(key, (2, *shape), dtypes.real_part(dtype))
     both = elementwise.mul(both, structural.full_like(both, math.sqrt(0.5)))
@@ -304,7 +304,7 @@ def truncated_normal(
     return _truncated(check_key(key, what), low, high, shape=sizes, dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"))
+@eager_jit(static=("shape", "dtype"))
 def _truncated(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     low, high = spread(low, F64, shape), spread(high, F64, shape)
     root = structural.full(shape, math.sqrt(2), F64)

@@ -19,7 +19,7 @@ from functorch_like.numpy import promotion
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -37,7 +37,7 @@ def _counted(body: Body, key: Any, given: Mapping[str, Any], sizes: tuple[int, .
     return _drawn(key, parameters, body=body, shape=sizes, dtype=dtype)
 
 
-@kernel(static=("body", "shape", "dtype"))
+@eager_jit(static=("body", "shape", "dtype"))
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     count = body(key, *(spread(p, F64, shape) for p in parameters))
     if dtypes.is_integer(dtype):
@@ -240,7 +240,7 @@ def multinomial(
     return _multinomial(key, trials, weights, shape=whole, dtype=float_dtype(dtype, what), unroll=unroll)
 
 
-@kernel(static=("shape", "dtype", "unroll"))
+@eager_jit(static=("shape", "dtype", "unroll"))
 def _multinomial(key: Any, n: Any, p: Any, shape: tuple[int, ...], dtype: Any, unroll: int | bool) -> Any:
     n, p = spread(n, F64, shape[:-1]), fnp.moveaxis(spread(p, F64, shape), -1, 0)
     if not shape[-1]:

@@ -17,7 +17,7 @@ from functorch_like.primitives.reductions import reductions
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
 from functorch_like.random.keys import U64, raw_bits
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -51,7 +51,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
     return _bernoulli(check_key(key, what), parameter(p, dtype, sizes, "p"), shape=sizes, dtype=dtype)
 
 
-@kernel(static=("shape", "dtype"))
+@eager_jit(static=("shape", "dtype"))
 def _bernoulli(key: Any, p: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return elementwise.lt(unit(key, shape, dtype), spread(p, dtype, shape))
 
@@ -76,7 +76,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     return _rademacher(check_key(key, "random.rademacher"), shape=shape_of(shape, "random.rademacher"), dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"))
+@eager_jit(static=("shape", "dtype"))
 def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     word = elementwise.bitcast_convert_type(raw_bits(key, shape, 32), new_dtype=dtypes.int32)
     sign = elementwise.or_(
@@ -138,7 +138,7 @@ def _bound(x: Any, dtype: Any, shape: tuple[int, ...], name: str) -> Any:
     return x
 
 
-@kernel(static=("shape", "dtype", "closed"))
+@eager_jit(static=("shape", "dtype", "closed"))
 def _randint(key: Any, low: Any, high: Any, shape: tuple[int, ...], dtype: Any, closed: bool) -> Any:
     """`closed`: high is the last integer, rather than the one behind it (which the dtype may not hold)."""
     wide = dtype if dtype.itemsize == 8 else I64
@@ -245,7 +245,7 @@ def categorical(
     return _distinct(check_key(key, what), logits, lead=lead, axis=at)
 
 
-@kernel(static=("lead", "axis"))
+@eager_jit(static=("lead", "axis"))
 def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
     aval = aval_of(logits)
     dtype = F64 if aval.dtype == F64 else F32
@@ -254,7 +254,7 @@ def _categorical(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any
     return reductions.argmax(noisy, axes=(len(lead) + axis,), index_dtype=dtypes.int32)
 
 
-@kernel(static=("lead", "axis"))
+@eager_jit(static=("lead", "axis"))
 def _distinct(key: Any, logits: Any, lead: tuple[int, ...], axis: int) -> Any:
     aval = aval_of(logits)
     dtype = F64 if aval.dtype == F64 else F32

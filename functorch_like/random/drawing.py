@@ -14,7 +14,7 @@ from functorch_like.primitives.random.threefry import draw
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
 from functorch_like.random.keys import U32, count, hash_words, long_words
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 #: A distribution: of a key; of parameters, in the shape of the result and in float32 or float64; of both of these.
 Body = Callable[..., Any]
@@ -37,7 +37,7 @@ def sizes_of(parameters: Mapping[str, Any], shape: Any, what: str) -> tuple[int,
     return shape_of(shape, what)
 
 
-@kernel(static=("body", "shape", "dtype"), whole=True)
+@eager_jit(static=("body", "shape", "dtype"), whole=True)
 def _drawn(key: Any, parameters: Any, body: Body, shape: tuple[int, ...], dtype: Any) -> Any:
     wide = F64 if dtype == F64 else F32
     # Compiled apart from what is around it: numbers must not depend on constants, or on who reads them.

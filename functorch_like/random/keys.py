@@ -22,7 +22,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
 from functorch_like.random.arguments import check_key, like, shape_of
 from functorch_like.random.typed_keys import KeyArray
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -72,7 +72,7 @@ def key(seed: Any) -> Array:
 PRNGKey = key
 
 
-@kernel
+@eager_jit
 def _seed(x: Any) -> Any:
     return structural.concatenate(*(structural.reshape(w, shape=(1,)) for w in _words(x)), dimension=0)
 
@@ -173,7 +173,7 @@ def split(key: ArrayLike, num: Any = 2) -> Array:
     return like(key, _split(check_key(key, "random.split"), shape=shape_of(num, "random.split")))
 
 
-@kernel(static=("shape",))
+@eager_jit(static=("shape",))
 def _split(key: Any, shape: tuple[int, ...]) -> Any:
     n = math.prod(shape)
     return _pairs(hash_words(key, structural.full((n,), _SPLIT, U32), count(n)), shape)
@@ -215,7 +215,7 @@ def _fold_in(key: Any, data: Any) -> Any:
     return _fold(key, data)
 
 
-@kernel
+@eager_jit
 def _fold(key: Any, data: Any) -> Any:
     return fold(key, *_words(data))
 
@@ -243,7 +243,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
     return _bits(check_key(key, "random.bits"), shape=shape_of(shape, "random.bits"), dtype=wanted)
 
 
-@kernel(static=("shape", "dtype"))
+@eager_jit(static=("shape", "dtype"))
 def _bits(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return raw_bits(key, shape, dtype.itemsize * 8)
 

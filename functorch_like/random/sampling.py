@@ -20,7 +20,7 @@ from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
 from functorch_like.random.keys import U64, raw_bits
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -80,12 +80,12 @@ def permutation(key: ArrayLike, x: ArrayLike, axis: int = 0, independent: bool =
     return _permutation(key, x, axis=at, independent=bool(independent))
 
 
-@kernel(static=("n",))
+@eager_jit(static=("n",))
 def _order(key: Any, n: int) -> Any:
     return shuffled(key, (n,), 0)
 
 
-@kernel(static=("axis", "independent"))
+@eager_jit(static=("axis", "independent"))
 def _permutation(key: Any, x: Any, axis: int, independent: bool) -> Any:
     shape = aval_of(x).shape
     if not math.prod(shape):
@@ -148,10 +148,10 @@ def choice(
     return indices if count else _take(a, indices, axis=at)
 
 
-_take = kernel(static=("axis",))(take)
+_take = eager_jit(static=("axis",))(take)
 
 
-@kernel(static=("n", "shape", "replace"))
+@eager_jit(static=("n", "shape", "replace"))
 def _indices(key: Any, p: Any, n: int, shape: tuple[int, ...], replace: bool) -> Any:
     drawn = math.prod(shape)
     if p is None:

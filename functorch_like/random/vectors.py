@@ -12,7 +12,7 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives.linalg import qr as householder
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -64,7 +64,7 @@ def multivariate_normal(
     return _multivariate(key, mean, cov, shape=(*lead, m[-1]), dtype=wanted, method=method)
 
 
-@kernel(static=("shape", "dtype", "method"))
+@eager_jit(static=("shape", "dtype", "method"))
 def _multivariate(key: Any, mean: Any, cov: Any, shape: tuple[int, ...], dtype: Any, method: str) -> Any:
     wide = dtypes.float64 if dtype == dtypes.float64 else dtypes.float32
     cov, mean = promotion.convert(cov, wide), spread(mean, wide, shape)
@@ -114,7 +114,7 @@ def orthogonal(
     return _orthogonal(check_key(key, what), shape=shape_of(shape, what), sides=sides, dtype=wanted)
 
 
-@kernel(static=("shape", "sides", "dtype"))
+@eager_jit(static=("shape", "sides", "dtype"))
 def _orthogonal(key: Any, shape: tuple[int, ...], sides: tuple[int, int], dtype: Any) -> Any:
     if not min(sides):
         return fnp.zeros((*shape, *sides), dtype)

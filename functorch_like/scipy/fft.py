@@ -20,7 +20,7 @@ from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 _DOC = """{summary}
@@ -65,7 +65,7 @@ def _many(x: Any, type: int, s: Any, axes: Any, norm: Any, inverse: bool, name: 
     return _transforms(x, type=type, sizes=sizes, axes=found, norm=norm or "backward", inverse=inverse)
 
 
-@kernel(static=("type", "sizes", "axes", "norm", "inverse"))
+@eager_jit(static=("type", "sizes", "axes", "norm", "inverse"))
 def _transforms(x: Any, type: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str, inverse: bool) -> Any:
     x = promotion.to_inexact(x)
     given_dtype = aval_of(x).dtype

@@ -15,7 +15,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 _METHODS = ("linear", "nearest")
 
@@ -119,7 +119,7 @@ class RegularGridInterpolator:
                 )
 
 
-@kernel(static=("method",))
+@eager_jit(static=("method",))
 def _interpolated(grid: Any, values: Any, xi: Any, fill: Any, method: str) -> Any:
     rank = aval_of(values).ndim - len(grid)
     wide = lambda a: fnp.reshape(a, aval_of(a).shape + (1,) * rank)

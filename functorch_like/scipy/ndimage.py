@@ -14,7 +14,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -63,7 +63,7 @@ def map_coordinates(
     return _map_coordinates(input, cval, places, order=order, mode=_SAME.get(mode, mode))
 
 
-@kernel(static=("order", "mode"))
+@eager_jit(static=("order", "mode"))
 def _map_coordinates(input: Any, cval: Any, places: Any, order: int, mode: str) -> Any:
     shape, dtype = aval_of(input).shape, aval_of(input).dtype
     places = promotion.align_inexact(*places)

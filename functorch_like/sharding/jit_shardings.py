@@ -11,7 +11,7 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding
-from functorch_like.calling.call_signature import Call, argument_path
+from functorch_like.calling.call_signature import FlatCall, argument_path
 from functorch_like.compiler.placement import device_for, split_of
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError, DeviceError, FtError
@@ -40,7 +40,7 @@ class JitShardings:
                 raise ArgumentError(f"{what} of jit({self.name}) has {s!r}", fix="use NamedSharding(mesh, spec)")
         return found
 
-    def arguments(self, call: Call) -> tuple[Any, ...]:
+    def arguments(self, call: FlatCall) -> tuple[Any, ...]:
         """A sharding, or None, for each leaf of the arguments."""
         key = ("in", call.tree, call.statics, tuple(call.avals), current_mesh.value)
         found = self._spread.get(key)
@@ -49,7 +49,7 @@ class JitShardings:
             self._check(found, call.avals, lambda i: f"argument {argument_path(call.tree, i)}, {call.avals[i]!r},")
         return found
 
-    def _over_arguments(self, call: Call) -> list[Any]:
+    def _over_arguments(self, call: FlatCall) -> list[Any]:
         args, kwargs = call.tree.unflatten(range(len(call.leaves)))
         if type(self.ins) is not tuple:
             return [self.ins] * len(call.leaves)
@@ -93,7 +93,7 @@ class JitShardings:
                     e.operation = f"jit({self.name})"
                     raise
 
-    def place(self, traced: Any, call: Call) -> Any:
+    def place(self, traced: Any, call: FlatCall) -> Any:
         """Where a call runs: a `Partitioning`, or a device where all shardings are None."""
         ins, outs = self.arguments(call), self.results(traced)
         mesh = next((s.mesh for s in (*ins, *(outs or ())) if s is not None), None)
@@ -113,7 +113,7 @@ class JitShardings:
                     fix="use one mesh, or meshes of the same devices in the same order",
                 )
 
-    def _check_placed(self, leaf: Any, where: Any, position: int, call: Call) -> None:
+    def _check_placed(self, leaf: Any, where: Any, position: int, call: FlatCall) -> None:
         if not named_sharding.is_equivalent_to(leaf._sharding, where, leaf.aval.ndim):
             raise ArgumentError(
                 f"argument {argument_path(call.tree, position)} of jit({self.name}) is {leaf.aval!r} on "
@@ -121,7 +121,7 @@ class JitShardings:
                 fix="move it before: ft.device_put(x, sharding); or leave it out of in_shardings",
             )
 
-    def constrain_arguments(self, call: Call, operands: Sequence[Any]) -> list[Any]:
+    def constrain_arguments(self, call: FlatCall, operands: Sequence[Any]) -> list[Any]:
         """The operands of a call inside of another traced function, where shardings are constraints."""
         ins = self.arguments(call)
         return [x if s is None else constrain(x, s) for x, s in zip(operands, ins, strict=True)]

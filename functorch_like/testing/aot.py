@@ -27,7 +27,7 @@ import functorch_like as ft
 from functorch_like import backends, core, dtypes, lax, nn
 from functorch_like.backends.xla import compile_only, gpu_targets
 from functorch_like.compiler.lower import lower
-from functorch_like.core import Primitive, Sample, aval_of
+from functorch_like.core import Primitive, SampleInput, aval_of
 from functorch_like.errors import CompileError, DeviceError, FtError, UnsupportedError, bytes_text
 from functorch_like.examples import training, transformer
 from functorch_like.examples.models import MODELS
@@ -91,9 +91,9 @@ def primitives() -> Iterable[Case]:
             yield Case("primitives", f"{row.name}[{number}]", lambda row=row, sample=sample: _trace_sample(row, sample))
 
 
-def _trace_sample(row: Primitive, sample: Sample) -> Any:
+def _trace_sample(row: Primitive, sample: SampleInput) -> Any:
     avals = [aval_of(x) if not hasattr(x, "weak_type") else x for x in sample.operands]
-    apply = lambda *xs: (lambda out: list(out) if row.multiple else [out])(row(*xs, **sample.params))
+    apply = lambda *xs: (lambda out: list(out) if row.multiple_results else [out])(row(*xs, **sample.params))
     return stage(apply, avals, name=row.name, parent=core.EVALUATE)[0]
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.ir.jaxpr import Jaxpr, Literal, held
+from functorch_like.ir.jaxpr import Jaxpr, Literal, inner_jaxprs
 
 Array = np.ndarray[Any, Any]
 #: Evaluations with noise.
@@ -49,7 +49,7 @@ def meaning(
     with np.errstate(all="ignore"):
         for e in jaxpr.equations:
             out = e.prim.ref(*(moved(read(a)) for a in e.inputs), **e.params)
-            outs = out if e.prim.multiple else (out,)
+            outs = out if e.prim.multiple_results else (out,)
             if peaks is not None:
                 peaks.extend(_peak(x) for x in outs)
             # Sums may be computed one term after the other; then errors grow at least with the root of their number.
@@ -101,5 +101,5 @@ def limits(jaxpr: Jaxpr) -> Limits:
     kinds = {v.aval.dtype for v in jaxpr.inputs} | {v.aval.dtype for e in jaxpr.equations for v in e.outputs}
     infos = [dtypes.finfo(dtypes.real_part(d)) for d in kinds if dtypes.is_inexact(d)]
     found = [Limits(float(info.eps), float(info.max)) for info in infos]
-    found += [limits(inner) for e in jaxpr.equations for inner in held(e.params)]
+    found += [limits(inner) for e in jaxpr.equations for inner in inner_jaxprs(e.params)]
     return Limits(max((x.eps for x in found), default=0.0), min((x.most for x in found), default=np.inf))

@@ -11,7 +11,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import dtypes, tree
 from functorch_like.errors import FtError
-from functorch_like.ir.jaxpr import Jaxpr, held
+from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
 from functorch_like.testing import differential
 from functorch_like.testing.error_bars import meaning, with_bars
 from functorch_like.testing.source_programs import MAIN, NARROW, Program
@@ -54,7 +54,9 @@ def check(
 
 def _has_one_way_rule(jaxpr: Jaxpr) -> bool:
     """Whether forward mode met a custom_vjp function, which is refused when the program is compiled."""
-    return any(e.prim.name == "custom_lin" or any(map(_has_one_way_rule, held(e.params))) for e in jaxpr.equations)
+    return any(
+        e.prim.name == "custom_lin" or any(map(_has_one_way_rule, inner_jaxprs(e.params))) for e in jaxpr.equations
+    )
 
 
 def _differences(outs: Sequence[Any], exact: Sequence[Any]) -> Iterator[str]:

@@ -200,7 +200,7 @@ class Writer:
         """Add a line that computes an expression; None if it was refused."""
         name = f"v{next(self._counter)}"
         try:
-            with core.running(self._trace):
+            with core.set_current_trace(self._trace):
                 exec(f"{name} = {expression}", self._names)
         except FtError as error:
             self.refused.append(f"{expression}: {str(error).splitlines()[0]}")

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DifferentiationError, FtError
-from functorch_like.transforms.tangents import Fun, where
+from functorch_like.transforms.tangents import Fun, error_context
 
 
 def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
@@ -21,11 +21,13 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
         raise ArgumentError(
             f"{name} by argnums={argnums}, but the call has {count} positional arguments",
             fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional",
-            **where(),
+            **error_context(),
         )
     chosen = [n % count for n in given]
     if len(set(chosen)) != len(chosen):
-        raise ArgumentError(f"{name} by argnums={argnums} names an argument twice", fix="name each once", **where())
+        raise ArgumentError(
+            f"{name} by argnums={argnums} names an argument twice", fix="name each once", **error_context()
+        )
     return chosen
 
 
@@ -39,7 +41,7 @@ def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
     return tuple(int(n) for n in given)
 
 
-def close_over(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: list[int]) -> tuple[Any, Any]:
+def argnums_partial(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], chosen: list[int]) -> tuple[Any, Any]:
     """A function of one tuple, of the chosen arguments alone; and that tuple."""
 
     def partial(values: Any) -> Any:
@@ -57,7 +59,7 @@ def aval_for(x: Any, name: str) -> ShapedArray:
         return aval_of(x)
     except FtError as e:
         e.fix = e.fix or "differentiate by arrays only"
-        raise e.complete(operation=name, **where()) from None
+        raise e.complete(operation=name, **error_context()) from None
 
 
 def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
@@ -68,7 +70,7 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
             f"holomorphic derivatives are by complex arguments, got {aval!r}",
             fix="convert it with x.astype('complex64'), or leave holomorphic out",
             operation=name,
-            **where(),
+            **error_context(),
         )
     if not dtypes.is_inexact(aval.dtype):
         if allow_int:
@@ -77,7 +79,7 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
             f"the derivative is by a float argument, got {aval!r}",
             fix="pass a float (2.0, not 2; x.astype('float32')), choose other argnums, or set allow_int=True",
             operation=name,
-            **where(),
+            **error_context(),
         )
     return True
 
@@ -94,7 +96,7 @@ def check_forward_input(x: Any, holomorphic: bool, name: str) -> None:
             if dtypes.is_complex(aval.dtype)
             else "pass a float (2.0, not 2; x.astype('float32')), or choose other argnums",
             operation=name,
-            **where(),
+            **error_context(),
         )
 
 
@@ -107,5 +109,5 @@ def check_output(aval: ShapedArray, holomorphic: bool, of: str, name: str) -> No
         fix="take its real part or abs, or set holomorphic=True"
         if dtypes.is_complex(aval.dtype)
         else "return a float, e.g. with .astype('float32')",
-        **where(),
+        **error_context(),
     )

@@ -8,7 +8,7 @@ from typing import Any, overload
 
 from functorch_like import tree
 from functorch_like.calling import api_boundary, traced_function
-from functorch_like.calling.call_signature import Call, resolve
+from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import P, R, T
 from functorch_like.errors import ArgumentError
@@ -75,11 +75,11 @@ def checkpoint(
         raise ArgumentError(
             f"policy={policy!r:.60} is no function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"
         )
-    static = resolve(fun, static_argnums, None)
+    static = resolve_argnums(fun, static_argnums, None)
 
     @functools.wraps(fun, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        call = Call(static, args, kwargs)
+        call = FlatCall(static, args, kwargs)
         body = traced_function.staged(fun, call, "checkpoint")
         outs = row(
             *body.consts,

@@ -15,7 +15,7 @@ from functorch_like.primitives.base.shapes import full, move, reshape
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.structural import concatenate, iota
 from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
-from functorch_like.transforms.tangents import where
+from functorch_like.transforms.tangents import error_context
 
 Axes = Callable[[], Sequence[int | None]]
 
@@ -27,7 +27,7 @@ def check_chunk_size(chunk_size: Any, name: str) -> None:
     raise ArgumentError(
         f"chunk_size of {name} must be None or a positive int, got {chunk_size!r}",
         fix="None takes the whole axis at once",
-        **where(),
+        **error_context(),
     )
 
 

@@ -12,7 +12,7 @@ from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.transforms.tangents import Fun, check_callable, where
+from functorch_like.transforms.tangents import Fun, check_callable, error_context
 
 
 @api_boundary.public
@@ -59,7 +59,7 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
                 f"{name}, converted with {len(example_args)} arguments and {len(values)} closed-over values, was "
                 f"given {len(args)}",
                 fix="call converted(*args, *values)",
-                **where(),
+                **error_context(),
             )
         leaves, treedef = xla.flatten((args[:count], {}))
         given = [argument_aval(x).strong() for x in leaves]
@@ -67,7 +67,7 @@ def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
             raise TreeError(
                 f"{name} was converted for {avals} in {in_tree}, and is given {given} in {treedef}",
                 fix="convert it with arguments like those it is called with",
-                **where(),
+                **error_context(),
             )
         rest = iter(args[count:])
         operands = [next(rest) if m else c for c, m in zip(kept, moved, strict=True)]

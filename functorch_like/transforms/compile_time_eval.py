@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from functorch_like.core import EVALUATE, Primitive, Trace, Tracer, running, state
+from functorch_like.core import EVALUATE, Primitive, Trace, Tracer, set_current_trace, state
 
 
 class _Now(Trace):
@@ -49,5 +49,5 @@ def ensure_compile_time_eval() -> Iterator[None]:
     if not state.trace.staging:  # everything is computed at once, traced by grad and vmap or not
         yield
         return
-    with running(_Now("ensure_compile_time_eval", state.trace)):
+    with set_current_trace(_Now("ensure_compile_time_eval", state.trace)):
         yield

@@ -1,7 +1,7 @@
-"""`kernel`: a user-level function runs eagerly as ONE compiled program, and is inlined under a trace.
+"""`eager_jit`: a user-level function runs eagerly as ONE compiled program, and is inlined under a trace.
 
 >>> import functorch_like.numpy as fnp
->>> @kernel(static=("power",))
+>>> @eager_jit(static=("power",))
 ... def moment(x, power):
 ...     return fnp.mean(x**power)
 >>> float(moment(fnp.asarray([1.0, 3.0]), power=2))
@@ -16,7 +16,7 @@ from typing import Any
 
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
-from functorch_like.calling.call_signature import Call, Static
+from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
@@ -27,7 +27,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 _MOST_PROGRAMS = 256
 
 
-def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, whole: bool = False) -> Any:
+def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False, whole: bool = False) -> Any:
     """Compile a user-level function when it is called outside of all transformations.
 
     Args:
@@ -42,7 +42,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False,
         A C++-dispatched function. Under a trace it calls `fun` itself.
     """
     if fun is None:
-        return functools.partial(kernel, static=static, ints=ints, whole=whole)
+        return functools.partial(eager_jit, static=static, ints=ints, whole=whole)
     name = fun.__name__
     which = _static(fun, static)
     programs: Cache[Any, tuple[Program, Any]] = Cache()
@@ -55,7 +55,7 @@ def kernel(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = False,
         for a in args:
             if isinstance(a, Tracer):
                 return inner(*args, **kwargs), None, True
-        call = Call(which, args, kwargs)
+        call = FlatCall(which, args, kwargs)
         if call.traced():
             return inner(*args, **kwargs), None, True
         narrow = not ints and any(type(a) is int for a in call.leaves)
@@ -99,7 +99,7 @@ def _static(fun: Any, names: tuple[str, ...]) -> Static:
     return Static(tuple(i for i, n in enumerate(parameters[: code.co_argcount]) if n in names), names)
 
 
-def _compile(fun: Callable[..., Any], call: Call, name: str) -> tuple[Program, Any]:
+def _compile(fun: Callable[..., Any], call: FlatCall, name: str) -> tuple[Program, Any]:
     flat, trees = call.flatten_function(fun)
     jaxpr, consts = stage(
         flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)

@@ -21,7 +21,7 @@ from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
 from functorch_like.primitives.structural import concatenate
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
-from functorch_like.transforms.tangents import check_callable, where
+from functorch_like.transforms.tangents import check_callable, error_context
 
 
 @api_boundary.public
@@ -117,7 +117,9 @@ def _replaced(model: Any, params: Any, tie_weights: bool, strict: bool) -> Any:
     for part in parts:
         for name, value in part.items():
             if name in values and values[name] is not value:
-                raise ArgumentError(f"functional_call was given two values for {name!r}", fix="name it once", **where())
+                raise ArgumentError(
+                    f"functional_call was given two values for {name!r}", fix="name it once", **error_context()
+                )
             values[name] = value
     leaves = [leaf for _, leaf in pairs]
     if tie_weights:
@@ -129,7 +131,7 @@ def _replaced(model: Any, params: Any, tie_weights: bool, strict: bool) -> Any:
                     raise ArgumentError(
                         f"{first!r} and {name!r} are one array, and functional_call was given two values for it",
                         fix="give one, or set tie_weights=False",
-                        **where(),
+                        **error_context(),
                     )
         for name, leaf in zip(names, leaves, strict=True):
             if id(leaf) in owner:
@@ -139,7 +141,7 @@ def _replaced(model: Any, params: Any, tie_weights: bool, strict: bool) -> Any:
         raise ArgumentError(
             f"functional_call with strict=True was given no value for {', '.join(map(repr, missing))}",
             fix="name every parameter, or leave strict out",
-            **where(),
+            **error_context(),
         )
     return treedef.unflatten([values.get(name, leaf) for name, leaf in zip(names, leaves, strict=True)])
 
@@ -150,7 +152,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
             raise TreeError(
                 f"functional_call was given {xla.structure(part)} for parameters {treedef}",
                 fix="give a pytree of that structure, or a dict of some of its leaves by name (named_parameters)",
-                **where(),
+                **error_context(),
             )
         for name in part:
             if name not in names:
@@ -158,7 +160,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
                 raise ArgumentError(
                     f"functional_call was given a value for {name!r}, which is no parameter",
                     fix=f"names are {', '.join(map(repr, close))}{', ...' if len(names) > len(close) else ''}",
-                    **where(),
+                    **error_context(),
                 )
 
 
@@ -199,7 +201,7 @@ def stack_state(states: Sequence[Any]) -> Any:
                 raise ShapeError(
                     f"the states of stack_state differ at {path}: {avals[0]!r} in state 0, {aval!r} in state {k}",
                     fix="only models of one architecture can be stacked",
-                    **where(),
+                    **error_context(),
                 )
         rows = [widen(x if _is_array(x) else np.asarray(x, a.dtype), 1) for x, a in zip(leaves, avals, strict=True)]
         stacked.append(concatenate(*rows, dimension=0))
@@ -231,7 +233,7 @@ def unstack_state(state: Any) -> list[Any]:
         raise ShapeError(
             f"unstack_state needs one size of all leading axes, got {told or 'no leaves'}",
             fix="pass what stack_state gave",
-            **where(),
+            **error_context(),
         )
     ((count,),) = sizes
     part = lambda x, k, s: reshape(

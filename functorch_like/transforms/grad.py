@@ -15,8 +15,8 @@ from functorch_like.calling.type_variables import Aux, P, R, T
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
-from functorch_like.transforms.argnums import check_input, check_output, close_over, positions
-from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, gradient_of, where
+from functorch_like.transforms.argnums import argnums_partial, check_input, check_output, positions
+from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, error_context, gradient_of
 
 
 # ------------------------------------------------------------------------------------------------------------- grad
@@ -142,7 +142,7 @@ def value_and_grad(
 
     @functools.wraps(fun, updated=())
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        partial, dynamic = close_over(fun, args, kwargs, positions(argnums, len(args), _name))
+        partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), _name))
         leaves, in_tree = xla.flatten(dynamic)
         wanted = [check_input(a, holomorphic, allow_int, _name) for a in leaves]
         result = FlatFunction(partial, in_tree, has_aux)
@@ -219,14 +219,14 @@ def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun:
         raise DifferentiationError(
             f"{name} needs a scalar result, {who} returned the tree {result.out_tree}",
             fix="return one scalar; with further results set has_aux=True and return (scalar, others)",
-            **where(),
+            **error_context(),
         )
     aval = aval_of(outs[0])
     if aval.shape != ():
         raise DifferentiationError(
             f"{name} needs a scalar result, {who} returned {aval!r}",
             fix="reduce it, e.g. with .sum() or .mean(); or use vjp for a chosen cotangent, vmap(grad(f)) for each row",
-            **where(),
+            **error_context(),
         )
     check_output(aval, holomorphic, who, name)
     return aval

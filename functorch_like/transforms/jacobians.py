@@ -18,16 +18,16 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import Aux, P
-from functorch_like.core import Axis, aval_of
+from functorch_like.core import BatchAxis, aval_of
 from functorch_like.interpreters import batching, forward, reverse
 from functorch_like.primitives.base.shapes import broadcast_in_dim, move, reshape, widen, zeros
 from functorch_like.primitives.elementwise.arithmetic import sub
 from functorch_like.primitives.elementwise.comparison import eq
 from functorch_like.primitives.structural import convert_element_type, iota
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
-from functorch_like.transforms.argnums import check_forward_input, check_input, check_output, close_over, positions
+from functorch_like.transforms.argnums import argnums_partial, check_forward_input, check_input, check_output, positions
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable
 
 
@@ -184,7 +184,7 @@ def _jacobian_function(
 
     @functools.wraps(fun, updated=())
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, dynamic = close_over(fun, args, kwargs, positions(argnums, len(args), name))
+        partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), name))
         leaves, in_tree = xla.flatten(dynamic)
         function = FlatFunction(partial, in_tree, has_aux)
         blocks, aux = make(function, leaves, chunk_size, getattr(fun, "__name__", "the function"), **kind)
@@ -221,7 +221,7 @@ def _columns(
 
     def run(start: Any, count: int) -> list[Any]:
         basis = _basis(avals, starts, start, count)
-        tangents, dims = batching.batch(push, Axis(count), basis, [0] * len(basis), "")
+        tangents, dims = batching.batch(push, BatchAxis(count), basis, [0] * len(basis), "")
         outs = [aval_of(o) for o in results[: function.count]]
         return [_placed(t, d, count, o, o.ndim) for t, d, o in zip(tangents, dims, outs, strict=False)]
 
@@ -258,7 +258,7 @@ def _rows(
     def run(start: Any, count: int) -> list[Any]:
         basis = _basis(out_avals, starts, start, count)
         pull = lambda *cts: linear.transpose([*cts, *[None] * len(aux)])
-        back, dims = batching.batch(pull, Axis(count), basis, [0] * len(basis), "")
+        back, dims = batching.batch(pull, BatchAxis(count), basis, [0] * len(basis), "")
         return [_placed(ct, d, count, x, 0) for ct, d, x in zip(back, dims, some, strict=True)]
 
     rows = in_chunks(run, size, chunk_size, lambda: [0] * len(some))
@@ -291,7 +291,7 @@ def _basis(avals: list[ShapedArray], starts: list[int], start: Any, count: int) 
     ]
 
 
-@kernel(static=("count", "shape", "dtype"))
+@eager_jit(static=("count", "shape", "dtype"))
 def _unit_vectors(first: Any, count: int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """One row for each vector; row k has its 1 at element first + k, or none where there is no such element."""
     size = ShapedArray(shape, dtype).size

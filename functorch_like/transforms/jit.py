@@ -20,13 +20,13 @@ from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import (
     CHECKED,
-    Call,
+    FlatCall,
     Static,
     check_hashable,
     donated_twice,
-    for_dispatch,
-    resolve,
-    said,
+    resolve_argnums,
+    unwrap_static,
+    wrap_static,
 )
 from functorch_like.calling.pickling import Transformed, transformation
 from functorch_like.calling.traced_function import operands
@@ -189,8 +189,8 @@ def jit(
         raise ArgumentError(
             f"jit takes a function, got {fun!r} of type {type(fun).__name__}", fix="jit(f)(x), not jit(f(x))"
         )
-    static = resolve(fun, static_argnums, static_argnames)
-    donate = resolve(fun, donate_argnums, donate_argnames, "donate")
+    static = resolve_argnums(fun, static_argnums, static_argnames)
+    donate = resolve_argnums(fun, donate_argnums, donate_argnames, "donate")
     both = [*(n for n in donate.nums if n in static.nums), *(n for n in donate.names if n in static.names)]
     if both:
         raise ArgumentError(
@@ -257,14 +257,14 @@ class _Jit:
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
                 for i in static_nums:
-                    if i < len(args) and (told := for_dispatch(args[i])) is not args[i]:
+                    if i < len(args) and (told := wrap_static(args[i])) is not args[i]:
                         args = (*args[:i], told, *args[i + 1 :])
                 for name in static_names:
                     if name in kwargs:
-                        kwargs[name] = for_dispatch(kwargs[name])
+                        kwargs[name] = wrap_static(kwargs[name])
                 out = fast(*args, **kwargs)
             except (ValueError, TypeError) as e:
-                given = said(args, kwargs)
+                given = unwrap_static(args, kwargs)
                 if is_double_donation(e):
                     raise donated_twice(*given, self.spec.name) from None
                 check_hashable(self.static, *given, self.spec.name)
@@ -280,10 +280,10 @@ class _Jit:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """What C++ calls when it has not seen the signature, or does not know the type of an argument."""
         if self.static.nums or self.static.names:
-            args, kwargs = said(args, kwargs)
+            args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
-        call = Call(self.static, args, kwargs)
+        call = FlatCall(self.static, args, kwargs)
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
             given = operands(call)
@@ -303,7 +303,7 @@ class _Jit:
         by_hand = any(type(a) in CHECKED for a in call.leaves)
         return out, None if by_hand else program.fastpath(traced.out_tree), False
 
-    def traced(self, call: Call) -> Traced:
+    def traced(self, call: FlatCall) -> Traced:
         """The trace for a call's signature; made anew where the function closes over traced values."""
         donated = self.donated(call)
         key = (call.key, self.static, donated, self.spec)
@@ -321,7 +321,7 @@ class _Jit:
                 self.traces.keep(key, found, _MOST_TRACES)
         return found
 
-    def donated(self, call: Call) -> tuple[bool, ...]:
+    def donated(self, call: FlatCall) -> tuple[bool, ...]:
         """Which leaves are donated."""
         if not (self.donate.nums or self.donate.names):
             return ()
@@ -331,7 +331,7 @@ class _Jit:
         chosen = set(xla.flatten(given)[0])
         return tuple(i in chosen for i in range(len(call.leaves)))
 
-    def program(self, traced: Traced, call: Call) -> Program:
+    def program(self, traced: Traced, call: FlatCall) -> Program:
         """The compiled program for the place of the arguments and the kinds of numbers among them."""
         device = self.place(traced, call)
         kinds = tuple(ArrayImpl if type(a) is ArrayImpl else type(a) for a in call.leaves)
@@ -359,7 +359,7 @@ class _Jit:
                 )
         return found
 
-    def place(self, traced: Traced, call: Call) -> Any:
+    def place(self, traced: Traced, call: FlatCall) -> Any:
         """The device, or `Partitioning`, of a call."""
         return device_for(call.leaves) if self.shardings is None else self.shardings.place(traced, call)
 
@@ -368,7 +368,7 @@ class _Jit:
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
-        call = Call(self.static, args, kwargs, abstract=True)
+        call = FlatCall(self.static, args, kwargs, abstract=True)
         traced = self.traced(call)
         place = self.place(traced, call)
         return traced if isinstance(place, xla.Device) else traced.placed(place)
@@ -417,12 +417,12 @@ def make_jaxpr(
         raise ArgumentError(
             f"make_jaxpr takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="make_jaxpr(f)(x)"
         )
-    static = resolve(fun, static_argnums, None)
+    static = resolve_argnums(fun, static_argnums, None)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @api_boundary.public
     def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
-        call = Call(static, args, kwargs, abstract=True)
+        call = FlatCall(static, args, kwargs, abstract=True)
         with ExitStack() as stack:
             for axis_name, size in axis_env or ():
                 stack.enter_context(named_axis(axis_name, operator.index(size)))
@@ -470,7 +470,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    call = Call(Static((), ()), args, kwargs, abstract=True)
+    call = FlatCall(Static((), ()), args, kwargs, abstract=True)
     name = getattr(fun, "__name__", type(fun).__name__)
 
     def described(*args: Any, **kwargs: Any) -> Any:

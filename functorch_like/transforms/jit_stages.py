@@ -12,10 +12,10 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.calling import api_boundary
-from functorch_like.calling.call_signature import Call, donated_twice
+from functorch_like.calling.call_signature import FlatCall, donated_twice
 from functorch_like.compiler import lower as lowering
 from functorch_like.compiler.placement import settle
-from functorch_like.core import Tracer, aval_of, chain
+from functorch_like.core import Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.call import CallSpec
@@ -51,7 +51,7 @@ class Traced:
     def __init__(
         self,
         fun: Callable[..., Any],
-        call: Call,
+        call: FlatCall,
         spec: CallSpec,
         *,
         donated: Sequence[bool] = (),
@@ -212,7 +212,7 @@ class Compiled:
                 raise ConcretizationError(
                     f"{traced.spec.name} is compiled, and was given a {leaf.aval!r} that is being transformed: a "
                     "compiled function cannot be traced, mapped or differentiated any more",
-                    chain=chain(leaf._trace),
+                    chain=transform_stack(leaf._trace),
                     fix="call the jitted function itself; or transform first, then lower and compile the result",
                 )
             got = aval_of(leaf)

@@ -9,10 +9,10 @@ from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import Aux, R
-from functorch_like.core import Lin, aval_of
+from functorch_like.core import UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import forward, reverse
-from functorch_like.transforms.argnums import as_positions, close_over, positions
+from functorch_like.transforms.argnums import argnums_partial, as_positions, positions
 from functorch_like.transforms.jit import jit
 from functorch_like.transforms.tangents import (
     FlatFunction,
@@ -150,8 +150,8 @@ class Linearized:
         linear.keep()
         n = self.function.count
         self.outs, self.aux = outs[:n], outs[n:]
-        linear = reverse.Linear(linear.inputs, linear.equations, linear.outputs[:n])
-        avals = lambda values: [Lin(aval_of(v)) for v in values]
+        linear = reverse.LinearMap(linear.inputs, linear.equations, linear.outputs[:n])
+        avals = lambda values: [UndefinedPrimal(aval_of(v)) for v in values]
         given = linear, in_tree, avals(leaves), self.function.out_tree, avals(self.outs)
         self.pushforward, self.pullback = Pushforward(*given), Pullback(*given)
 
@@ -174,11 +174,18 @@ class _Derivative:
 
     Args:
         linear: the map from tangents of those arguments that have one.
-        in_tree, ins: the arguments: their structure, and a `Lin` for each leaf.
+        in_tree, ins: the arguments: their structure, and a `UndefinedPrimal` for each leaf.
         out_tree, outs: the results likewise.
     """
 
-    def __init__(self, linear: reverse.Linear, in_tree: Any, ins: list[Lin], out_tree: Any, outs: list[Lin]) -> None:
+    def __init__(
+        self,
+        linear: reverse.LinearMap,
+        in_tree: Any,
+        ins: list[UndefinedPrimal],
+        out_tree: Any,
+        outs: list[UndefinedPrimal],
+    ) -> None:
         self.linear, self.in_tree, self.ins, self.out_tree, self.outs = linear, in_tree, ins, out_tree, outs
         self._told: _Told | None = None
 
@@ -280,7 +287,7 @@ def fwd_and_bwd(
 
     def fwd(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
         chosen = positions(argnums, len(args), "fwd_and_bwd")
-        partial, values = close_over(fun, args, kwargs, chosen)
+        partial, values = argnums_partial(fun, args, kwargs, chosen)
         at = Linearized(lambda *values: partial(values), values, has_aux, "fwd_and_bwd")
         return at.results(at.pullback)
 

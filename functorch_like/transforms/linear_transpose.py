@@ -13,12 +13,18 @@ from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import R
-from functorch_like.core import aval_of, chain, state, tracing
+from functorch_like.core import aval_of, new_trace, state, transform_stack
 from functorch_like.errors import DifferentiationError, FtError
-from functorch_like.interpreters.reverse import Linear, TapeTrace
+from functorch_like.interpreters.reverse import LinearMap, TapeTrace
 from functorch_like.ir.jaxpr import Equation
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
-from functorch_like.transforms.tangents import FlatFunction, check_callable, cotangent_leaves, gradient_of, where
+from functorch_like.transforms.tangents import (
+    FlatFunction,
+    check_callable,
+    cotangent_leaves,
+    error_context,
+    gradient_of,
+)
 
 
 @transformation
@@ -51,19 +57,19 @@ def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tupl
                 f"linear_transpose is of functions of float or complex arrays, got {aval!r} at "
                 f"args{tree.leaf_paths(in_tree)[k]}",
                 fix="close over arguments of other dtypes",
-                **where(),
+                **error_context(),
             )
     function = FlatFunction(lambda args: fun(*args), in_tree, False)
     tape = TapeTrace(state.trace)
     tape.name = "linear_transpose"
-    with tracing(tape):
+    with new_trace(tape):
         inputs = [tape.input(a.strong()) for a in avals]
         outs = function.flat(*inputs)
     variables = [tape.var(o) for o in outs]
     for out, var in zip(outs, variables, strict=True):
         if var is None and surely_not_zero(out):
             raise _nonlinear(f"it has a constant result {aval_of(out)!r} that is not zero", None)
-    linear = Linear([t._var for t in inputs], tape.equations, variables)
+    linear = LinearMap([t._var for t in inputs], tape.equations, variables)
     linear.keep()
     found = nonlinear(linear.equations, set(linear.inputs), {})
     if found is not None:
@@ -90,6 +96,6 @@ def _nonlinear(what: str, e: Equation | None) -> FtError:
     return DifferentiationError(
         f"the function given to linear_transpose is not linear: {what}",
         fix="for the derivative of a nonlinear function at a point use vjp",
-        chain=chain(state.trace),
+        chain=transform_stack(state.trace),
         at=str(line or ""),
     )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, No, aval_of
+from functorch_like.core import ArrayImpl, NotDefined, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 
 #: Linear in all operands together (of gather: where nothing but zeros is filled in).
@@ -66,7 +66,7 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
             found = nonlinear(inner.equations, {v for v, _, m in given if m}, inside)
             if found is not None:
                 return found
-        elif isinstance(e.prim.transpose, No) and e.prim.split is None and name not in OPAQUE:
+        elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and name not in OPAQUE:
             return f"{_shown(e)} is not linear", e
         elif name in SEPARATELY and moving[0] and moving[1]:
             return f"both operands of {_shown(e)} depend on the arguments", e

@@ -19,7 +19,7 @@ from functorch_like.backends.xla.named_sharding import NamedSharding
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary, traced_function
-from functorch_like.calling.call_signature import Call, Static, argument_path
+from functorch_like.calling.call_signature import FlatCall, Static, argument_path
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher_order.shard_map.replication import varying
@@ -131,7 +131,7 @@ class Mapped:
         )
         return body.out_tree.unflatten(outs)
 
-    def _operands(self, call: Call, specs: Sequence[Any]) -> list[Any]:
+    def _operands(self, call: FlatCall, specs: Sequence[Any]) -> list[Any]:
         """The arguments; those that Python has are put where they are needed, part by part."""
         found = traced_function.operands(call)
         if not isinstance(self.mesh, Mesh) or call.traced():
@@ -164,7 +164,7 @@ class Mapped:
         return tuple(entries)
 
     # --------------------------------------------------------------------------------------------------------- staging
-    def _staged(self, call: Call, specs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    def _staged(self, call: FlatCall, specs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         """The function, traced for parts, and a spec for each of its results."""
         try:
             kept = _STAGED.setdefault(self.fun, Cache())
@@ -176,7 +176,7 @@ class Mapped:
         ]
         args, kwargs = call.tree.unflatten(parts)
         with axes_in_scope(self.mesh, self.axes):
-            inner = Call(_NOTHING_STATIC, args, kwargs, abstract=True)
+            inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", kept)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))
             out_specs = self.out_specs() if callable(self.out_specs) else self.out_specs

@@ -22,7 +22,7 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.transforms.argnums import check_forward_input, check_output
 from functorch_like.transforms.chunked_vmap import check_chunk_size
 from functorch_like.transforms.jvp_vjp import Linearized
-from functorch_like.transforms.tangents import check_callable, where
+from functorch_like.transforms.tangents import check_callable, error_context
 from functorch_like.transforms.vmap import vmap
 
 
@@ -83,7 +83,7 @@ def sparse_jacobian(
             raise ShapeError(
                 f"the pattern of sparse_jacobian has shape {held.shape}, for a result {y!r} and an argument {given!r}",
                 fix=f"give it the shape ({y.size}, {given.size})",
-                **where(),
+                **error_context(),
             )
         moved, seen = (given, y) if chosen == "fwd" else (y, given)
         together = np.zeros((count, moved.size), moved.dtype)

@@ -11,7 +11,7 @@ from functorch_like import dtypes, source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.float0 import flatten_results
-from functorch_like.core import Tracer, aval_of, chain, state
+from functorch_like.core import Tracer, aval_of, state, transform_stack
 from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
 from functorch_like.primitives.structural import convert_element_type, zeros
 
@@ -54,9 +54,9 @@ def check_callable(fun: Any, name: str) -> None:
         )
 
 
-def where() -> dict[str, str]:
+def error_context() -> dict[str, str]:
     """The parts of an error that only the present call knows."""
-    return {"chain": chain(state.trace), "at": str(source_info.user_line() or "")}
+    return {"chain": transform_stack(state.trace), "at": str(source_info.user_line() or "")}
 
 
 def gradient_of(ct: Any, primal: Any, wanted: bool) -> Any:
@@ -98,7 +98,7 @@ def tangent_leaves(in_tree: Any, tangents: Any, name: str) -> list[Any]:
         raise TreeError(
             f"{name} was given tangents of structure {xla.structure(tangents)} for primals of structure {in_tree}",
             fix="tangents mirror the arguments leaf by leaf",
-            **where(),
+            **error_context(),
         )
     return flat
 
@@ -114,13 +114,13 @@ def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any
         raise DifferentiationError(
             f"the tangent of argument {path}, a {aval!r}, must be None or of dtype float0, got {given!r}",
             fix="integers have no tangents: pass None",
-            **where(),
+            **error_context(),
         )
     if given.shape != aval.shape or not _fits(given, aval):
         raise DifferentiationError(
             f"the tangent of argument {path} must be {aval!r} as its primal, got {given!r}",
             fix="give tangents the shapes and dtypes of the primals, e.g. with fnp.ones_like",
-            **where(),
+            **error_context(),
         )
     if given.dtype != aval.dtype or given.weak_type:
         return convert_element_type(_as_operand(tangent, aval), new_dtype=aval.dtype, weak_type=False)
@@ -146,7 +146,7 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
         raise TreeError(
             f"the pullback was given a cotangent of structure {given}, the function returned {out_tree}",
             fix="pass a cotangent of the structure of the result",
-            **where(),
+            **error_context(),
         )
     checked: list[Any] = []
     for ct, aval in zip(leaves, avals, strict=True):
@@ -158,7 +158,7 @@ def cotangent_leaves(out_tree: Any, cotangent: Any, avals: list[ShapedArray]) ->
             raise DifferentiationError(
                 f"the cotangent of a result {aval!r} must be {aval!r}, got {got!r}",
                 fix="give it the shape and dtype of the result, e.g. with fnp.ones_like",
-                **where(),
+                **error_context(),
             )
         same = got.dtype == aval.dtype and not got.weak_type
         checked.append(

@@ -15,7 +15,7 @@ from functorch_like.calling.call_signature import argument_path
 from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.type_variables import P, R
-from functorch_like.core import ArrayImpl, Axis, Tracer, aval_of, chain, is_value, state
+from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
@@ -110,7 +110,7 @@ def vmap(
         def run(start: Any, count: int) -> list[Any]:
             given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
             outs, found = batching.batch(
-                flat, Axis(count, axis_name, randomness, spmd_axis_name), given, dims, f"vmap({name})"
+                flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), given, dims, f"vmap({name})"
             )
             whole = trees[0].unflatten(outs)
             every = zip(_prefix(out_axes, whole, "out_axes", name), xla.flatten(whole)[0], strict=True)
@@ -169,8 +169,8 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
         )
 
 
-def _where() -> dict[str, str]:
-    return {"chain": chain(state.trace), "at": str(source_info.user_line() or "")}
+def _error_context() -> dict[str, str]:
+    return {"chain": transform_stack(state.trace), "at": str(source_info.user_line() or "")}
 
 
 def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
@@ -181,7 +181,9 @@ def _prefix(axes: Any, whole: Any, what: str, name: str) -> list[Any]:
     for axis in found:
         if axis is not None and not isinstance(axis, (int, np.integer)):
             raise ArgumentError(
-                f"{what} of vmap({name}) has {axis!r} where an int or None belongs", fix="use ints and None", **_where()
+                f"{what} of vmap({name}) has {axis!r} where an int or None belongs",
+                fix="use ints and None",
+                **_error_context(),
             )
     return found
 
@@ -191,7 +193,7 @@ def _in_dims(in_axes: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves
         raise ArgumentError(
             f"in_axes={in_axes!r} of vmap({name}) has {len(in_axes)} entries for {len(args)} positional arguments",
             fix="give one entry for each positional argument, or one int for all",
-            **_where(),
+            **_error_context(),
         )
     return [*_prefix(in_axes, args, "in_axes", name), *[0] * len(xla.flatten(kwargs)[0])]
 
@@ -206,7 +208,7 @@ def _aval(leaf: Any, dim: Any, position: int, in_tree: Any, name: str) -> Any:
     except FtError as e:
         path = argument_path(in_tree, position)
         e.reason = f"argument {path} of vmap({name}): {e.reason}"
-        raise e.complete(**_where()) from None
+        raise e.complete(**_error_context()) from None
 
 
 def _canonical(dim: Any, position: int, in_tree: Any, aval: Any, name: str) -> int | None:
@@ -218,7 +220,7 @@ def _canonical(dim: Any, position: int, in_tree: Any, aval: Any, name: str) -> i
         raise ShapeError(
             f"vmap({name}) maps over axis {dim} of argument {path}, which is {aval!r} and has {ndim} axes",
             fix="choose an axis it has, or None in in_axes to pass it whole to every element",
-            **_where(),
+            **_error_context(),
         )
     return int(dim) % ndim
 
@@ -233,7 +235,7 @@ def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tr
         raise ArgumentError(
             f"vmap({name}) has nothing to map over: in_axes are all None",
             fix="give at least one argument an axis, or say axis_size=",
-            **_where(),
+            **_error_context(),
         )
     paths = [argument_path(in_tree, i) for i in range(len(avals))]
     rows = [
@@ -246,7 +248,7 @@ def _size(dims: list[int | None], avals: list[Any], axis_size: int | None, in_tr
     raise ShapeError(
         f"vmap({name}) maps over axes of different sizes: " + "; ".join(rows),
         fix="mapped axes must have one size; use None in in_axes for an argument that is the same for every element",
-        **_where(),
+        **_error_context(),
     )
 
 
@@ -256,7 +258,7 @@ def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) 
             raise ArgumentError(
                 f"out_axes of vmap({name}) is None for a result that differs between elements",
                 fix="give it an axis, or reduce it with a collective such as lax.psum",
-                **_where(),
+                **_error_context(),
             )
         return out
     if dim is None:
@@ -267,7 +269,7 @@ def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) 
         raise ArgumentError(
             f"out_axes of vmap({name}) puts the axis at {wanted} of a result with {ndim} axes",
             fix=f"use {-ndim} to {ndim - 1}",
-            **_where(),
+            **_error_context(),
         )
     return move(out, dim, wanted % ndim)
 

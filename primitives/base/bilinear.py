@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.core import Lin
+from functorch_like.core import UndefinedPrimal
 from functorch_like.errors import DifferentiationError
 
 
@@ -21,7 +21,7 @@ def both_unknown(name: str, x: Any, y: Any) -> bool:
     Raises:
         DifferentiationError: where both have elements.
     """
-    if not (isinstance(x, Lin) and isinstance(y, Lin)):
+    if not (isinstance(x, UndefinedPrimal) and isinstance(y, UndefinedPrimal)):
         return False
     if x.aval.size and y.aval.size:
         raise DifferentiationError(

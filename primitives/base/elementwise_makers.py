@@ -16,7 +16,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, UndefinedPrimal
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.shapes import move, widen
 
@@ -63,7 +63,7 @@ def check_kind(name: str, takes: str, aval: ShapedArray) -> None:
         )
 
 
-def align(axis: Axis, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
+def align(axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None]) -> tuple[list[Any], int]:
     """Operands of one shape with their batch axes in one place: that of the first that has one."""
     at = next(d for d in dims if d is not None)
     return [
@@ -94,13 +94,13 @@ _EXTRA = {
 
 def samples_of(
     count: int, takes: str, domain: tuple[float, float], params: Sequence[dict[str, Any]], smooth: bool
-) -> list[Sample]:
+) -> list[SampleInput]:
     """Operands of several shapes in the row's main dtype, and of one shape in its other dtypes."""
     main = {"f": "float32", "i": "int32", "u": "uint32", "b": "bool", "c": "complex64"}[takes[0]]
     kinds = [(shape, main) for shape in ((), (2, 3, 4), (0, 2))]
     kinds += [((5,), dtype) for kind in takes for dtype in _EXTRA[kind] if dtype != main]
     return [
-        Sample(
+        SampleInput(
             (ShapedArray(shape, dtype),) * count,
             dict(p),
             (max(domain[0], 0), domain[1]) if dtype[0] == "u" else domain,
@@ -124,7 +124,7 @@ def elementwise_primitive(
     shape: Callable[..., Any] | None = None,
     domain: tuple[float, float] = (-2.0, 2.0),
     params: Sequence[dict[str, Any]] = ({},),
-    samples: Callable[[], list[Sample]] | None = None,
+    samples: Callable[[], list[SampleInput]] | None = None,
     smooth: bool = True,
 ) -> Primitive:
     """An elementwise row of `count` operands; `jvp` and `transpose` as `core.Primitive` wants them.
@@ -136,7 +136,7 @@ def elementwise_primitive(
     """
     op = lower if not isinstance(lower, str) or "." in lower else f"stablehlo.{lower}"
 
-    def batch(axis: Axis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
+    def batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
         moved, at = align(axis, args, dims)
         return row(*moved, **params), at
 
@@ -146,7 +146,7 @@ def elementwise_primitive(
         ref=quiet(ref),
         lower=(lambda e, *xs: e.op(op, xs, e.outs)) if isinstance(op, str) else op,
         jvp=jvp,
-        transpose=transpose or No(f"{name} is not linear; a jvp rule must not apply it to a tangent"),
+        transpose=transpose or NotDefined(f"{name} is not linear; a jvp rule must not apply it to a tangent"),
         batch=batch,
         samples=samples or (lambda: samples_of(count, takes, domain, params, smooth)),
     )
@@ -191,7 +191,7 @@ def nondifferentiable(name: str, ref: Any, lower: Any, *, count: int = 1, takes:
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, None]:
         return row(*primals, **params), None
 
-    why = No(f"the derivative of {name} is zero, so no tangent goes through it; none is needed")
+    why = NotDefined(f"the derivative of {name} is zero, so no tangent goes through it; none is needed")
     row = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
     return row
 
@@ -204,6 +204,6 @@ def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 # The one row that `binary` itself is made of.
 add = elementwise_primitive(
     "add", np.add, "add", count=2, takes="fciu", jvp=_add_jvp,
-    transpose=lambda ct, args: [ct if isinstance(a, Lin) else None for a in args],
+    transpose=lambda ct, args: [ct if isinstance(a, UndefinedPrimal) else None for a in args],
 )  # fmt: skip
 neg = unary("neg", np.negative, "negate", lambda g, x, y: neg(g), takes="fciu", transpose=lambda ct: neg(ct))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from functorch_like.backends.cpu import fast_lowering
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 
 
 class Alternative(NamedTuple):
@@ -29,7 +29,7 @@ class Alternative(NamedTuple):
     limits: str
     takes: Callable[..., bool]
     lower: Callable[..., Any]
-    edges: Callable[[], list[tuple[Sample, bool]]]
+    edges: Callable[[], list[tuple[SampleInput, bool]]]
 
 
 class Lowering:

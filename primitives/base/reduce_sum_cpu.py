@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla.option_sets import SLOW_COLUMNS
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.lowering import Alternative
 
@@ -52,7 +52,7 @@ def _own(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
     return e.op("stablehlo.reduce", [x, zero], e.outs, {"dimensions": e.i64s(axes)}, [region])
 
 
-def _edges() -> list[tuple[Sample, bool]]:
+def _edges() -> list[tuple[SampleInput, bool]]:
     cases = [
         ((LARGE // 2, 2), (1,), "float32", True),
         ((LARGE // FEW + 1, FEW), (1,), "float32", True),
@@ -69,7 +69,7 @@ def _edges() -> list[tuple[Sample, bool]]:
         ((FEW + 1, MANY), (0,), "float32", SLOW_COLUMNS),
         ((FEW + 1, MANY - 1), (0,), "float32", False),
     ]
-    return [(Sample((ShapedArray(shape, dtype),), {"axes": axes}), taken) for shape, axes, dtype, taken in cases]
+    return [(SampleInput((ShapedArray(shape, dtype),), {"axes": axes}), taken) for shape, axes, dtype, taken in cases]
 
 
 OWN_LOOP = Alternative(

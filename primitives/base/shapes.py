@@ -15,7 +15,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.caches import cleared
-from functorch_like.core import Axis, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.lowering import Lowering
@@ -32,7 +32,7 @@ def linear(
     lower: Callable[..., Any],
     transpose: Callable[..., Any],
     batch: Callable[..., Any],
-    samples: Callable[[], list[Sample]],
+    samples: Callable[[], list[SampleInput]],
 ) -> Primitive:
     """A row of one operand in which it is linear: the tangent goes where the value goes.
 
@@ -97,7 +97,7 @@ def reduced_axes(axes: tuple[int, ...], dim: int) -> tuple[tuple[int, ...], int]
     return tuple(a + (a >= dim) for a in axes), dim - sum(a < dim for a in axes)
 
 
-def _sum_batch(axis: Axis, x: Any, dim: int, *, axes: tuple[int, ...]) -> tuple[Any, int]:
+def _sum_batch(axis: BatchAxis, x: Any, dim: int, *, axes: tuple[int, ...]) -> tuple[Any, int]:
     axes, out = reduced_axes(axes, dim)
     return reduce_sum(x, axes=axes), out
 
@@ -110,7 +110,7 @@ reduce_sum = linear(
     transpose=_sum_transpose,
     batch=_sum_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"axes": axes})
+        SampleInput((ShapedArray(shape, dtype),), {"axes": axes})
         for shape, axes, dtype in [
             ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3, 4), (0, 2), "float32"), ((2, 3, 4), (1,), "int32"),
             ((2, 0), (1,), "float32"), ((0, 2), (1,), "float32"), ((2, 3), (), "float32"),
@@ -161,7 +161,7 @@ def _broadcast_transpose(
 
 
 def _broadcast_batch(
-    axis: Axis, x: Any, dim: int, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
+    axis: BatchAxis, x: Any, dim: int, *, shape: tuple[int, ...], broadcast_dimensions: tuple[int, ...]
 ) -> tuple[Any, int]:
     # The new axis goes right behind the dimension before it, so nothing has to be transposed.
     out = broadcast_dimensions[dim - 1] + 1 if dim else 0
@@ -177,7 +177,7 @@ broadcast_in_dim = linear(
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"shape": out, "broadcast_dimensions": dims})
+        SampleInput((ShapedArray(shape, dtype),), {"shape": out, "broadcast_dimensions": dims})
         for shape, out, dims, dtype in [
             ((), (), (), "float32"), ((), (2, 3), (), "float32"), ((3,), (2, 3), (1,), "float32"),
             ((2, 3), (2, 3, 4), (0, 1), "float32"), ((2, 1, 3), (2, 4, 3), (0, 1, 2), "float32"),
@@ -200,7 +200,7 @@ def _reshape_shape(x: ShapedArray, *, shape: tuple[int, ...]) -> ShapedArray:
     return x.update(shape=shape)
 
 
-def _reshape_batch(axis: Axis, x: Any, dim: int, *, shape: tuple[int, ...]) -> tuple[Any, int]:
+def _reshape_batch(axis: BatchAxis, x: Any, dim: int, *, shape: tuple[int, ...]) -> tuple[Any, int]:
     before = math.prod(aval_of(x).shape[:dim])
     product, out = 1, 0
     while product != before and out < len(shape):
@@ -218,7 +218,7 @@ reshape = linear(
     transpose=lambda ct, x, *, shape: reshape(ct, shape=x.shape),
     batch=_reshape_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"shape": out})
+        SampleInput((ShapedArray(shape, dtype),), {"shape": out})
         for shape, out, dtype in [
             ((), (1, 1), "float32"), ((6,), (2, 3), "float32"), ((2, 3, 4), (6, 4), "float32"),
             ((2, 6), (3, 4), "int32"),
@@ -243,7 +243,7 @@ def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
-def _transpose_batch(axis: Axis, x: Any, dim: int, *, permutation: tuple[int, ...]) -> tuple[Any, int]:
+def _transpose_batch(axis: BatchAxis, x: Any, dim: int, *, permutation: tuple[int, ...]) -> tuple[Any, int]:
     return transpose(x, permutation=(dim, *[p + (p >= dim) for p in permutation])), 0
 
 
@@ -257,7 +257,7 @@ transpose = linear(
     transpose=lambda ct, x, *, permutation: transpose(ct, permutation=inverse(permutation)),
     batch=_transpose_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"permutation": perm})
+        SampleInput((ShapedArray(shape, dtype),), {"permutation": perm})
         for shape, perm, dtype in [
             ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3), (1, 0), "float32"),
             ((2, 3, 4), (2, 0, 1), "float32"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Primitive, aval_of
+from functorch_like.core import BatchAxis, Primitive, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import insert
@@ -45,7 +45,7 @@ def _exchange(
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         return row(*primals, **params), row(*tangents, **params)
 
-    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any, **params: Any) -> Any:
+    def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
         if axis_name != axis.name:  # another axis: it goes in front, where no parameter has to know of it
             return _shifted(row, structural.move(x, dim, 0), axis_name, params), 0

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No
+from functorch_like.core import NotDefined
 from functorch_like.primitives.base.shapes import insert
 
-OUTSIDE = No("a collective outlived its named axis; call it inside vmap(..., axis_name=...) or inside shard_map")
+OUTSIDE = NotDefined(
+    "a collective outlived its named axis; call it inside vmap(..., axis_name=...) or inside shard_map"
+)
 
 
 def axis_of(e: Any, axis_name: Any) -> tuple[Any, int]:

@@ -13,13 +13,13 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, aval_of, state
+from functorch_like.core import BatchAxis, NotDefined, Primitive, aval_of, state
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.collectives import lowering
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
 
-NO_REF = No("a collective has no meaning without its named axis; the tests run it inside vmap")
+NO_REF = NotDefined("a collective has no meaning without its named axis; the tests run it inside vmap")
 
 
 def axis_size(axis_name: Any) -> int:
@@ -56,7 +56,7 @@ def _collective(
         axis_size(axis_name)
         return x
 
-    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
+    def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
         (x,), (at,) = args, dims
         if axis_name != axis.name:
             return row(x, axis_name=axis_name), at
@@ -100,7 +100,7 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
     return jvp
 
 
-_no = No("an extreme is not linear in its operand; differentiate it with its jvp rule")
+_no = NotDefined("an extreme is not linear in its operand; differentiate it with its jvp rule")
 _same: Callable[[Any, int], Any] = lambda x, size: x
 pmax = _collective("pmax", "maximum", lambda x, at: reduce_max(x, axes=(at,)), _same, _extreme_jvp(lambda: pmax), _no)
 pmin = _collective("pmin", "minimum", lambda x, at: reduce_min(x, axes=(at,)), _same, _extreme_jvp(lambda: pmin), _no)
@@ -112,7 +112,7 @@ def _index_shape(*, axis_name: Any) -> ShapedArray:
     return ShapedArray((), np.int32)
 
 
-def _index_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
+def _index_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
     return structural.iota(dtype=dtypes.int32, shape=(axis.size,), dimension=0), 0
 
 
@@ -121,8 +121,8 @@ axis_index = Primitive(
     shape=_index_shape,
     ref=NO_REF,
     lower=lowering.axis_index,
-    jvp=No("axis_index has no operand to differentiate with respect to; none is needed"),
-    transpose=No("axis_index is an integer and has no cotangent; none is needed"),
+    jvp=NotDefined("axis_index has no operand to differentiate with respect to; none is needed"),
+    transpose=NotDefined("axis_index is an integer and has no cotangent; none is needed"),
     batch=_index_batch,
     samples=list,
 )

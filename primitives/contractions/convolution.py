@@ -20,7 +20,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.precision import of_convolutions
-from functorch_like.core import Axis, Lin, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
@@ -167,7 +167,7 @@ def _transpose(
 ) -> list[Any]:  # fmt: skip
     (lhs, rhs), (ls, rs, os) = args, dimension_numbers
     left, right, given = aval_of(lhs), aval_of(rhs), aval_of(ct)
-    first = type(lhs) is Lin
+    first = type(lhs) is UndefinedPrimal
     if both_unknown("conv_general_dilated", lhs, rhs) or not (given.size and left.size and right.size):
         return [structural.zeros(left.strong()), None] if first else [None, structural.zeros(right.strong())]
     known = rhs if first else lhs
@@ -220,7 +220,7 @@ def _as(x: Any, aval: ShapedArray) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- batching
 def _batch(
-    axis: Axis, args: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int = 1,
+    axis: BatchAxis, args: Any, dims: Any, *, dimension_numbers: Any, feature_group_count: int = 1,
     batch_group_count: int = 1, **params: Any,
 ) -> Any:  # fmt: skip
     (lhs, rhs), (ld, rd), (ls, rs, os) = args, dims, dimension_numbers
@@ -252,7 +252,7 @@ def _batch(
 
 
 # ------------------------------------------------------------------------------------------------------------ samples
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     one = conv_sample
     last = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))  # features last, and the kernel as (h, w, in, out)
     return [

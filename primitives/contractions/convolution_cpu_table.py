@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import FEW
 from functorch_like.primitives.contractions import convolution_cpu
@@ -22,7 +22,7 @@ def _conv(ins: Any, outs: Any, params: dict[str, Any], e: Any = None, lhs: Any =
 
 def _form(
     name: str, limits: str, fits: Callable[[Conv], bool], lower: Callable[[Conv], Any],
-    edges: Callable[[], list[tuple[Sample, bool]]],
+    edges: Callable[[], list[tuple[SampleInput, bool]]],
 ) -> Alternative:  # fmt: skip
     def takes(ins: Any, outs: Any, **params: Any) -> bool:
         kept = outs[0].dtype in (dtypes.float32, dtypes.float64) and ins[0].dtype == outs[0].dtype
@@ -32,7 +32,7 @@ def _form(
     return Alternative(name, limits, takes, emit, edges)
 
 
-def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> Sample:
+def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float32", **params: Any) -> SampleInput:
     """A sample of conv_general_dilated: what is not given does nothing."""
     n = len(left) - 2
     straight = tuple(range(n + 2))
@@ -41,10 +41,10 @@ def conv_sample(left: Any, right: Any, numbers: Any = None, dtype: str = "float3
         "dimension_numbers": numbers or (straight,) * 3, "feature_group_count": 1, "batch_group_count": 1,
         "precision": None, "preferred_element_type": None,
     }  # fmt: skip
-    return Sample((ShapedArray(left, dtype), ShapedArray(right, dtype)), base | params)
+    return SampleInput((ShapedArray(left, dtype), ShapedArray(right, dtype)), base | params)
 
 
-def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tuple[Sample, bool]]]:
+def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tuple[SampleInput, bool]]]:
     return lambda: [(conv_sample(left, right, **params), taken) for taken, left, right, params in made]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.core import SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
@@ -121,7 +121,7 @@ def _transpose(
     lhs, rhs = args
     if both_unknown("dot_general", lhs, rhs):
         return [None, None]
-    if type(lhs) is Lin:
+    if type(lhs) is UndefinedPrimal:
         return [_pull(ct, lhs.aval, rhs, (lc, rc), (lb, rb), precision, first=True), None]
     swapped = precision[::-1] if isinstance(precision, tuple) else precision
     return [None, _pull(ct, rhs.aval, lhs, (rc, lc), (rb, lb), swapped, first=False)]
@@ -166,7 +166,7 @@ def _batch(axis: Any, args: Any, dims: Any, *, dimension_numbers: Any, **params:
     return dot_general(lhs, rhs, dimension_numbers=numbers, **params), out
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     one = dot_sample
     return [
         one((3, 4), (4, 2), ((1,), (0,))),

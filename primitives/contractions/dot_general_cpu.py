@@ -11,7 +11,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import emit_tap
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
@@ -28,10 +28,10 @@ TALL, THIN = 1024, 32
 
 def dot_sample(
     left: Any, right: Any, contract: Any, batch: Any = ((), ()), dtype: str = "float32", **params: Any
-) -> Sample:
+) -> SampleInput:
     """A sample of dot_general."""
     params = {"precision": None, "preferred_element_type": None, **params}
-    return Sample(
+    return SampleInput(
         (ShapedArray(left, dtype), ShapedArray(right, dtype)), {"dimension_numbers": (contract, batch), **params}
     )
 
@@ -99,7 +99,7 @@ def _unrolled(e: Any, lhs: Any, rhs: Any, *, dimension_numbers: Any, **_: Any) -
     return functools.reduce(lambda a, b: e.op("stablehlo.add", [a, b], [out]), terms)
 
 
-def _short_edges() -> list[tuple[Sample, bool]]:
+def _short_edges() -> list[tuple[SampleInput, bool]]:
     matrix = lambda m, k, n, **params: dot_sample((m, k), (k, n), ((1,), (0,)), **params)
     stack = lambda b, n: dot_sample((b, n, n), (b, n, n), ((2,), (1,)), ((0,), (0,)))
     return [

@@ -19,7 +19,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import linear, move
@@ -90,20 +90,20 @@ def _transpose(ct: Any, x: ShapedArray, *, fft_type: str, fft_lengths: tuple[int
     return elementwise.mul(half, elementwise.mul(_columns(x, n, 2.0), structural.full(x.shape, 1 / count, x.dtype)))
 
 
-def _batch(_: Axis, x: Any, dim: int, *, fft_type: str, fft_lengths: tuple[int, ...]) -> tuple[Any, int]:
+def _batch(_: BatchAxis, x: Any, dim: int, *, fft_type: str, fft_lengths: tuple[int, ...]) -> tuple[Any, int]:
     inner = aval_of(x).ndim - len(fft_lengths)
     if dim >= inner:  # among the transformed dimensions, or just before them once it is there
         x, dim = move(x, dim, inner - 1), inner - 1
     return fft(x, fft_type=fft_type, fft_lengths=fft_lengths), dim
 
 
-def _samples() -> list[Sample]:
-    def one(fft_type: str, lengths: tuple[int, ...], before: Sequence[int] = (), double: bool = False) -> Sample:
+def _samples() -> list[SampleInput]:
+    def one(fft_type: str, lengths: tuple[int, ...], before: Sequence[int] = (), double: bool = False) -> SampleInput:
         last = lengths[-1] // 2 + 1 if fft_type == "IRFFT" else lengths[-1]
         real = dtypes.float64 if double else dtypes.float32
         dtype = real if fft_type == "RFFT" else dtypes.complex_of(real)
         operand = ShapedArray((*before, *lengths[:-1], last), dtype)
-        return Sample((operand,), {"fft_type": fft_type, "fft_lengths": lengths})
+        return SampleInput((operand,), {"fft_type": fft_type, "fft_lengths": lengths})
 
     return [
         *(one(t, (4,)) for t in TYPES),

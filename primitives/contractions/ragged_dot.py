@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import widened
@@ -116,7 +116,7 @@ def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred
     flip = precision[::-1] if isinstance(precision, tuple) else precision
     if both_unknown("ragged_dot", lhs, rhs):
         return [None, None, None]
-    if isinstance(rhs, Lin):
+    if isinstance(rhs, UndefinedPrimal):
         lead, (m, _) = aval_of(lhs).shape[:b], aval_of(lhs).shape[b:]
         mask = structural.widen(_membership(sizes, lead, m), aval_of(lhs).shape[-1], b + 2)
         repeated = structural.widen(lhs, aval_of(sizes).shape[-1], b)
@@ -128,7 +128,7 @@ def _transpose(ct: Any, args: Sequence[Any], *, precision: Any = None, preferred
     return [ragged_dot(ct, turned, sizes, precision=flip, preferred_element_type=None), None, None]
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, int]:
     leading = [
         structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
         for a, d in zip(args, dims, strict=True)
@@ -136,10 +136,10 @@ def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) 
     return ragged_dot(*leading, **params), 0
 
 
-def _samples() -> list[Sample]:
-    def one(lhs: Any, rhs: Any, sizes: Any, dtype: str = "float32", **params: Any) -> Sample:
+def _samples() -> list[SampleInput]:
+    def one(lhs: Any, rhs: Any, sizes: Any, dtype: str = "float32", **params: Any) -> SampleInput:
         params = {"precision": None, "preferred_element_type": None} | params
-        return Sample((ShapedArray(lhs, dtype), ShapedArray(rhs, dtype), np.array(sizes, np.int32)), params)
+        return SampleInput((ShapedArray(lhs, dtype), ShapedArray(rhs, dtype), np.array(sizes, np.int32)), params)
 
     return [
         one((5, 3), (2, 3, 4), [2, 3]),

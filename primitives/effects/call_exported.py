@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Primitive
+from functorch_like.core import NotDefined, Primitive
 from functorch_like.errors import UnsupportedError
 
 
@@ -48,7 +48,7 @@ def _lower(e: Any, *operands: Any, artifact: Artifact) -> list[Any]:
     return e.call(portable.embed(e, artifact.on(e.platform), artifact.name), operands, outs)
 
 
-_NO_DERIVATIVE = No(
+_NO_DERIVATIVE = NotDefined(
     "a program that was exported has no derivatives any more; export the derivative as a function of its own, or give "
     "the call a rule with custom_vjp or custom_jvp"
 )
@@ -56,11 +56,13 @@ _NO_DERIVATIVE = No(
 call_exported = Primitive(
     "call_exported",
     shape=lambda *xs, artifact: artifact.out_avals,
-    ref=No("the meaning is in StableHLO; tests/transformations/test_export.py runs it"),
+    ref=NotDefined("the meaning is in StableHLO; tests/transformations/test_export.py runs it"),
     lower=_lower,
     jvp=_NO_DERIVATIVE,
     transpose=_NO_DERIVATIVE,
-    batch=No("a program that was exported takes what it was exported for; map over it with lax.map, or export vmap(f)"),
+    batch=NotDefined(
+        "a program that was exported takes what it was exported for; map over it with lax.map, or export vmap(f)"
+    ),
     samples=list,
-    multiple=True,
+    multiple_results=True,
 )

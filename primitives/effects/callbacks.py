@@ -16,7 +16,7 @@ from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla.callbacks import checked
-from functorch_like.core import ArrayImpl, Axis, No, Primitive, Sample, Tracer, aval_of, state
+from functorch_like.core import ArrayImpl, BatchAxis, NotDefined, Primitive, SampleInput, Tracer, aval_of, state
 from functorch_like.errors import FtError, UnsupportedError
 from functorch_like.primitives import structural
 
@@ -115,7 +115,7 @@ def _outside() -> Generator[None]:
     saved = state.source, state.axes
     state.source, state.axes = None, ()
     try:
-        with core.running(core.EVALUATE):
+        with core.set_current_trace(core.EVALUATE):
             yield
     finally:
         state.source, state.axes = saved
@@ -146,12 +146,12 @@ def _front(args: Sequence[Any], dims: Sequence[Any]) -> list[Any]:
     return [a if d is None else structural.move(a, d, 0) for a, d in zip(args, dims, strict=True)]
 
 
-def _each(axis: Axis, dims: Sequence[Any], fun: Any) -> Each:
+def _each(axis: BatchAxis, dims: Sequence[Any], fun: Any) -> Each:
     return Each(fun, tuple(d is not None for d in dims), axis.size)
 
 
 def _batch(
-    prim: Primitive, axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, ordered: bool
+    prim: Primitive, axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, ordered: bool
 ) -> tuple[Any, Any]:
     """Of rows with effects: a callback is called for one element after the other, before the next callback is."""
     if ordered and fun.results:
@@ -168,7 +168,7 @@ def _debug_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -
     return debug_callback(*primals, **params), []
 
 
-_NOT_A_VALUE = No("a callback is called for its effects; tests/effects shows what it does")
+_NOT_A_VALUE = NotDefined("a callback is called for its effects; tests/effects shows what it does")
 
 debug_callback = Primitive(
     "debug_callback",
@@ -181,7 +181,7 @@ debug_callback = Primitive(
     samples=list,
     evaluate=_evaluate,
     effects=_effects,
-    multiple=True,
+    multiple_results=True,
 )
 
 io_callback = Primitive(
@@ -189,16 +189,16 @@ io_callback = Primitive(
     shape=lambda *xs, fun, ordered: fun.results,
     ref=_NOT_A_VALUE,
     lower=_lower,
-    jvp=No(
+    jvp=NotDefined(
         "a function with effects has no derivative; take its operands for constants by lax.stop_gradient, or give it "
         "one with custom_jvp"
     ),
-    transpose=No("a function with effects is not linear; take its operands for constants by lax.stop_gradient"),
+    transpose=NotDefined("a function with effects is not linear; take its operands for constants by lax.stop_gradient"),
     batch=lambda *given, **params: _batch(io_callback, *given, **params),
     samples=list,
     evaluate=_evaluate,
     effects=_effects,
-    multiple=True,
+    multiple_results=True,
 )
 
 
@@ -208,7 +208,7 @@ def _pure_lower(e: Any, *operands: Any, fun: Any, vmap_method: str | None) -> li
 
 
 def _pure_batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, vmap_method: str | None
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, vmap_method: str | None
 ) -> tuple[Any, Any]:
     if vmap_method is None:
         raise UnsupportedError(
@@ -227,11 +227,11 @@ def _pure_batch(
     return pure_callback(*leading, fun=fun, vmap_method=vmap_method), [0] * len(fun.results)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     matrix, number = ShapedArray((2, 3), np.float32), ShapedArray((), np.int32)
     fun = lambda x, n: [x * n.astype(np.float32), x.sum(dtype=np.float32)]
     host = Host(fun, "pure_callback", [matrix, ShapedArray((), np.float32)])
-    return [Sample((matrix, number), {"fun": host, "vmap_method": "sequential"})]
+    return [SampleInput((matrix, number), {"fun": host, "vmap_method": "sequential"})]
 
 
 pure_callback = Primitive(
@@ -239,13 +239,13 @@ pure_callback = Primitive(
     shape=lambda *xs, fun, vmap_method: fun.results,
     ref=lambda *xs, fun, vmap_method: tuple(fun(*xs)),
     lower=_pure_lower,
-    jvp=No(
+    jvp=NotDefined(
         "the derivative of a Python function is not known; give it one with custom_jvp, or take the result for a "
         "constant by lax.stop_gradient of the operands"
     ),
-    transpose=No("a Python function is not known to be linear; use primitives, or custom_jvp"),
+    transpose=NotDefined("a Python function is not known to be linear; use primitives, or custom_jvp"),
     batch=_pure_batch,
     samples=_samples,
     evaluate=_evaluate,
-    multiple=True,
+    multiple_results=True,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Axis, No, Primitive, Tracer, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, Tracer, aval_of
 from functorch_like.errors import CheckError, ShapeError, UnsupportedError
 from functorch_like.primitives import structural
 
@@ -68,7 +68,7 @@ def _lower(e: Any, *operands: Any, message: Message, debug: bool) -> list[Any]:
     return []
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> tuple[Any, Any]:
     whole = [
         structural.widen(_array(a), axis.size) if d is None else structural.move(a, d, 0)
         for a, d in zip(args, dims, strict=True)
@@ -88,7 +88,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tupl
 check = Primitive(
     "check",
     shape=_shape,
-    ref=No("a check computes nothing; tests/effects/test_checkify.py shows what it does"),
+    ref=NotDefined("a check computes nothing; tests/effects/test_checkify.py shows what it does"),
     lower=_lower,
     jvp=_jvp,
     transpose=lambda cts, args, **_: [None for _ in args],
@@ -96,5 +96,5 @@ check = Primitive(
     samples=list,
     evaluate=_evaluate,
     effects=lambda **_: frozenset(["unordered"]),
-    multiple=True,
+    multiple_results=True,
 )

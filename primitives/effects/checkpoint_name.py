@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Sample
+from functorch_like.core import Primitive, SampleInput
 
 name = Primitive(
     "name",
@@ -18,7 +18,7 @@ name = Primitive(
     transpose=lambda ct, args, *, name: [ct],
     batch=lambda axis, args, dims, *, name: (_named(args[0], name), dims[0]),
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"name": "x"})
+        SampleInput((ShapedArray(shape, dtype),), {"name": "x"})
         for shape, dtype in [((), "float32"), ((2, 3), "complex64"), ((0, 2), "bfloat16"), ((3,), "int32")]
     ],
 )

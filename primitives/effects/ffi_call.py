@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import foreign
-from functorch_like.core import Axis, No, Primitive, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, aval_of
 from functorch_like.errors import UnsupportedError
 from functorch_like.primitives import structural
 
@@ -29,7 +29,7 @@ def _lower(e: Any, *operands: Any, target: str, attributes: tuple[tuple[str, str
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, target: str, results: tuple[ShapedArray, ...],
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, target: str, results: tuple[ShapedArray, ...],
     attributes: Any, vmap_method: str | None,
 ) -> Any:  # fmt: skip
     again = {"target": target, "attributes": attributes, "vmap_method": vmap_method}
@@ -70,7 +70,7 @@ def _element(x: Any, k: int) -> Any:
     )
 
 
-_NO_DERIVATIVE = No(
+_NO_DERIVATIVE = NotDefined(
     "the derivative of foreign code is not known; "
     "give it one by wrapping the call in custom_jvp or custom_vjp, or take it for a constant with lax.stop_gradient"
 )
@@ -79,11 +79,11 @@ _NO_DERIVATIVE = No(
 ffi_call = Primitive(
     "ffi_call",
     shape=lambda *xs, results, **params: results,
-    ref=No("the meaning is in compiled code; tests/extend/test_ffi.py has an example"),
+    ref=NotDefined("the meaning is in compiled code; tests/extend/test_ffi.py has an example"),
     lower=_lower,
     jvp=_NO_DERIVATIVE,
     transpose=_NO_DERIVATIVE,
     batch=_batch,
     samples=list,
-    multiple=True,
+    multiple_results=True,
 )

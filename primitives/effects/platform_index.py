@@ -6,7 +6,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Primitive, Sample
+from functorch_like.core import NotDefined, Primitive, SampleInput
 from functorch_like.errors import UnsupportedError
 
 
@@ -21,7 +21,7 @@ def index_of(platform: str, platforms: tuple[str, ...]) -> int:
     return found.index(platform if platform in found else "default")
 
 
-_NONE = No("it has no operands, so that nothing is asked of it; apply it to none")
+_NONE = NotDefined("it has no operands, so that nothing is asked of it; apply it to none")
 
 #: Which of several platforms the program is compiled for; ("cpu", "default") are 0 and 1.
 platform_index = Primitive(
@@ -34,5 +34,5 @@ platform_index = Primitive(
     jvp=_NONE,
     transpose=_NONE,
     batch=_NONE,
-    samples=lambda: [Sample((), {"platforms": p}) for p in [("cpu",), ("cuda", "cpu"), ("gpu", "default")]],
+    samples=lambda: [SampleInput((), {"platforms": p}) for p in [("cpu",), ("cuda", "cpu"), ("gpu", "default")]],
 )

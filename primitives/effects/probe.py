@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Primitive, Sample, Tracer, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, Tracer, aval_of
 
 
 def _evaluate(args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -29,7 +29,7 @@ def _transpose(ct: Any, args: Sequence[Any], *, name: str, report: Any) -> list[
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, name: str, report: Any
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, name: str, report: Any
 ) -> tuple[Any, int | None]:
     called = f" {axis.name!r}" if axis.name is not None else ""
     report(f"{name}: is mapped over an axis{called} of {axis.size} at {dims[0]} of {aval_of(args[0])!r}")
@@ -50,5 +50,7 @@ probe = Primitive(
     transpose=_transpose,
     batch=_batch,
     evaluate=_evaluate,
-    samples=lambda: [Sample((ShapedArray(s, "float32"),), {"name": "x", "report": print}) for s in [(), (2, 3), (0,)]],
+    samples=lambda: [
+        SampleInput((ShapedArray(s, "float32"),), {"name": "x", "report": print}) for s in [(), (2, 3), (0,)]
+    ],
 )

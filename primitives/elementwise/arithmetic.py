@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.core import SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.base.elementwise_makers import (
@@ -37,7 +37,10 @@ def _sub_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _sub_transpose(ct: Any, args: Any) -> list[Any]:
-    return [ct if isinstance(args[0], Lin) else None, neg(ct) if isinstance(args[1], Lin) else None]
+    return [
+        ct if isinstance(args[0], UndefinedPrimal) else None,
+        neg(ct) if isinstance(args[1], UndefinedPrimal) else None,
+    ]
 
 
 def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -56,7 +59,7 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
     x, y = args
     if both_unknown("mul", x, y):
         return [None, None]
-    return [None, mul(x, ct)] if isinstance(y, Lin) else [mul(ct, y), None]
+    return [None, mul(x, ct)] if isinstance(y, UndefinedPrimal) else [mul(ct, y), None]
 
 
 sub = elementwise_primitive(
@@ -110,7 +113,7 @@ def _div_lower(e: Any, x: Any, y: Any) -> Any:
 div = elementwise_primitive(
     "div", _div_ref, Lowering("div", _div_lower, vectorized_cpu.WHOLE_DIV), count=2, takes="fciu",
     jvp=_div_jvp, domain=(0.5, 3.0),
-    transpose=lambda ct, args: [None if isinstance(args[1], Lin) else div(ct, args[1]), None],
+    transpose=lambda ct, args: [None if isinstance(args[1], UndefinedPrimal) else div(ct, args[1]), None],
 )  # fmt: skip
 _remainder = operation("stablehlo.remainder")
 _REM = Lowering(
@@ -221,8 +224,8 @@ def _power_ref(x: np.ndarray, *, y: int) -> Any:
     return np.array(whole, np.uint64).reshape(x.shape).astype(x.dtype)
 
 
-def _power_samples() -> list[Sample]:
-    found: list[Sample] = []
+def _power_samples() -> list[SampleInput]:
+    found: list[SampleInput] = []
     for y, takes, domain in [
         (0, "f", None),
         (1, "f", None),

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives.base.elementwise_makers import KIND, nondifferentiable, unary
 from functorch_like.primitives.base.shapes import move
@@ -116,7 +116,7 @@ def _bitcast_ref(x: np.ndarray, *, new_dtype: np.dtype[Any]) -> Any:
     return x[..., None].view(new_dtype) if old > new else x.view(new_dtype)[..., 0]
 
 
-def _bitcast_batch(axis: Axis, args: Any, dims: Any, *, new_dtype: np.dtype[Any]) -> tuple[Any, int]:
+def _bitcast_batch(axis: BatchAxis, args: Any, dims: Any, *, new_dtype: np.dtype[Any]) -> tuple[Any, int]:
     x = move(args[0], dims[0], 0)
     return bitcast_convert_type(x, new_dtype=new_dtype), 0
 
@@ -127,10 +127,10 @@ bitcast_convert_type = Primitive(
     ref=_bitcast_ref,
     lower=lambda e, x, *, new_dtype: e.op("stablehlo.bitcast_convert", [x], e.outs),
     jvp=lambda primals, tangents, **params: (bitcast_convert_type(*primals, **params), None),
-    transpose=No("the bits of a number are no linear function of it; none is needed, as the derivative is zero"),
+    transpose=NotDefined("the bits of a number are not linear in it; none is needed, as the derivative is zero"),
     batch=_bitcast_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, old),), {"new_dtype": np.dtype(new)}, smooth=False)
+        SampleInput((ShapedArray(shape, old),), {"new_dtype": np.dtype(new)}, smooth=False)
         for shape, old, new in [
             ((), "float32", "int32"), ((2, 3, 4), "int32", "float32"), ((0, 2), "float32", "uint32"),
             ((3,), "float64", "int64"),

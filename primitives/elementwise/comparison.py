@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.elementwise_makers import (
     KIND,
@@ -66,7 +66,10 @@ is_finite = nondifferentiable(
     gives=lambda dtype: dtypes.bool_,
     samples=lambda: [
         *samples_of(1, "f", (-2.0, 2.0), ({},), False),
-        *(Sample((np.array([1, np.inf, 0, -np.inf, np.nan], d),)) for d in (np.float32, np.float64, dtypes.bfloat16)),
+        *(
+            SampleInput((np.array([1, np.inf, 0, -np.inf, np.nan], d),))
+            for d in (np.float32, np.float64, dtypes.bfloat16)
+        ),
     ],
 )  # fmt: skip
 
@@ -125,13 +128,15 @@ def _select_transpose(ct: Any, args: Any) -> list[Any]:
     return [
         None,
         *[
-            select_n(which, *[ct if j == i else nothing for j in range(len(cases))]) if isinstance(case, Lin) else None
+            select_n(which, *[ct if j == i else nothing for j in range(len(cases))])
+            if isinstance(case, UndefinedPrimal)
+            else None
             for i, case in enumerate(cases)
         ],
     ]
 
 
-def _select_batch(axis: Axis, args: Any, dims: Any) -> tuple[Any, int]:
+def _select_batch(axis: BatchAxis, args: Any, dims: Any) -> tuple[Any, int]:
     which, *cases = args
     scalar = aval_of(which).ndim == (dims[0] is not None)
     if scalar and dims[0] is None:  # one choice for all
@@ -149,9 +154,9 @@ def _select_batch(axis: Axis, args: Any, dims: Any) -> tuple[Any, int]:
     return select_n(which, *cases), at
 
 
-def _select_samples() -> list[Sample]:
-    def of(which: Any, count: int, shape: Any, dtype: str = "float32") -> Sample:
-        return Sample((which, *[ShapedArray(shape, dtype)] * count))
+def _select_samples() -> list[SampleInput]:
+    def of(which: Any, count: int, shape: Any, dtype: str = "float32") -> SampleInput:
+        return SampleInput((which, *[ShapedArray(shape, dtype)] * count))
 
     return [
         of(np.array(True), 2, ()), of(np.array(False), 2, (2, 3)), of(np.array([True, False, True]), 2, (3,)),
@@ -198,7 +203,7 @@ def _clamp_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return clamp(lo, x, hi), total
 
 
-def _clamp_batch(axis: Axis, args: Any, dims: Any) -> tuple[Any, int]:
+def _clamp_batch(axis: BatchAxis, args: Any, dims: Any) -> tuple[Any, int]:
     lo, x, hi = args
     x, at = (widen(x, axis.size), 0) if dims[1] is None else (x, dims[1])
     whole = aval_of(x).shape
@@ -212,9 +217,9 @@ def _clamp_batch(axis: Axis, args: Any, dims: Any) -> tuple[Any, int]:
     return clamp(bound(lo, dims[0]), x, bound(hi, dims[2])), at
 
 
-def _clamp_samples() -> list[Sample]:
-    def of(lo: Any, shape: Any, hi: Any, dtype: str = "float32") -> Sample:
-        return Sample((np.asarray(lo, dtype), ShapedArray(shape, dtype), np.asarray(hi, dtype)))
+def _clamp_samples() -> list[SampleInput]:
+    def of(lo: Any, shape: Any, hi: Any, dtype: str = "float32") -> SampleInput:
+        return SampleInput((np.asarray(lo, dtype), ShapedArray(shape, dtype), np.asarray(hi, dtype)))
 
     return [
         of(-0.5, (), 0.7), of(-0.5, (2, 3, 4), 0.7), of(-0.5, (0, 2), 0.7), of([-1.0, 0.0, 0.5], (3,), [0.5, 1.0, 0.8]),
@@ -230,7 +235,7 @@ clamp = Primitive(
     ref=quiet(lambda lo, x, hi: np.minimum(np.maximum(lo, x), hi)),
     lower=lambda e, lo, x, hi: e.op("stablehlo.clamp", [lo, x, hi], e.outs),
     jvp=_clamp_jvp,
-    transpose=No("clamp is not linear; a jvp rule must not apply it to a tangent"),
+    transpose=NotDefined("clamp is not linear; a jvp rule must not apply it to a tangent"),
     batch=_clamp_batch,
     samples=_clamp_samples,
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Lin, Sample, aval_of
+from functorch_like.core import SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.primitives.base.elementwise_makers import elementwise_primitive, neg, same, samples_of, unary
 from functorch_like.primitives.base.shapes import zeros
@@ -46,7 +46,10 @@ def _complex_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _complex_transpose(ct: Any, args: Any) -> list[Any]:
-    return [real(ct) if isinstance(args[0], Lin) else None, neg(imag(ct)) if isinstance(args[1], Lin) else None]
+    return [
+        real(ct) if isinstance(args[0], UndefinedPrimal) else None,
+        neg(imag(ct)) if isinstance(args[1], UndefinedPrimal) else None,
+    ]
 
 
 def _complex_shape(re: Any, im: Any) -> Any:
@@ -62,7 +65,7 @@ def _complex_shape(re: Any, im: Any) -> Any:
 _PARTS = ("float32", "float64")
 
 
-def _complex_samples() -> list[Sample]:
+def _complex_samples() -> list[SampleInput]:
     return [s for s in samples_of(2, "f", (-2.0, 2.0), ({},), True) if s.operands[0].dtype.name in _PARTS]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
 from functorch_like.primitives.base.elementwise_makers import KIND, quiet
 
 
@@ -51,7 +51,7 @@ def _convert_transpose(ct: Any, args: Any, *, new_dtype: np.dtype[Any], weak_typ
     return [convert_element_type(ct, new_dtype=args[0].aval.dtype)]
 
 
-def _convert_batch(axis: Axis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
+def _convert_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
     return convert_element_type(*args, **params), dims[0]
 
 
@@ -65,7 +65,7 @@ convert_element_type = Primitive(
     transpose=_convert_transpose,
     batch=_convert_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, old),), {"new_dtype": np.dtype(new), "weak_type": weak}, (-9.0, 9.0), smooth)
+        SampleInput((ShapedArray(shape, old),), {"new_dtype": np.dtype(new), "weak_type": weak}, (-9.0, 9.0), smooth)
         for shape, old, new, weak, smooth in [
             ((), "float32", "float64", False, True), ((2, 3, 4), "float64", "complex128", False, True),
             ((0, 2), "float32", "int32", False, True),

@@ -16,7 +16,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.elementwise_makers import add, elementwise_primitive
 from functorch_like.primitives.base.shapes import full_like
@@ -158,12 +158,12 @@ def _sum(terms: Any) -> Any:
 
 
 def _samples(params: Any) -> Any:
-    def made() -> list[Sample]:
+    def made() -> list[SampleInput]:
         rng = np.random.default_rng(5)
 
-        def one(shape: tuple[int, ...], dtype: Any) -> Sample:
+        def one(shape: tuple[int, ...], dtype: Any) -> SampleInput:
             x = np.asarray(rng.uniform(0.1, 0.9, shape)).astype(dtype)
-            return Sample((ShapedArray(shape, dtype), ShapedArray(shape, dtype), x), dict(params), (0.5, 4.0))
+            return SampleInput((ShapedArray(shape, dtype), ShapedArray(shape, dtype), x), dict(params), (0.5, 4.0))
 
         kinds = [((), "float32"), ((2, 3), "float32"), ((0, 2), "float32")]
         kinds += [((5,), d) for d in ("float64", "float16", dtypes.bfloat16)]
@@ -205,7 +205,7 @@ def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
     return row(a, b, x), _sum(zip(tangents, slopes, strict=True))
 
 
-def _grad_samples() -> list[Sample]:
+def _grad_samples() -> list[SampleInput]:
     return [*_samples({"wrt": 0})(), *_samples({"wrt": 1})()]
 
 

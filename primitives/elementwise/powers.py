@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Sample, aval_of
+from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.elementwise_makers import KIND, binary, same, samples_of, unary
 from functorch_like.primitives.base.shapes import full_like
@@ -81,10 +81,14 @@ def _pow_lower(e: Any, x: Any, y: Any) -> Any:
     return e.op("stablehlo.select", [vanishes, e.full(0, out), z], [out])
 
 
-def _pow_samples() -> list[Sample]:
+def _pow_samples() -> list[SampleInput]:
     base = np.array([0, 1, -1, 2, 3, -3, 7, 2, -1], np.int32)
     power = np.array([-1, -5, -3, -1, 5, 64, 1000003, 40, 100], np.int32)
-    return [*samples_of(2, "fciu", (0.3, 2.5), ({},), True), Sample((base, power)), Sample((base, np.abs(power)))]
+    return [
+        *samples_of(2, "fciu", (0.3, 2.5), ({},), True),
+        SampleInput((base, power)),
+        SampleInput((base, np.abs(power))),
+    ]
 
 
 pow = binary("pow", _pow_ref, _pow_lower, _pow_left, _pow_right, samples=_pow_samples)

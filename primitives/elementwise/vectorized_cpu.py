@@ -17,7 +17,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.formulas.real import copysign, finite, infinite
 from functorch_like.primitives.formulas.term import Term, choose, where
@@ -53,7 +53,7 @@ def always(row: str, formula: Callable[..., Term], count: int = 1, domain: tuple
 
 def _single(name: str, lower: Callable[..., Any], count: int, domain: tuple[float, float]) -> Alternative:
     edges = lambda: [
-        (Sample((ShapedArray((2, 7), dtype),) * count, {}, domain), dtype == "float32")
+        (SampleInput((ShapedArray((2, 7), dtype),) * count, {}, domain), dtype == "float32")
         for dtype in ("float32", "float64", "float16")
     ]
     return Alternative(name, _FLOAT, _is_single, lower, edges)
@@ -90,10 +90,15 @@ def guarded(row: str, standard: Callable[..., Any], formula: Callable[..., Term]
         regions = (((), branch(_lowered(formula))), ((), branch(standard)))
         return e.op("stablehlo.if", [every], [out], regions=regions)
 
-    def edges() -> list[tuple[Sample, bool]]:
-        of = lambda size, dtype="float32": Sample((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
+    def edges() -> list[tuple[SampleInput, bool]]:
+        of = lambda size, dtype="float32": SampleInput((ShapedArray((size,), dtype),) * count, {}, (-9.0, 9.0))
         wild = [np.resize(np.array(_EXTREME[k:], np.float32), LARGE) for k in range(count)]
-        return [(of(LARGE), True), (of(LARGE - 1), False), (of(LARGE, "float64"), False), (Sample(tuple(wild)), True)]
+        return [
+            (of(LARGE), True),
+            (of(LARGE - 1), False),
+            (of(LARGE, "float64"), False),
+            (SampleInput(tuple(wild)), True),
+        ]
 
     takes = lambda ins, outs: outs[0].dtype == dtypes.float32 and outs[0].size >= LARGE
     return Alternative(f"{row} in double precision", _LARGE_FLOAT, takes, lower, edges)
@@ -138,10 +143,10 @@ def _whole(op: str, lower: Callable[..., Any]) -> Any:
         # Compilers divide by a constant without a division.
         return e.op(op, [x, y], e.outs) if _is_constant(y) else lower(e, x, y)
 
-    def edges() -> list[tuple[Sample, bool]]:
+    def edges() -> list[tuple[SampleInput, bool]]:
         ends = np.array([2**31 - 1, -(2**31), -7, 7, 0, 1, -1, 2**31 - 2], np.int32)
         x, y = (v.ravel() for v in np.meshgrid(ends, ends))
-        return [(Sample((x, y)), True), (Sample((x.astype(np.int64), y.astype(np.int64))), False)]
+        return [(SampleInput((x, y)), True), (SampleInput((x.astype(np.int64), y.astype(np.int64))), False)]
 
     return Alternative(f"{op} in double precision", "int32 operands", takes, either, edges)
 

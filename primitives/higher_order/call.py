@@ -18,16 +18,16 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.lower import emit_carrying, token_avals
-from functorch_like.core import Axis, Lin, Primitive, Sample, Tracer, state
+from functorch_like.core import BatchAxis, Primitive, SampleInput, Tracer, UndefinedPrimal, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.interpreters.evaluate import Program, program_for
 from functorch_like.ir import passes
-from functorch_like.ir.jaxpr import Jaxpr, evaluate, held
+from functorch_like.ir.jaxpr import Jaxpr, evaluate, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr, reference
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
-from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, spec: CallSpec) -> tuple[lis
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, spec: CallSpec
 ) -> tuple[list[Any], list[Any]]:
-    derived, consts, has = with_tangents(jaxpr, [t is not None for t in tangents])
+    derived, consts, has = jvp_jaxpr(jaxpr, [t is not None for t in tangents])
     outs = apply(derived, consts, [*primals, *(t for t in tangents if t is not None)], _plain(spec))
     n = len(has)
     rest = iter(outs[n:])
@@ -92,9 +92,9 @@ def _jvp(
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, spec: CallSpec
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, spec: CallSpec
 ) -> tuple[list[Any], list[int | None]]:
-    derived, consts, where = batched(jaxpr, axis, dims)
+    derived, consts, where = batch_jaxpr(jaxpr, axis, dims)
     return apply(derived, consts, args, _plain(spec)), where
 
 
@@ -107,7 +107,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     """Compute the known half now, record the linear half on the tape."""
     jaxpr, spec = params["jaxpr"], params["spec"]
     unknown = tuple(tape.var(a) is not None for a in args)
-    parts = halves(jaxpr, unknown)
+    parts = partial_eval_jaxpr(jaxpr, unknown)
     known = [*parts.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
     state.trace = tape.parent
     try:
@@ -122,8 +122,8 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, jaxpr: Jaxpr, spec: CallSpec) -> list[Any]:
-    derived, consts, has = transposed(jaxpr, [type(a) is Lin for a in args], [c is not None for c in cts])
-    known = [a for a in args if type(a) is not Lin]
+    derived, consts, has = transposed(jaxpr, [type(a) is UndefinedPrimal for a in args], [c is not None for c in cts])
+    known = [a for a in args if type(a) is not UndefinedPrimal]
     rest = iter(apply(derived, consts, [*known, *(c for c in cts if c is not None)], _plain(spec)))
     return [next(rest) if h else None for h in has]
 
@@ -156,7 +156,7 @@ def _shared(jaxpr: Jaxpr, spec: CallSpec) -> Any:
 def _lines(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
         yield None if e.source is None else source_info.user_line(e.source)
-        for inner in held(e.params):
+        for inner in inner_jaxprs(e.params):
             yield from _lines(inner)
 
 
@@ -180,13 +180,13 @@ def _kernel(jaxpr: Jaxpr, spec: CallSpec) -> Any:
     return xla.function(spec.name, fun, miss)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     from functorch_like.primitives.elementwise.arithmetic import mul
     from functorch_like.primitives.elementwise.transcendental import sin
 
     vector = ShapedArray((3,), np.float32)
     jaxpr, _ = stage(lambda x, y: [mul(sin(x), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)
-    return [Sample((vector, vector), {"jaxpr": jaxpr, "spec": CallSpec("f")})]
+    return [SampleInput((vector, vector), {"jaxpr": jaxpr, "spec": CallSpec("f")})]
 
 
 call = Primitive(
@@ -198,9 +198,9 @@ call = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=_evaluate,
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, jaxpr, spec: jaxpr.effects,
-    multiple=True,
+    multiple_results=True,
 )

@@ -8,7 +8,7 @@ from typing import Any
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.interpreters import batching, forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -40,12 +40,12 @@ def _opened(jaxpr: Jaxpr) -> Any:
     return lambda *args: evaluate(jaxpr, args)
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **_: Any) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **_: Any) -> Any:
     """Of what it means: the name stands for one element."""
     return batching.batch(_opened(jaxpr), axis, args, dims)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     vector = ShapedArray((3,), "float32")
     jaxpr, _ = stage(
         lambda x, y: [elementwise.mul(elementwise.sin(x), y), elementwise.neg(x)],
@@ -53,7 +53,9 @@ def _samples() -> list[Sample]:
         name="f",
         parent=core.EVALUATE,
     )
-    return [Sample((vector, vector), {"jaxpr": jaxpr, "name": "my.f", "version": 1, "attributes": (("k", "3 : i64"),)})]
+    return [
+        SampleInput((vector, vector), {"jaxpr": jaxpr, "name": "my.f", "version": 1, "attributes": (("k", "3 : i64"),)})
+    ]
 
 
 composite = Primitive(
@@ -62,10 +64,10 @@ composite = Primitive(
     ref=lambda *args, jaxpr, **_: tuple(reference(jaxpr, args)),
     lower=_lower,
     jvp=lambda primals, tangents, *, jaxpr, **_: forward.jvp(_opened(jaxpr), primals, tangents),
-    transpose=No("a composite is opened before it is differentiated; transpose what it means"),
+    transpose=NotDefined("a composite is opened before it is differentiated; transpose what it means"),
     batch=_batch,
     samples=_samples,
-    split=lambda tape, args, params: evaluate(params["jaxpr"], args),
+    partial_eval=lambda tape, args, params: evaluate(params["jaxpr"], args),
     evaluate=lambda args, params: evaluate_alone(composite, "jaxpr", args, params),
-    multiple=True,
+    multiple_results=True,
 )

@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import events
-from functorch_like.core import Axis, aval_of, state
+from functorch_like.core import BatchAxis, aval_of, state
 from functorch_like.interpreters import batching, forward
 from functorch_like.ir.jaxpr import Jaxpr, Literal, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -41,7 +41,7 @@ def derive(
     return made
 
 
-def with_tangents(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -> Derived:
+def jvp_jaxpr(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = ()) -> Derived:
     """A jaxpr of primals and of the tangents that `some` marks; it gives results, and the tangents that are not zero.
 
     Args:
@@ -79,7 +79,7 @@ def with_tangents(jaxpr: Jaxpr, some: Sequence[bool], wanted: Sequence[bool] = (
 ANYWHERE = "anywhere"
 
 
-def batched(jaxpr: Jaxpr, axis: Axis, dims: Sequence[int | None], wanted: Sequence[int | str] = ()) -> Derived:
+def batch_jaxpr(jaxpr: Jaxpr, axis: BatchAxis, dims: Sequence[int | None], wanted: Sequence[int | str] = ()) -> Derived:
     """A jaxpr with one more axis of inputs, at `dims`.
 
     Args:
@@ -135,5 +135,5 @@ def reference(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
     read: Callable[[Any], Any] = lambda a: a.value if type(a) is Literal else values[a]
     for e in jaxpr.equations:
         out = e.prim.ref(*map(read, e.inputs), **e.params)
-        values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+        values.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
     return [np.asarray(read(a)) for a in jaxpr.outputs]

@@ -23,7 +23,7 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import derive
 
 
 @dataclasses.dataclass(frozen=True)
-class Halves:
+class PartialEval:
     """The two halves of a jaxpr.
 
     Attributes:
@@ -43,7 +43,7 @@ class Halves:
     unknown_out: list[bool]
 
 
-def halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool] = ()) -> Halves:
+def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool] = ()) -> PartialEval:
     """Take a jaxpr apart; made once for each pattern of unknown inputs.
 
     Args:
@@ -51,7 +51,7 @@ def halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool] = ()) -
         unknown: its inputs that are not known yet; it must be linear in them.
         wanted: results that are to be unknown even where they depend on nothing unknown, and so are zero.
     """
-    return jaxpr.memo(("halves", tuple(unknown), tuple(wanted)), lambda: _halves(jaxpr, unknown, wanted))
+    return jaxpr.memo(("halves", tuple(unknown), tuple(wanted)), lambda: _partial_eval_jaxpr(jaxpr, unknown, wanted))
 
 
 def places(
@@ -73,7 +73,7 @@ def places(
     return where
 
 
-def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Halves:
+def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> PartialEval:
     tape_of: list[Any] = []
     rows: list[Equation] = []
     variables: list[Any] = []
@@ -82,7 +82,7 @@ def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Ha
     def fun(*known: Any) -> list[Any]:
         tape = reverse.TapeTrace(state.trace)
         rest = iter(known)
-        with core.tracing(tape):
+        with core.new_trace(tape):
             args = [tape.input(v.aval) if u else next(rest) for v, u in zip(jaxpr.inputs, unknown, strict=True)]
             outs = evaluate(jaxpr, args)
         variables[:] = [tape.var(o) for o in outs]
@@ -91,7 +91,7 @@ def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Ha
             Equation(
                 e.prim, [a if type(a) is Var else residuals.atom(a) for a in e.inputs], e.params, e.outputs, e.source
             )
-            for e in reverse.live(tape.equations, variables)
+            for e in reverse.dead_code_elimination(tape.equations, variables)
         ]
         if wanted:
             for k, w in enumerate(wanted):
@@ -115,7 +115,7 @@ def _halves(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> Ha
     position: dict[Any, int] = {a: k for k, a in enumerate(outputs) if type(a) is Var}
     where = places(staged.outputs[first:], inputs, outputs, position)
     known = passes.dead_code(Jaxpr(staged.inputs, staged.equations, outputs, staged.name, staged.origin))
-    return Halves(known, consts, linear, where, [v is not None for v in variables])
+    return PartialEval(known, consts, linear, where, [v is not None for v in variables])
 
 
 class _Residuals:

@@ -15,7 +15,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Lin, Primitive, Sample, aval_of
+from functorch_like.core import Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import (
@@ -179,17 +179,17 @@ def _transpose(
     return [scatter_add(structural.zeros(operand.aval), indices, ct, dimension_numbers=n, **params), None]
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     points, rows = GatherDimensionNumbers((), (0,), (0,)), GatherDimensionNumbers((1,), (0,), (0,))
     window = GatherDimensionNumbers((1, 2), (), (1, 0))
     int32 = lambda *v: np.array(v, np.int32)
 
-    def one(shape: Any, indices: Any, sizes: Any, n: Any, dtype: str = "float32", **params: Any) -> Sample:
+    def one(shape: Any, indices: Any, sizes: Any, n: Any, dtype: str = "float32", **params: Any) -> SampleInput:
         params = {
             "dimension_numbers": n, "slice_sizes": sizes, "mode": "clip", "fill_value": None,
             "indices_are_sorted": False, "unique_indices": False, **params,
         }  # fmt: skip
-        return Sample((ShapedArray(shape, dtype), indices), params)
+        return SampleInput((ShapedArray(shape, dtype), indices), params)
 
     return [
         one((5,), int32([1], [3]), (1,), points, mode="promise_in_bounds", unique_indices=True),
@@ -265,9 +265,9 @@ def read_back(ct: Any, indices: Any, updates: ShapedArray, params: dict[str, Any
 def _add_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     operand, indices, updates = args
     return [
-        ct if type(operand) is Lin else None,
+        ct if type(operand) is UndefinedPrimal else None,
         None,
-        read_back(ct, indices, updates.aval, params) if type(updates) is Lin else None,
+        read_back(ct, indices, updates.aval, params) if type(updates) is UndefinedPrimal else None,
     ]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Sample
+from functorch_like.core import Primitive, SampleInput
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.accumulating import accumulated
@@ -164,7 +164,7 @@ def scatter_row(
         transpose: the transposition column.
         accepts: whether a dtype is taken.
         dtype_names: of the samples.
-        smooth: as in `Sample`.
+        smooth: as in `SampleInput`.
     """
     body = lambda e, old, new, aval: e.op(f"stablehlo.{kind}", [old, new], [aval]) if kind else new
     lower = functools.partial(scatter_lower, body)
@@ -181,7 +181,7 @@ def scatter_row(
     return row
 
 
-def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[Sample]:
+def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[SampleInput]:
     """Samples of a scatter: points, windows, batching, repeated and outlying positions."""
     first, *others = dtype_names
     points, rows = ScatterDimensionNumbers((), (0,), (0,)), ScatterDimensionNumbers((1,), (0,), (0,))
@@ -189,7 +189,7 @@ def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[Sample]:
     batched = ScatterDimensionNumbers((1,), (), (1,), (0,), (0,))
     int32 = lambda *v: np.array(v, np.int32)
 
-    def one(shape: Any, indices: Any, updates: Any, n: Any, dtype: str = first, **params: Any) -> Sample:
+    def one(shape: Any, indices: Any, updates: Any, n: Any, dtype: str = first, **params: Any) -> SampleInput:
         params = {
             "dimension_numbers": n,
             "mode": "drop",
@@ -197,7 +197,7 @@ def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[Sample]:
             "unique_indices": False,
             **params,
         }
-        return Sample((ShapedArray(shape, dtype), indices, ShapedArray(updates, dtype)), params, smooth=smooth)
+        return SampleInput((ShapedArray(shape, dtype), indices, ShapedArray(updates, dtype)), params, smooth=smooth)
 
     return [
         one((5,), int32([1], [3]), (2,), points, unique_indices=True),

@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample, aval_of
+from functorch_like.core import SampleInput, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.linalg.makers import Stack
@@ -58,18 +58,18 @@ def _columns(x: Any) -> Any:
     return structural.reshape(structural.transpose(joined, permutation=(1, 0)), shape=shape)
 
 
-def _edges() -> list[tuple[Sample, bool]]:
+def _edges() -> list[tuple[SampleInput, bool]]:
     spread = lambda x: x @ np.swapaxes(x, -1, -2) + np.eye(x.shape[-1], dtype=x.dtype)
-    one = lambda shape, dtype: Sample((ShapedArray(shape, dtype),), prepare=spread)
+    one = lambda shape, dtype: SampleInput((ShapedArray(shape, dtype),), prepare=spread)
     four = [[[1, 9], [2, 1]], [[4, 7], [2, 5]], [[0, 0], [0, 1]], [[-1, 0], [0, 1]]]  # one of them is definite
     broken = np.tile(np.array(four, np.float32), (MANY // 4, 1, 1))
     return [
         (one((MANY, SMALL, SMALL), "float32"), True),
         (one((MANY // 2, 2, 3, 3), "float64"), True),
-        (Sample((broken,), smooth=False), True),
+        (SampleInput((broken,), smooth=False), True),
         (one((MANY - 1, 2, 2), "float32"), False),
         (one((MANY, SMALL + 1, SMALL + 1), "float32"), False),
-        (Sample((ShapedArray((MANY, 1, 1), "float32"),), domain=(1, 2)), False),
+        (SampleInput((ShapedArray((MANY, 1, 1), "float32"),), domain=(1, 2)), False),
     ]
 
 

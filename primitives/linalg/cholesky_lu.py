@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Sample, aval_of
+from functorch_like.core import NotDefined, SampleInput, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
@@ -55,17 +55,17 @@ def _positive(x: Any) -> Any:
 #: Of Hermitian positive definite matrices, of which only the lower triangle is read. NaN where it is not definite.
 cholesky = row(
     "cholesky", (2,), shape=lambda x, *, dtype: [((square("cholesky", x),) * 2, dtype)],
-    ref=_cholesky_ref, lower=_cholesky_lower, jvp=_cholesky_jvp, multiple=False, gpu=_cholesky_lower_gpu,
+    ref=_cholesky_ref, lower=_cholesky_lower, jvp=_cholesky_jvp, multiple_results=False, gpu=_cholesky_lower_gpu,
     alternatives=[WRITTEN_OUT],
     samples=lambda: [
         *(
-            Sample((ShapedArray(s, d),), prepare=_positive)
+            SampleInput((ShapedArray(s, d),), prepare=_positive)
             for s, d in [
                 ((3, 3), "float32"), ((2, 1, 2, 2), "float64"), ((2, 3, 3), "complex64"), ((2, 2), "complex128"),
                 ((0, 0), "float32"), ((0, 2, 2), "float32"), ((1, 1), "float32"),
             ]
         ),
-        Sample((np.array([[1, 9], [2, 1]], np.float32),), smooth=False),
+        SampleInput((np.array([[1, 9], [2, 1]], np.float32),), smooth=False),
     ],
 )  # fmt: skip
 
@@ -129,7 +129,7 @@ def turned(x: Any) -> Any:
 lu = row(
     "lu", (2,), shape=_lu_shape, ref=_lu_ref, lower=_lu_lower, jvp=_lu_jvp,
     samples=lambda: [
-        Sample((ShapedArray(s, d),), prepare=turned)
+        SampleInput((ShapedArray(s, d),), prepare=turned)
         for s, d in [
             ((3, 3), "float32"), ((2, 4, 3), "float64"), ((2, 4), "complex64"), ((2, 1, 2, 2), "complex128"),
             ((0, 2), "float32"), ((3, 0), "float32"), ((0, 2, 2), "float32"), ((1, 1), "float32"),
@@ -178,12 +178,12 @@ def _order_shape(pivots: Any, *, dtype: Any, permutation_size: int) -> Any:
 
 _PIVOTS = np.array([[2, 1, 3], [0, 3, 3]], np.int32)
 lu_pivots_to_permutation = row(
-    "lu_pivots_to_permutation", (1,), shape=_order_shape, takes=(I32,), multiple=False,
+    "lu_pivots_to_permutation", (1,), shape=_order_shape, takes=(I32,), multiple_results=False,
     ref=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     lower=lambda k, pivots, *, permutation_size: _swaps(k.e, pivots, k.ins[0], k.outs[0]),
-    jvp=No("pivots are integers, and have no derivative; stop_gradient says so where a float is involved"),
+    jvp=NotDefined("pivots are integers, and have no derivative; stop_gradient says so where a float is involved"),
     samples=lambda: [
-        Sample((_PIVOTS[0],), {"permutation_size": 4}), Sample((_PIVOTS,), {"permutation_size": 5}),
-        Sample((_PIVOTS[:0],), {"permutation_size": 4}),
+        SampleInput((_PIVOTS[0],), {"permutation_size": 4}), SampleInput((_PIVOTS,), {"permutation_size": 5}),
+        SampleInput((_PIVOTS[:0],), {"permutation_size": 4}),
     ],
 )  # fmt: skip

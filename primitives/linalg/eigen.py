@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample, aval_of
+from functorch_like.core import SampleInput, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.makers import I32, Stack, nan, no_gpu, no_jvp, routine, row, square
@@ -73,7 +73,7 @@ eigh = row(
     "eigh", (2,), shape=_eigh_shape, ref=_eigh_ref, lower=_eigh_lower, jvp=_eigh_jvp,
     gpu=_eigh_lower_gpu,
     samples=lambda: [
-        Sample((ShapedArray(s, d),), {"lower": low, "compute_v": v}, smooth=d[0] != "c" or not v, prepare=_spread)
+        SampleInput((ShapedArray(s, d),), {"lower": low, "compute_v": v}, smooth=d[0] != "c" or not v, prepare=_spread)
         for s, d, low, v in [
             ((3, 3), "float32", True, True), ((2, 2, 2), "float64", False, True), ((2, 3, 3), "float32", True, False),
             ((3, 3), "complex64", True, True), ((2, 2), "complex128", False, False), ((0, 0), "float32", True, True),
@@ -174,7 +174,7 @@ def _normalized(v: Any, dv: Any) -> Any:
 eig = row(
     "eig", (2,), shape=_eig_shape, ref=_eig_ref, lower=_eig_lower, jvp=_eig_jvp, gpu=_eig_lower_gpu,
     samples=lambda: [
-        Sample(
+        SampleInput(
             (ShapedArray(s, d),), {"compute_left_eigenvectors": left, "compute_right_eigenvectors": right},
             prepare=lambda x: x + np.diag(np.arange(x.shape[-1])).astype(x.dtype),
         )
@@ -213,7 +213,7 @@ schur = row(
     "schur", (2,), shape=_schur_shape, ref=_schur_ref, lower=_schur_lower,
     jvp=no_jvp("schur", "differentiate eig or eigh instead"), gpu=no_gpu("schur"),
     samples=lambda: [
-        Sample((ShapedArray(s, d),), {"compute_schur_vectors": v})
+        SampleInput((ShapedArray(s, d),), {"compute_schur_vectors": v})
         for s, d, v in [
             ((3, 3), "float32", True), ((2, 4, 4), "float64", True), ((3, 3), "complex64", False),
             ((2, 2), "complex128", True), ((0, 0), "float32", True), ((0, 2, 2), "float32", False),

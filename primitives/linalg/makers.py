@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import cusolver, lapack
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.lowering import Alternative, Lowering
@@ -33,12 +33,12 @@ def row(
     ref: Callable[..., Any],
     lower: Callable[..., Any],
     jvp: Callable[..., Any],
-    samples: Callable[[], list[Sample]],
+    samples: Callable[[], list[SampleInput]],
     transpose: Callable[..., Any] | None = None,
     batch: Callable[..., Any] | None = None,
-    multiple: bool = True,
+    multiple_results: bool = True,
     takes: Sequence[Any] = FLOATS,
-    gpu: Callable[..., Any] | No | None = None,
+    gpu: Callable[..., Any] | NotDefined | None = None,
     alternatives: Sequence[Alternative] = (),
 ) -> Primitive:
     """A row whose operands are stacks of matrices (rank 2) or vectors (rank 1).
@@ -49,7 +49,7 @@ def row(
         shape: `(*shapes, dtype, **params) -> [(shape, dtype), ...]` of the results, for one matrix.
         ref: `(*operands, **params) -> results` for one matrix that is not empty.
         lower: `(stack, *operands, **params) -> results` with a `Stack`; nothing is empty.
-        jvp, samples, transpose, multiple: as `core.Primitive` wants them.
+        jvp, samples, transpose, multiple_results: as `core.Primitive` wants them.
         batch: by default the mapped axis becomes the first one of all operands.
         takes: dtypes.
         gpu: as `lower`, for GPUs, if that is another; or why there is none.
@@ -60,34 +60,34 @@ def row(
         lead = _check(name, ranks, takes, avals)
         cores = [a.shape[a.ndim - r :] for a, r in zip(avals, ranks, strict=True)]
         outs = tuple(ShapedArray(lead + s, d) for s, d in shape(*cores, dtype=avals[0].dtype, **params))
-        return outs if multiple else outs[0]
+        return outs if multiple_results else outs[0]
 
     def loop(*xs: Any, **params: Any) -> Any:
         avals = whole(*map(aval_of, xs), **params)
         lead = xs[0].shape[: xs[0].ndim - ranks[0]]
-        outs = [_blank(a, len(lead)) for a in (avals if multiple else (avals,))]
+        outs = [_blank(a, len(lead)) for a in (avals if multiple_results else (avals,))]
         if all(x.size for x in xs):
             for at in np.ndindex(lead):
                 found = ref(*[x[at] for x in xs], **params)
-                for out, one in zip(outs, found if multiple else (found,), strict=True):
+                for out, one in zip(outs, found if multiple_results else (found,), strict=True):
                     assert one.dtype == out.dtype and one.shape == out[at].shape, (name, one.dtype, one.shape)
                     out[at] = one
-        return tuple(outs) if multiple else outs[0]
+        return tuple(outs) if multiple_results else outs[0]
 
     def lowered(e: Any, *operands: Any, **params: Any) -> Any:
         if not all(a.size for a in e.ins):
             made = loop(*[np.zeros(a.shape, a.dtype) for a in e.ins], **params)
-            return [e.constant(x) for x in made] if multiple else e.constant(made)
+            return [e.constant(x) for x in made] if multiple_results else e.constant(made)
         form = lower if e.platform == "cpu" or gpu is None else gpu
         return form(Stack(e, e.ins[0].ndim - ranks[0]), *operands, **params)
 
-    def mapped(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
+    def mapped(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
         moved = [
             structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
             for a, d in zip(args, dims, strict=True)
         ]
         out = made(*moved, **params)
-        return (out, [0] * len(out)) if multiple else (out, 0)
+        return (out, [0] * len(out)) if multiple_results else (out, 0)
 
     made = Primitive(
         name,
@@ -95,10 +95,11 @@ def row(
         ref=loop,
         lower=Lowering(name, lowered, *alternatives) if alternatives else lowered,
         jvp=jvp,
-        transpose=transpose or No(f"{name} is not linear in its operands; a jvp rule must not apply it to a tangent"),
+        transpose=transpose
+        or NotDefined(f"{name} is not linear in its operands; a jvp rule must not apply it to a tangent"),
         batch=batch or mapped,
         samples=samples,
-        multiple=multiple,
+        multiple_results=multiple_results,
     )
     return made
 
@@ -149,14 +150,16 @@ def square(name: str, shape: tuple[int, ...]) -> int:
     return shape[0]
 
 
-def no_gpu(name: str) -> No:
+def no_gpu(name: str) -> NotDefined:
     """A lowering for GPUs that is not there."""
-    return No(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
+    return NotDefined(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")
 
 
-def no_jvp(name: str, instead: str) -> No:
+def no_jvp(name: str, instead: str) -> NotDefined:
     """A jvp cell that is empty."""
-    return No(f"{name} is a step on the way to another factorization, and has no derivative of its own; {instead}")
+    return NotDefined(
+        f"{name} is a step on the way to another factorization, and has no derivative of its own; {instead}"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ lowering
@@ -193,7 +196,7 @@ class Stack:
         Without `ins`, the operands have the avals of the row's own.
         """
         trace = _Inline(self.e)
-        with core.running(trace):
+        with core.set_current_trace(trace):
             out = fun(*[_Emitted(trace, x, a) for x, a in zip(operands, ins or self.ins, strict=True)])
         many = isinstance(out, (tuple, list))
         values = [trace.value(x) for x in (out if many else [out])]
@@ -233,13 +236,13 @@ class _Inline(core.Trace):
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         e = self._e
         ins = [aval_of(a).strong() for a in args]
-        outs = core.infer(prim, ins, params)
+        outs = core.abstract_eval(prim, ins, params)
         saved = e.ins, e.outs
-        e.ins, e.outs = ins, list(outs) if prim.multiple else [outs]
+        e.ins, e.outs = ins, list(outs) if prim.multiple_results else [outs]
         try:
             made = prim.lower(e, *map(self.value, args), **params)
         finally:
             e.ins, e.outs = saved
-        if prim.multiple:
+        if prim.multiple_results:
             return [_Emitted(self, x, a) for x, a in zip(made, outs, strict=True)]
         return _Emitted(self, made[0] if isinstance(made, (list, tuple)) else made, outs)

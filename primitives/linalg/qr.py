@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample, aval_of
+from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.linalg import matrix_algebra as M
@@ -27,7 +27,7 @@ geqrf = row(
     lower=lambda k, x: k.call("geqrf", [x], k.ins, k.outs, aliases=[(0, 0)]),
     jvp=no_jvp("geqrf", "differentiate qr instead"),
     samples=lambda: [
-        Sample((ShapedArray(s, d),))
+        SampleInput((ShapedArray(s, d),))
         for s, d in [
             ((3, 2), "float32"), ((2, 2, 3), "float64"), ((2, 2), "complex64"), ((2, 3, 3), "complex128"),
             ((0, 2), "float32"), ((0, 2, 2), "float32"),
@@ -44,13 +44,13 @@ def _product_shape(a: Any, taus: Any, *, dtype: Any) -> Any:
     return [(a, dtype)]
 
 
-def _product_sample(shape: Any, count: int, dtype: str) -> Sample:
-    return Sample((ShapedArray(shape, dtype), ShapedArray((*shape[:-2], count), dtype)))
+def _product_sample(shape: Any, count: int, dtype: str) -> SampleInput:
+    return SampleInput((ShapedArray(shape, dtype), ShapedArray((*shape[:-2], count), dtype)))
 
 
 #: The first columns of the product of the reflections that geqrf, hessenberg or tridiagonal gave.
 householder_product = row(
-    "householder_product", (2, 1), shape=_product_shape, multiple=False,
+    "householder_product", (2, 1), shape=_product_shape, multiple_results=False,
     ref=lambda a, taus: routine(a, "orgqr")(a, taus)[0],
     lower=lambda k, a, taus: k.call("orgqr", [a, taus], k.ins, k.outs, aliases=[(0, 0)])[0],
     jvp=no_jvp("householder_product", "differentiate qr instead"),
@@ -80,7 +80,7 @@ geqp3 = row(
     "geqp3", (2,), ref=_geqp3_ref, lower=_geqp3_lower, jvp=no_jvp("geqp3", "differentiate qr instead"),
     shape=lambda x, *, dtype: [(x, dtype), ((x[1],), I32), ((min(x),), dtype)],
     samples=lambda: [
-        Sample((ShapedArray(s, d),))
+        SampleInput((ShapedArray(s, d),))
         for s, d in [
             ((3, 2), "float32"), ((2, 2, 3), "float64"), ((2, 2), "complex64"), ((3, 3), "complex128"),
             ((0, 2), "float32"),
@@ -147,7 +147,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool 
 qr = row(
     "qr", (2,), shape=_qr_shape, ref=_qr_ref, lower=_qr_lower, jvp=_qr_jvp,
     samples=lambda: [
-        Sample(
+        SampleInput(
             (ShapedArray(s, d),), {"full_matrices": full} | dict.fromkeys(["pivoting"] * bool(how), True),
             prepare=lambda x: x + 2 * np.eye(*x.shape[-2:]),
         )
@@ -181,9 +181,9 @@ def _size(name: str, x: Any) -> int:
     return n
 
 
-def _square_samples(**params: Any) -> list[Sample]:
+def _square_samples(**params: Any) -> list[SampleInput]:
     return [
-        Sample((ShapedArray(s, d),), params)
+        SampleInput((ShapedArray(s, d),), params)
         for s, d in [
             ((3, 3), "float32"), ((2, 4, 4), "float64"), ((2, 2), "complex64"), ((2, 3, 3), "complex128"),
             ((1, 1), "float32"), ((0, 2, 2), "float32"),

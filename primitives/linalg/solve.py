@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
@@ -64,14 +64,14 @@ def _solve_jvp(primals: Any, tangents: Any, *, transpose_a: bool) -> Any:
 
 def _solve_transpose(ct: Any, args: Any, *, transpose_a: bool) -> Any:
     a, b = args
-    if not isinstance(b, Lin):
+    if not isinstance(b, UndefinedPrimal):
         return [None, None]
     if both_unknown("solve", a, b):
         return [None, structural.zeros(aval_of(ct))]
     return [None, solve(a, ct, transpose_a=not transpose_a)]
 
 
-def _solve_batch(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
+def _solve_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
     (a, b), (at, bt) = args, dims
     if at is not None:
         a, b = structural.move(a, at, 0), structural.widen(b, axis.size) if bt is None else structural.move(b, bt, 0)
@@ -82,9 +82,9 @@ def _solve_batch(axis: Axis, args: Any, dims: Any, **params: Any) -> Any:
 #: A X = B, or with the transpose of A. Of a singular matrix the result is infinite or NaN.
 solve = row(
     "solve", (2, 2), shape=_solve_shape, ref=_solve_ref, lower=_solve_lower, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=_solve_batch, multiple=False,
+    transpose=_solve_transpose, batch=_solve_batch, multiple_results=False,
     samples=lambda: [
-        Sample((ShapedArray((*lead, n, n), d), ShapedArray((*lead, n, m), d)), {"transpose_a": t}, prepare=_heavy)
+        SampleInput((ShapedArray((*lead, n, n), d), ShapedArray((*lead, n, m), d)), {"transpose_a": t}, prepare=_heavy)
         for lead, n, m, d, t in [
             ((), 3, 2, "float32", False), ((), 3, 2, "float32", True), ((2,), 2, 3, "complex64", False),
             ((2,), 2, 1, "complex128", True), ((), 0, 2, "float32", False), ((0,), 2, 2, "float32", True),

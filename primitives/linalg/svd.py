@@ -12,7 +12,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample, aval_of
+from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
@@ -129,7 +129,7 @@ svd = row(
     "svd", (2,), shape=_svd_shape, ref=_svd_ref, lower=_svd_lower, jvp=_svd_jvp,
     gpu=_svd_lower_gpu,
     samples=lambda: [
-        Sample(
+        SampleInput(
             (ShapedArray(s, d),),
             {"full_matrices": full, "compute_uv": uv} | dict(zip(["algorithm"], how, strict=False)),
             smooth=not (d[0] == "c" and uv), prepare=_apart,
@@ -183,10 +183,10 @@ def _pinv_jvp(primals: Any, tangents: Any, *, rtol: float) -> Any:
 
 #: The Moore-Penrose inverse; singular values up to rtol times the largest count as zero.
 pinv = row(
-    "pinv", (2,), ref=_pinv_ref, lower=_pinv_lower, jvp=_pinv_jvp, multiple=False,
+    "pinv", (2,), ref=_pinv_ref, lower=_pinv_lower, jvp=_pinv_jvp, multiple_results=False,
     shape=lambda x, *, dtype, rtol: [(x[::-1], dtype)],
     samples=lambda: [
-        Sample((ShapedArray(s, d),), {"rtol": 1e-5}, prepare=_apart)
+        SampleInput((ShapedArray(s, d),), {"rtol": 1e-5}, prepare=_apart)
         for s, d in [
             ((3, 2), "float32"), ((2, 2, 3), "float64"), ((3, 3), "complex64"), ((0, 2), "float32"),
             ((0, 2, 2), "float32"),

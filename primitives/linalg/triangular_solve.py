@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import lapack
-from functorch_like.core import Axis, Lin, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
@@ -85,14 +85,14 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
 
 def _transpose(ct: Any, args: Any, *, transpose_a: bool, **params: Any) -> Any:
     a, b = args
-    if not isinstance(b, Lin):
+    if not isinstance(b, UndefinedPrimal):
         return [None, None]
     if both_unknown("triangular_solve", a, b):
         return [None, structural.zeros(aval_of(ct))]
     return [None, triangular_solve(a, ct, transpose_a=not transpose_a, **params)]
 
 
-def _batch(axis: Axis, args: Any, dims: Any, *, left_side: bool, **params: Any) -> Any:
+def _batch(axis: BatchAxis, args: Any, dims: Any, *, left_side: bool, **params: Any) -> Any:
     """One matrix for all: the mapped axis of b joins its columns (or rows), and the matrix is used once."""
     (a, b), (at, bt) = args, dims
     params["left_side"] = left_side
@@ -111,15 +111,15 @@ def folded(solve: Any, b: Any, at: int, dim: int) -> Any:
     return structural.reshape(solve(structural.reshape(b, shape=joined)), shape=shape), place
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     def one(
         a: Any, b: Any, left: bool = True, lower: bool = True, transpose: bool = False, conj: bool = False,
         unit: bool = False, dtype: str = "float32",
-    ) -> Sample:  # fmt: skip
+    ) -> SampleInput:  # fmt: skip
         params = {
             "left_side": left, "lower": lower, "transpose_a": transpose, "conjugate_a": conj, "unit_diagonal": unit,
         }  # fmt: skip
-        return Sample((ShapedArray(a, dtype), ShapedArray(b, dtype)), params, (-1.0, 1.0), prepare=_heavy)
+        return SampleInput((ShapedArray(a, dtype), ShapedArray(b, dtype)), params, (-1.0, 1.0), prepare=_heavy)
 
     return [
         one((3, 3), (3, 2)),
@@ -141,7 +141,7 @@ def _heavy(x: Any) -> Any:
 
 triangular_solve = row(
     "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
-    samples=_samples, multiple=False, gpu=_lower_gpu,
+    samples=_samples, multiple_results=False, gpu=_lower_gpu,
 )  # fmt: skip
 
 
@@ -223,18 +223,20 @@ def _tri_jvp(primals: Any, tangents: Any) -> Any:
 
 def _tri_transpose(ct: Any, args: Any) -> Any:
     dl, d, du, b = args
-    if not isinstance(b, Lin):
+    if not isinstance(b, UndefinedPrimal):
         return [None] * 4
-    if isinstance(d, Lin):  # and b too, so there is nothing in them
+    if isinstance(d, UndefinedPrimal):  # and b too, so there is nothing in them
         return [None, None, None, structural.zeros(aval_of(ct))]
-    dl, du = (structural.zeros(x.aval) if isinstance(x, Lin) else x for x in (dl, du))  # of size 1 they are not read
+    dl, du = (
+        structural.zeros(x.aval) if isinstance(x, UndefinedPrimal) else x for x in (dl, du)
+    )  # of size 1 they are not read
     return [None, None, None, tridiagonal_solve(_shifted(du, -1, -1), d, _shifted(dl, 1, -1), ct)]
 
 
-def _tri_samples() -> list[Sample]:
-    def one(lead: Any, m: int, n: int, dtype: str = "float32") -> Sample:
+def _tri_samples() -> list[SampleInput]:
+    def one(lead: Any, m: int, n: int, dtype: str = "float32") -> SampleInput:
         vector, matrix = ShapedArray((*lead, m), dtype), ShapedArray((*lead, m, n), dtype)
-        return Sample((vector, vector, vector, matrix), {}, (1.0, 2.0))
+        return SampleInput((vector, vector, vector, matrix), {}, (1.0, 2.0))
 
     return [
         one((), 4, 2), one((2,), 3, 1), one((2, 1), 3, 2, "complex64"), one((), 1, 2, "float64"), one((), 5, 1),
@@ -245,5 +247,5 @@ def _tri_samples() -> list[Sample]:
 #: dl[0] and du[-1], which are outside of the matrix, are not read.
 tridiagonal_solve = row(
     "tridiagonal_solve", (1, 1, 1, 2), shape=_tri_shape, ref=_tri_ref, lower=_tri_lower, jvp=_tri_jvp,
-    transpose=_tri_transpose, samples=_tri_samples, multiple=False, gpu=_tri_lower_gpu,
+    transpose=_tri_transpose, samples=_tri_samples, multiple_results=False, gpu=_tri_lower_gpu,
 )  # fmt: skip

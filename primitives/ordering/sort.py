@@ -15,7 +15,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
@@ -110,12 +110,12 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, dimension: int, **p
     return outs, [None if t is None else along(t, order, dimension) for t in tangents]
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int, **params: Any) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, dimension: int, **params: Any) -> Any:
     args, at = align(axis, args, dims)
     return sort(*args, dimension=dimension + (dimension >= at), **params), [at] * len(args)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     one = sort_sample
     ties = np.array([[1, 0, 1, 0, 1], [2, 2, 1, 1, 0]], np.int32)
     nans = np.array([np.nan, 1, np.inf, -np.nan, -np.inf, 0.5], np.float32)
@@ -143,8 +143,8 @@ sort = Primitive(
     ref=_ref,
     lower=Lowering("sort", _lower, *FORMS),
     jvp=_jvp,
-    transpose=No("sort is not linear in its keys; differentiate it with its jvp rule"),
+    transpose=NotDefined("sort is not linear in its keys; differentiate it with its jvp rule"),
     batch=_batch,
     samples=_samples,
-    multiple=True,
+    multiple_results=True,
 )

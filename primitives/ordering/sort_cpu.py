@@ -11,7 +11,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 
 #: The distance between neighbours, in elements, from which sorting a copy that has them side by side is faster.
@@ -105,10 +105,10 @@ def _sort_packed(e: Any, *operands: Any, dimension: int, **_: Any) -> list[Any]:
     return [e.op("stablehlo.gather", [v, order], [a], attrs=attrs) for v, a in zip(operands, e.outs, strict=True)]
 
 
-def sort_sample(*operands: Any, dimension: int = 0, num_keys: int = 1, smooth: bool = True) -> Sample:
+def sort_sample(*operands: Any, dimension: int = 0, num_keys: int = 1, smooth: bool = True) -> SampleInput:
     """A sample of sort: arrays, or shapes and dtypes."""
     avals = [a if isinstance(a, np.ndarray) else ShapedArray(*a) for a in operands]
-    return Sample(tuple(avals), {"dimension": dimension, "is_stable": True, "num_keys": num_keys}, smooth=smooth)
+    return SampleInput(tuple(avals), {"dimension": dimension, "is_stable": True, "num_keys": num_keys}, smooth=smooth)
 
 
 def _apart(n: int) -> Any:
@@ -116,7 +116,7 @@ def _apart(n: int) -> Any:
     return (np.arange(3 * n).reshape(3, n) * 7919 % 1009).astype(np.float32)
 
 
-def _float_edges() -> list[tuple[Sample, bool]]:
+def _float_edges() -> list[tuple[SampleInput, bool]]:
     extremes = np.array([0.0, -0.0, np.inf, -np.inf, 1e-45, -1e-45, 3.4e38, -np.nan, np.nan], np.float32)
     taken = [extremes, extremes.astype(np.float64), np.zeros((1, 1, 1), np.float16)]
     left = [
@@ -128,7 +128,7 @@ def _float_edges() -> list[tuple[Sample, bool]]:
     return [*((sort_sample(x), True) for x in taken), *((sort_sample(x), False) for x in left), *far]
 
 
-def _packed_edges() -> list[tuple[Sample, bool]]:
+def _packed_edges() -> list[tuple[SampleInput, bool]]:
     places = np.arange(4, dtype=np.int32)
     int32, uint32 = dtypes.iinfo(np.int32), dtypes.iinfo(np.uint32)
     taken = [

@@ -12,7 +12,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
@@ -64,22 +64,22 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, k: int) -> Any:
     return (values, places), (along(tangents[0], places, len(places.shape) - 1), None)
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, k: int) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, k: int) -> Any:
     (x,), (at,) = args, dims
     if at == len(x.shape) - 1:
         x, at = structural.move(x, at, 0), 0
     return top_k(x, k=k), (at, at)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     ties = np.array([[1, 3, 3, 0, 1], [2, 2, 2, 2, 5]], np.int32)
     nans = np.array([1, np.nan, np.inf, -np.nan, -np.inf, 0.5, -0.0, 0.0, -0.0], np.float32)
     made = [((5,), "float32", 2), ((5,), "float32", 5), ((2, 3), "float32", 1), ((2, 3, 4), "float32", 3)]
     made += [((0, 3), "float32", 2), ((3,), "float32", 0), ((2, 0), "float32", 0), ((4,), "float64", 2)]
     made += [((6,), d, 3) for d in ("bfloat16", "float16", "int32", "uint8", "int64", "bool", "int4")]
     return [
-        *(Sample((ShapedArray(s, d),), {"k": k}) for s, d, k in made),
-        *(Sample((x,), {"k": x.shape[-1] - 1}, smooth=False) for x in (ties, nans, nans.astype(np.float64))),
+        *(SampleInput((ShapedArray(s, d),), {"k": k}) for s, d, k in made),
+        *(SampleInput((x,), {"k": x.shape[-1] - 1}, smooth=False) for x in (ties, nans, nans.astype(np.float64))),
     ]
 
 
@@ -89,8 +89,8 @@ top_k = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No("top_k is not linear in its operand; differentiate it with its jvp rule"),
+    transpose=NotDefined("top_k is not linear in its operand; differentiate it with its jvp rule"),
     batch=_batch,
     samples=_samples,
-    multiple=True,
+    multiple_results=True,
 )

@@ -17,14 +17,14 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.random.counters import draw, philox, split_dim, threefry
 
 ALGORITHMS = ("three_fry", "philox")
-_NO = No("random bits are integers and have no derivative; differentiate with respect to what they scale")
+_NO = NotDefined("random bits are integers and have no derivative; differentiate with respect to what they scale")
 
 
 # --------------------------------------------------------------------------------------------------------- philox4x32
@@ -72,7 +72,7 @@ def _philox_lower(e: Any, *operands: Any) -> list[Any]:
     return e.call(symbol, operands, [aval] * 4)
 
 
-def _philox_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _philox_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     args, at = align(axis, args, dims)
     return philox4x32(*args), (at,) * 4
 
@@ -87,10 +87,10 @@ philox4x32 = Primitive(
     transpose=_NO,
     batch=_philox_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, np.uint32),) * 6, domain=(0, 2**32 - 1), smooth=False)
+        SampleInput((ShapedArray(shape, np.uint32),) * 6, domain=(0, 2**32 - 1), smooth=False)
         for shape in ((), (5,), (2, 1), (0, 2))
     ],
-    multiple=True,
+    multiple_results=True,
 )
 
 
@@ -158,7 +158,7 @@ def _lower(e: Any, key: Any, *, shape: tuple[int, ...], dtype: Any, algorithm: s
     return [key, e.full(0, bits)]
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, shape: Any, dtype: Any, algorithm: str) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, shape: Any, dtype: Any, algorithm: str) -> Any:
     keys = structural.move(args[0], dims[0], 0)
     return draw(keys, shape, np.dtype(dtype), algorithm, philox4x32), (0, 0)
 
@@ -172,7 +172,7 @@ rng_bit_generator = Primitive(
     transpose=_NO,
     batch=_batch,
     samples=lambda: [
-        Sample(
+        SampleInput(
             (np.array([0x123456789ABCDEF0, counter], np.uint64),),
             {"shape": shape, "dtype": np.dtype(dtype), "algorithm": algorithm},
             smooth=False,
@@ -184,5 +184,5 @@ rng_bit_generator = Primitive(
             ((4,), "uint16", 5),
         ]
     ],
-    multiple=True,
+    multiple_results=True,
 )  # fmt: skip

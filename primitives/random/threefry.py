@@ -13,7 +13,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
@@ -77,7 +77,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return threefry2x32(*primals), (None, None)
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     args, at = align(axis, args, dims)
     return threefry2x32(*args), (at, at)
 
@@ -88,13 +88,15 @@ threefry2x32 = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No("random bits are integers and have no derivative; differentiate with respect to what they scale"),
+    transpose=NotDefined(
+        "random bits are integers and have no derivative; differentiate with respect to what they scale"
+    ),
     batch=_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, np.uint32),) * 4, domain=(0, 2**32 - 1), smooth=False)
+        SampleInput((ShapedArray(shape, np.uint32),) * 4, domain=(0, 2**32 - 1), smooth=False)
         for shape in ((), (5,), (2, 3, 4), (0, 2))
     ],
-    multiple=True,
+    multiple_results=True,
 )
 
 
@@ -129,7 +131,7 @@ def _draw_shape(key: ShapedArray) -> ShapedArray:
     return key
 
 
-def _draw_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _draw_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     """One key for all elements comes here only where the axis says what that is to mean."""
     (key,), (at,) = args, dims
     if at is not None:
@@ -151,7 +153,9 @@ draw = Primitive(
     ref=lambda key: np.array(key),
     lower=lambda e, key: key,
     jvp=lambda primals, tangents: (draw(*primals), None),
-    transpose=No("keys are integers and have no derivative; differentiate with respect to what the numbers scale"),
+    transpose=NotDefined(
+        "keys are integers and have no derivative; differentiate with respect to what the numbers scale"
+    ),
     batch=_draw_batch,
-    samples=lambda: [Sample((ShapedArray((2,), np.uint32),), domain=(0, 2**32 - 1), smooth=False)],
+    samples=lambda: [SampleInput((ShapedArray((2,), np.uint32),), domain=(0, 2**32 - 1), smooth=False)],
 )

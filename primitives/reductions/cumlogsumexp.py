@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, aval_of
+from functorch_like.core import NotDefined, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions.cumulative import running, shifted
 from functorch_like.primitives.reductions.makers import lowest
@@ -58,6 +58,6 @@ def _takes(dtype: Any) -> bool:
 
 cumlogsumexp = running(
     "cumlogsumexp", _both, np.logaddexp, lowest, _takes, _jvp,
-    No("a logarithm of sums is not linear in its elements; differentiate it with its jvp rule"),
+    NotDefined("a logarithm of sums is not linear in its elements; differentiate it with its jvp rule"),
     "float32", "float64", "bfloat16", "float16",
 )  # fmt: skip

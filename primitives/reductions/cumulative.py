@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
@@ -113,11 +113,11 @@ def running(
 
         return accumulated(lower)
 
-    def batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
+    def batch(_: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
         (at,) = dims
         return row(args[0], axis=axis + (axis >= at), reverse=reverse), at
 
-    def samples() -> list[Sample]:
+    def samples() -> list[SampleInput]:
         main, *others = dtype_names
         shapes = [
             ((5,), 0, False),
@@ -130,8 +130,8 @@ def running(
             ((2, 300), 1, True),
         ]
         return [
-            *(Sample((ShapedArray(s, main),), {"axis": a, "reverse": r}) for s, a, r in shapes),
-            *(Sample((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
+            *(SampleInput((ShapedArray(s, main),), {"axis": a, "reverse": r}) for s, a, r in shapes),
+            *(SampleInput((ShapedArray((4,), d),), {"axis": 0, "reverse": False}) for d in others),
         ]
 
     blocks = Alternative(
@@ -146,18 +146,18 @@ def running(
     return row
 
 
-def _edges(dtype: str) -> list[tuple[Sample, bool]]:
+def _edges(dtype: str) -> list[tuple[SampleInput, bool]]:
     sizes = [(FEW, False), (FEW + 1, True), (BLOCK * FEW, True), (BLOCK * FEW + 1, True)]
     inside = np.zeros(FEW + 8, dtype)
     inside[[3, 20, 37]] = np.inf, -1, np.nan
     params = {"axis": 0, "reverse": False}
     return [
         *(
-            (Sample((ShapedArray((2, n), dtype),), {"axis": 1, "reverse": r}, (-1, 1)), b)
+            (SampleInput((ShapedArray((2, n), dtype),), {"axis": 1, "reverse": r}, (-1, 1)), b)
             for n, b in sizes
             for r in (False, True)
         ),
-        (Sample((inside,), params), True),
+        (SampleInput((inside,), params), True),
     ]
 
 
@@ -201,7 +201,7 @@ def _prod_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, rev
 
 cumprod = running(
     "cumprod", "multiply", np.multiply, lambda dtype: np.ones((), dtype), _number, _prod_jvp,
-    No("a running product is not linear in its elements; differentiate it with its jvp rule"),
+    NotDefined("a running product is not linear in its elements; differentiate it with its jvp rule"),
     "float32", "int32", "complex64", "bfloat16",
 )  # fmt: skip
 
@@ -226,7 +226,7 @@ def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any
     return jvp
 
 
-_no = No("a running extreme is not linear in its elements; differentiate it with its jvp rule")
+_no = NotDefined("a running extreme is not linear in its elements; differentiate it with its jvp rule")
 cummax = running(
     "cummax",
     "maximum",

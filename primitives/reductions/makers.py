@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Primitive, Sample
+from functorch_like.core import NotDefined, Primitive, SampleInput
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.accumulating import accumulated
@@ -64,7 +64,7 @@ def reduction(
     accepts: Callable[[Any], bool],
     what: str,
     jvp: Any,
-    samples: Callable[[], list[Sample]],
+    samples: Callable[[], list[SampleInput]],
 ) -> Primitive:
     """A row that folds dimensions with an associative operation.
 
@@ -98,7 +98,7 @@ def reduction(
         axes, out = reduced_axes(axes, dims[0])
         return row(args[0], axes=axes), out
 
-    no = No(f"{name} is not linear in its operand; differentiate it with its jvp rule")
+    no = NotDefined(f"{name} is not linear in its operand; differentiate it with its jvp rule")
     row = Primitive(
         name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
         batch=batch, samples=samples,
@@ -111,9 +111,9 @@ def sampled(*dtype_names: str, domain: tuple[float, float] = (-2.0, 2.0), smooth
     first, *others = dtype_names
     shapes = [((3,), (0,)), ((2, 3), (0,)), ((2, 3, 4), (0, 2)), ((2, 3), ()), ((), ()), ((0, 3), (0,)), ((0, 3), (1,))]
 
-    def samples() -> list[Sample]:
+    def samples() -> list[SampleInput]:
         finite = lambda s, a: smooth and all(s[d] for d in a)  # the extreme of nothing is infinite
-        made = [Sample((ShapedArray(s, first),), {"axes": a}, domain, finite(s, a)) for s, a in shapes]
-        return made + [Sample((ShapedArray((2, 3), d),), {"axes": (1,)}, domain, smooth) for d in others]
+        made = [SampleInput((ShapedArray(s, first),), {"axes": a}, domain, finite(s, a)) for s, a in shapes]
+        return made + [SampleInput((ShapedArray((2, 3), d),), {"axes": (1,)}, domain, smooth) for d in others]
 
     return samples

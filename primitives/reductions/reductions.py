@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Primitive, Sample, aval_of
+from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import check_axes, reduced_axes
@@ -110,7 +110,7 @@ def _bitwise(name: str, kind: str, ufunc: np.ufunc, identity: Callable[[Any], An
         identity,
         lambda dtype: dtypes.is_integer(dtype) or dtype == dtypes.bool_,
         "integers and booleans",
-        No("integers and booleans have no derivative; stop_gradient says so where a float is involved"),
+        NotDefined("integers and booleans have no derivative; stop_gradient says so where a float is involved"),
         sampled("bool", "int32", "uint8", smooth=False),
     )
 
@@ -172,7 +172,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, None]:
         return row(primals[0], **params), None
 
-    def samples() -> list[Sample]:
+    def samples() -> list[SampleInput]:
         ties = np.array([[1, 3, 3, 0], [0, 0, 1, 1]], np.float32)
         nans = np.array([1, np.nan, 5, np.nan], np.float32)
         made = [((3,), "float32", 0, "int32"), ((2, 3), "float32", 1, "int64"), ((2, 3, 4), "int32", 1, "int32")]
@@ -184,13 +184,16 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         ]
         return [
             *(
-                Sample((ShapedArray(s, d),), {"axes": (a,), "index_dtype": np.dtype(i)}, smooth=False)
+                SampleInput((ShapedArray(s, d),), {"axes": (a,), "index_dtype": np.dtype(i)}, smooth=False)
                 for s, d, a, i in made
             ),
-            *(Sample((x,), {"axes": (x.ndim - 1,), "index_dtype": dtypes.int32}, smooth=False) for x in (ties, nans)),
+            *(
+                SampleInput((x,), {"axes": (x.ndim - 1,), "index_dtype": dtypes.int32}, smooth=False)
+                for x in (ties, nans)
+            ),
         ]
 
-    no = No(f"{name} gives integers, which have no derivative; gather the extreme values with it instead")
+    no = NotDefined(f"{name} gives integers, which have no derivative; gather the extreme values with it instead")
     row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples)
     return row
 

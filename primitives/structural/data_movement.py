@@ -10,10 +10,11 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives.base.elementwise_makers import KIND, align
 from functorch_like.primitives.base.shapes import check_axes, check_sizes, linear, zeros
+from functorch_like.primitives.structural.pad_and_slice import slice
 
 
 # --------------------------------------------------------------------------------------------------------- concatenate
@@ -48,7 +49,7 @@ def _concatenate_transpose(ct: Any, args: Any, *, dimension: int) -> list[Any]:
     ends = list(itertools.accumulate((aval_of(a).shape[dimension] for a in args), initial=0))
     back: list[Any] = []
     for a, start, limit in zip(args, ends, ends[1:], strict=False):
-        if not isinstance(a, Lin):
+        if not isinstance(a, UndefinedPrimal):
             back.append(None)
             continue
         starts = tuple(start if d == dimension else 0 for d in range(len(shape)))
@@ -57,7 +58,7 @@ def _concatenate_transpose(ct: Any, args: Any, *, dimension: int) -> list[Any]:
     return back
 
 
-def _concatenate_batch(axis: Axis, args: Any, dims: Any, *, dimension: int) -> tuple[Any, int]:
+def _concatenate_batch(axis: BatchAxis, args: Any, dims: Any, *, dimension: int) -> tuple[Any, int]:
     moved, at = align(axis, args, dims)
     return concatenate(*moved, dimension=dimension + (dimension >= at)), at
 
@@ -71,7 +72,7 @@ concatenate = Primitive(
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
     samples=lambda: [
-        Sample(tuple(ShapedArray(s, dtype) for s in shapes), {"dimension": dimension})
+        SampleInput(tuple(ShapedArray(s, dtype) for s in shapes), {"dimension": dimension})
         for shapes, dimension, dtype in [
             (((3,),), 0, "float32"), (((3,), (2,)), 0, "float32"), (((2, 1, 4), (2, 3, 4), (2, 0, 4)), 1, "float32"),
             (((0, 2), (0, 1)), 1, "float32"), (((2, 2), (2, 1)), 1, "int32"), (((2,), (1,)), 0, "bool"),
@@ -87,7 +88,7 @@ def _rev_shape(x: ShapedArray, *, dimensions: tuple[int, ...]) -> ShapedArray:
     return x
 
 
-def _rev_batch(axis: Axis, x: Any, dim: int, *, dimensions: tuple[int, ...]) -> tuple[Any, int]:
+def _rev_batch(axis: BatchAxis, x: Any, dim: int, *, dimensions: tuple[int, ...]) -> tuple[Any, int]:
     return rev(x, dimensions=tuple(d + (d >= dim) for d in dimensions)), dim
 
 
@@ -99,7 +100,7 @@ rev = linear(
     transpose=lambda ct, x, *, dimensions: rev(ct, dimensions=dimensions),
     batch=_rev_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"dimensions": dims})
+        SampleInput((ShapedArray(shape, dtype),), {"dimensions": dims})
         for shape, dims, dtype in [
             ((), (), "float32"), ((3,), (0,), "float32"), ((2, 3, 4), (2, 0), "float32"), ((0, 2), (1,), "float32"),
             ((3,), (0,), "int32"),
@@ -127,11 +128,11 @@ iota = Primitive(
     shape=_iota_shape,
     ref=_iota_ref,
     lower=lambda e, *, dimension, **_: e.op("stablehlo.iota", [], e.outs, attrs={"iota_dimension": e.i64(dimension)}),
-    jvp=No("iota has no operands that could have tangents; none is needed"),
-    transpose=No("iota has no operands that could have cotangents; none is needed"),
-    batch=No("iota has no operands that could be mapped; none is needed"),
+    jvp=NotDefined("iota has no operands that could have tangents; none is needed"),
+    transpose=NotDefined("iota has no operands that could have cotangents; none is needed"),
+    batch=NotDefined("iota has no operands that could be mapped; none is needed"),
     samples=lambda: [
-        Sample((), {"dtype": np.dtype(dtype), "shape": shape, "dimension": dimension})
+        SampleInput((), {"dtype": np.dtype(dtype), "shape": shape, "dimension": dimension})
         for shape, dimension, dtype in [
             ((5,), 0, "int32"), ((2, 3, 4), 1, "float32"), ((0, 2), 1, "int32"), ((3,), 0, "uint8"),
             ((3,), 0, "complex64"),
@@ -146,7 +147,9 @@ def _itself(x: ShapedArray) -> ShapedArray:
     return x
 
 
-_ITSELF = lambda: [Sample((ShapedArray(s, d),)) for s, d in [((), "float32"), ((2, 3), "float32"), ((0, 2), "int32")]]
+_ITSELF = lambda: [
+    SampleInput((ShapedArray(s, d),)) for s, d in [((), "float32"), ((2, 3), "float32"), ((0, 2), "int32")]
+]
 
 copy = linear(
     "copy",
@@ -164,7 +167,7 @@ stop_gradient = Primitive(
     ref=lambda x: x.copy(),
     lower=lambda e, x: x,
     jvp=lambda primals, tangents: (stop_gradient(*primals), None),
-    transpose=No("stop_gradient lets no tangent through; none is needed"),
+    transpose=NotDefined("stop_gradient lets no tangent through; none is needed"),
     batch=lambda axis, args, dims: (stop_gradient(*args), dims[0]),
     samples=lambda: [dataclasses.replace(s, smooth=False) for s in _ITSELF()],
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives.base.shapes import broadcast_in_dim, full, insert, linear, reduce_sum, widen, zeros
 from functorch_like.primitives.elementwise.comparison import select_n
@@ -52,7 +52,7 @@ def _slice_transpose(ct: Any, x: ShapedArray, *, start_indices: Any, limit_indic
 
 
 def _slice_batch(
-    axis: Axis, x: Any, dim: int, *, start_indices: Any, limit_indices: Any, strides: Any = None
+    axis: BatchAxis, x: Any, dim: int, *, start_indices: Any, limit_indices: Any, strides: Any = None
 ) -> tuple[Any, int]:
     start, limit = insert(start_indices, dim, 0), insert(limit_indices, dim, axis.size)
     return slice(x, start_indices=start, limit_indices=limit, strides=strides and insert(strides, dim, 1)), dim
@@ -61,7 +61,7 @@ def _slice_batch(
 slice = linear(
     "slice", shape=_slice_shape, ref=_slice_ref, lower=_slice_lower, transpose=_slice_transpose, batch=_slice_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"start_indices": start, "limit_indices": limit, "strides": strides})
+        SampleInput((ShapedArray(shape, dtype),), {"start_indices": start, "limit_indices": limit, "strides": strides})
         for shape, start, limit, strides, dtype in [
             ((), (), (), None, "float32"), ((5,), (1,), (4,), None, "float32"), ((5,), (0,), (5,), (2,), "float32"),
             ((2, 7, 4), (0, 1, 2), (2, 6, 4), (1, 3, 1), "float32"), ((6,), (1,), (6,), (4,), "int32"),
@@ -130,18 +130,18 @@ def _unpad(ct: Any, shape: tuple[int, ...], padding_config: Any) -> Any:
 
 def _pad_transpose(ct: Any, args: Any, *, padding_config: Any) -> list[Any]:
     x, value = args
-    shape = x.aval.shape if isinstance(x, Lin) else aval_of(x).shape
+    shape = x.aval.shape if isinstance(x, UndefinedPrimal) else aval_of(x).shape
     back: list[Any] = [None, None]
-    if isinstance(x, Lin):
+    if isinstance(x, UndefinedPrimal):
         back[0] = _unpad(ct, shape, padding_config)
-    if isinstance(value, Lin):  # the sum over what is padding
+    if isinstance(value, UndefinedPrimal):  # the sum over what is padding
         kept = pad(full(shape, False, dtypes.bool_), full((), True, dtypes.bool_), padding_config=padding_config)
         outside = select_n(kept, zeros(aval_of(ct)), ct)
         back[1] = reduce_sum(outside, axes=tuple(range(len(shape))))
     return back
 
 
-def _pad_batch(axis: Axis, args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, int]:
+def _pad_batch(axis: BatchAxis, args: Any, dims: Any, *, padding_config: Any) -> tuple[Any, int]:
     (x, value), (dim, many) = args, dims
     if dim is None:
         x, dim = widen(x, axis.size), 0
@@ -155,9 +155,9 @@ def _pad_batch(axis: Axis, args: Any, dims: Any, *, padding_config: Any) -> tupl
     return select_n(padding, out, fill), dim
 
 
-def _pad_samples() -> list[Sample]:
+def _pad_samples() -> list[SampleInput]:
     return [
-        Sample((ShapedArray(shape, dtype), ShapedArray((), dtype)), {"padding_config": config})
+        SampleInput((ShapedArray(shape, dtype), ShapedArray((), dtype)), {"padding_config": config})
         for shape, config, dtype in [
             ((), (), "float32"), ((3,), ((1, 2, 0),), "float32"), ((3,), ((0, 0, 2),), "float32"),
             ((4,), ((-1, 1, 1),), "float32"),

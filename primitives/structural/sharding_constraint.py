@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Sample
+from functorch_like.core import BatchAxis, SampleInput
 from functorch_like.primitives.base.shapes import linear
 
 
@@ -23,18 +23,18 @@ def _lower(e: Any, x: Any, *, mesh: Any, spec: Any) -> Any:
     return e.constrain(x, mesh, spec, e.outs[0])
 
 
-def _batch(axis: Axis, x: Any, dim: int, *, mesh: Any, spec: Any) -> tuple[Any, int]:
+def _batch(axis: BatchAxis, x: Any, dim: int, *, mesh: Any, spec: Any) -> tuple[Any, int]:
     entries = list(spec) + [None] * (dim - len(spec))
     entries.insert(dim, type(spec).UNCONSTRAINED if axis.spmd_name is None else axis.spmd_name)
     return sharding_constraint(x, mesh=mesh, spec=type(spec)(*entries)), dim
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     from functorch_like.backends.xla.mesh import AbstractMesh
     from functorch_like.backends.xla.partition_spec import PartitionSpec
 
     params = {"mesh": AbstractMesh((2,), ("i",)), "spec": PartitionSpec("i")}
-    return [Sample((ShapedArray((4, 3), dtype),), params) for dtype in ("float32", "int32")]
+    return [SampleInput((ShapedArray((4, 3), dtype),), params) for dtype in ("float32", "int32")]
 
 
 sharding_constraint = linear(

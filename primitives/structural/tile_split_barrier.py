@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal
 from functorch_like.errors import ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import check_axes, check_sizes, insert, linear
@@ -50,7 +50,7 @@ tile = linear(
     transpose=_tile_transpose,
     batch=lambda axis, x, dim, *, reps: (tile(x, reps=insert(reps, dim, 1)), dim),
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"reps": reps})
+        SampleInput((ShapedArray(shape, dtype),), {"reps": reps})
         for shape, reps, dtype in [
             ((), (), "float32"), ((3,), (2,), "float32"), ((2, 3, 4), (2, 1, 3), "float32"), ((2,), (0,), "float32"),
             ((0, 2), (3, 2), "float32"), ((2, 2), (2, 2), "int32"), ((3,), (2,), "bool"), ((2,), (3,), "complex64"),
@@ -95,7 +95,7 @@ def _split_transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> 
     return [structural.concatenate(*whole, dimension=params["axis"])]
 
 
-def _split_batch(_: Axis, args: Sequence[Any], dims: Sequence[Any], *, sizes: tuple[int, ...], axis: int) -> Any:
+def _split_batch(_: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, sizes: tuple[int, ...], axis: int) -> Any:
     return split(*args, sizes=sizes, axis=axis + (axis >= dims[0])), [dims[0]] * len(sizes)
 
 
@@ -113,14 +113,14 @@ split = Primitive(
     transpose=_split_transpose,
     batch=_split_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype),), {"sizes": sizes, "axis": axis})
+        SampleInput((ShapedArray(shape, dtype),), {"sizes": sizes, "axis": axis})
         for shape, sizes, axis, dtype in [
             ((5,), (2, 3), 0, "float32"), ((2, 3, 4), (1, 0, 2), 1, "float32"), ((4,), (4,), 0, "float32"),
             ((0, 2), (1, 1), 1, "float32"), ((3, 2), (1, 2), 0, "int32"), ((3,), (2, 1), 0, "bool"),
             ((3,), (2, 1), 0, "complex64"),
         ]
     ],
-    multiple=True,
+    multiple_results=True,
 )  # fmt: skip
 
 
@@ -140,7 +140,7 @@ def _barrier_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     return optimization_barrier(*primals), _behind(tangents)
 
 
-def _barrier_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _barrier_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     return optimization_barrier(*args), list(dims)
 
 
@@ -151,14 +151,16 @@ optimization_barrier = Primitive(
     ref=lambda *xs: tuple(np.array(x) for x in xs),
     lower=_barrier_lower,
     jvp=_barrier_jvp,
-    transpose=lambda cts, args: _behind([c if isinstance(a, Lin) else None for c, a in zip(cts, args, strict=True)]),
+    transpose=lambda cts, args: _behind(
+        [c if isinstance(a, UndefinedPrimal) else None for c, a in zip(cts, args, strict=True)]
+    ),
     batch=_barrier_batch,
     samples=lambda: [
-        Sample(tuple(ShapedArray(shape, dtype) for shape, dtype in operands))
+        SampleInput(tuple(ShapedArray(shape, dtype) for shape, dtype in operands))
         for operands in [
             (((), "float32"),), (((2, 3), "float32"), ((4,), "float32")), (((0, 2), "float32"), ((3,), "int32")),
             (((2, 3, 4), "complex64"), ((), "bool"), ((2,), "bfloat16")),
         ]
     ],
-    multiple=True,
+    multiple_results=True,
 )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.indexing.dimension_numbers import (
@@ -49,7 +49,7 @@ def _plain(e: Any, starts: Sequence[Any], avals: Sequence[ShapedArray]) -> list[
     return [plain_indices(e, s, a)[0] for s, a in zip(starts, avals, strict=True)]
 
 
-def _vectors(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _vectors(axis: BatchAxis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     """Starts of which some are batched, as an array of index vectors: [axis.size, number of starts]."""
     columns = [
         structural.broadcast_in_dim(s, shape=(axis.size, 1), broadcast_dimensions=() if d is None else (0,))
@@ -84,7 +84,7 @@ def _slice_transpose(ct: Any, args: Sequence[Any], *, slice_sizes: tuple[int, ..
     return [dynamic_update_slice(structural.zeros(operand.aval), ct, *starts), *(None for _ in starts)]
 
 
-def _slice_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, slice_sizes: tuple[int, ...]) -> Any:
+def _slice_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, slice_sizes: tuple[int, ...]) -> Any:
     (operand, *starts), (at, *start_dims) = args, dims
     if all(d is None for d in start_dims):
         sizes = (*slice_sizes[:at], axis.size, *slice_sizes[at:])
@@ -114,7 +114,7 @@ dynamic_slice = Primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype), *starts), {"slice_sizes": sizes})
+        SampleInput((ShapedArray(shape, dtype), *starts), {"slice_sizes": sizes})
         for shape, starts, sizes, dtype in [
             ((), (), (), "float32"),
             ((5,), (_START,), (3,), "float32"),
@@ -159,13 +159,15 @@ def _update_transpose(ct: Any, args: Sequence[Any]) -> list[Any]:
     operand, update, *starts = args
     sizes = aval_of(update).shape
     return [
-        dynamic_update_slice(ct, structural.zeros(aval_of(update).strong()), *starts) if type(operand) is Lin else None,
-        dynamic_slice(ct, *starts, slice_sizes=sizes) if type(update) is Lin else None,
+        dynamic_update_slice(ct, structural.zeros(aval_of(update).strong()), *starts)
+        if type(operand) is UndefinedPrimal
+        else None,
+        dynamic_slice(ct, *starts, slice_sizes=sizes) if type(update) is UndefinedPrimal else None,
         *(None for _ in starts),
     ]
 
 
-def _update_batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
+def _update_batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any]) -> Any:
     (operand, update, *starts), (od, ud, *start_dims) = args, dims
     if all(d is None for d in start_dims):
         at = ud if od is None else od
@@ -193,7 +195,7 @@ dynamic_update_slice = Primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     samples=lambda: [
-        Sample((ShapedArray(shape, dtype), ShapedArray(sizes, dtype), *starts))
+        SampleInput((ShapedArray(shape, dtype), ShapedArray(sizes, dtype), *starts))
         for shape, starts, sizes, dtype in [
             ((), (), (), "float32"),
             ((5,), (_START,), (3,), "float32"),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import Lin, No, Primitive, aval_of
+from functorch_like.core import NotDefined, Primitive, UndefinedPrimal, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, read_back, scatter_add
@@ -62,9 +62,9 @@ def _set_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
 def _set_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     operand, indices, updates = args
     back: list[Any] = [None, None, None]
-    if type(operand) is Lin:
+    if type(operand) is UndefinedPrimal:
         back[0] = scatter(ct, indices, _zeros(updates), **params)
-    if type(updates) is Lin:
+    if type(updates) is UndefinedPrimal:
         back[2] = read_back(ct, indices, updates.aval, params)
         if not params.get("unique_indices", False):
             _, kept = _winners(ct, indices, updates, params)
@@ -132,7 +132,7 @@ def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     operand, indices, updates = args
     if both_unknown("scatter_mul", operand, updates):
         return [ct, None, None]
-    if type(operand) is Lin:
+    if type(operand) is UndefinedPrimal:
         return [elementwise.mul(ct, scatter_mul(structural.full_like(ct, 1), indices, updates, **params)), None, None]
     return [
         None,
@@ -166,7 +166,7 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
 
 
 _real = lambda dtype: not dtypes.is_complex(dtype)
-_no = No("the least or greatest of several updates is not linear in them; differentiate it with its jvp rule")
+_no = NotDefined("the least or greatest of several updates is not linear in them; differentiate it with its jvp rule")
 scatter_min = scatter_row(
     "scatter_min", np.minimum, "minimum", _extreme_jvp(lambda: scatter_min), _no, _real, "float32", "int32", "bfloat16"
 )

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
@@ -73,17 +73,17 @@ def _window_row(
         parts = [emit_tap(e, x, tap, out) for tap in taps(out.shape, params)]
         return functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [out]), parts)
 
-    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         return row(args[0], **batched_params(params, dims[0])), dims[0]
 
-    def edges() -> list[tuple[Sample, bool]]:
-        return [(Sample((ShapedArray(s, dtype_names[0]),), p), taken) for s, p, taken in window_edges()]
+    def edges() -> list[tuple[SampleInput, bool]]:
+        return [(SampleInput((ShapedArray(s, dtype_names[0]),), p), taken) for s, p, taken in window_edges()]
 
-    def samples() -> list[Sample]:
+    def samples() -> list[SampleInput]:
         f32, *others = dtype_names
         return [
-            *(Sample((ShapedArray(s, f32),), p) for s, p in window_samples()),
-            *(Sample((ShapedArray((5,), d),), window_params((2,), (1,), ((1, 0),))) for d in others),
+            *(SampleInput((ShapedArray(s, f32),), p) for s, p in window_samples()),
+            *(SampleInput((ShapedArray((5,), d),), window_params((2,), (1,), ((1, 0),))) for d in others),
         ]
 
     kept = accumulated if kind == "add" else lambda form: form
@@ -173,7 +173,7 @@ def _by_taps(dx: Any, x: Any, out: Any, fill: Any, params: dict[str, Any]) -> An
 
 
 _real = lambda dtype: not dtypes.is_complex(dtype)
-_no = No("the extreme of a window is not linear in its elements; differentiate it with its jvp rule")
+_no = NotDefined("the extreme of a window is not linear in its elements; differentiate it with its jvp rule")
 reduce_window_max = _window_row(
     "reduce_window_max", "maximum", np.maximum, lowest, _real,
     _extreme_jvp(lambda: reduce_window_max, "ge", lowest), _no, "float32", "int32", "bfloat16",

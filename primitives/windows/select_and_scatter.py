@@ -16,7 +16,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import determinism
-from functorch_like.core import Axis, Lin, Primitive, Sample
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import align
@@ -155,21 +155,21 @@ def _linear_jvp(row: Any) -> Any:
 
 def _linear_transpose(row: Any) -> Any:
     def transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
-        known = type(args[1]) is not Lin  # a derivative in the second operand alone is zero
+        known = type(args[1]) is not UndefinedPrimal  # a derivative in the second operand alone is zero
         return [row()(ct, args[1], **params) if known else None, None]
 
     return transpose
 
 
 def _batch(row: Any) -> Any:
-    def batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
+    def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         args, at = align(axis, args, dims)
         return row()(*args, **batched_params(params, at)), at
 
     return batch
 
 
-def _samples(gathers: bool) -> list[Sample]:
+def _samples(gathers: bool) -> list[SampleInput]:
     made = []
     dense = lambda p: {*p["base_dilation"], *p["window_dilation"]} <= {1}
     plain = [(s, p) for s, p in window_samples() if s and dense(p)]
@@ -182,7 +182,8 @@ def _samples(gathers: bool) -> list[Sample]:
             # Values far apart, so that finite differences change no choice.
             values = np.random.default_rng(operand.size).permutation(operand.size).reshape(shape) - operand.size // 2
             made += [
-                Sample((first, values.astype(operand.dtype)), params | {"select": select}) for select in ("ge", "le")
+                SampleInput((first, values.astype(operand.dtype)), params | {"select": select})
+                for select in ("ge", "le")
             ]
     return made
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import disjoint, emit_tap, taps, window_params, windowed_shape
 from functorch_like.primitives.reductions.makers import highest, lowest
@@ -92,7 +92,7 @@ def _fits(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], **params: Any
     return small and disjoint(params) and ins[0].size > 0 and outs[0].size > 0
 
 
-def _edges() -> list[tuple[Sample, bool]]:
+def _edges() -> list[tuple[SampleInput, bool]]:
     shapes = [((9, 9), (2, 2), True), ((8, 7), (1, 3), True), ((2 * MOST + 3,), (MOST + 1,), False)]
     made = [(s, window_params(w, w), taken) for s, w, taken in shapes]
     made += [((4, 9), window_params((1, 2), (2, 2)), False), ((5,), window_params((2,), (2,), ((1, 0),)), False)]
@@ -105,7 +105,7 @@ def _edges() -> list[tuple[Sample, bool]]:
         counts = operand.update(shape=windowed_shape(operand, params))
         for select in ("ge", "le"):
             kept = {k: v for k, v in params.items() if "dilation" not in k} | {"select": select}
-            found.append((Sample((counts, values), kept), taken))
+            found.append((SampleInput((counts, values), kept), taken))
     return found
 
 

@@ -26,16 +26,16 @@ class Show(extend.Trace):
         values = [a.value if extend.mine(self, a) else a for a in args]
         if "jaxpr" in params:  # what jit left behind: look inside
             out = extend.evaluate_jaxpr(params["jaxpr"], [Shown(self, v) for v in values])
-            return out if prim.multiple else out[0]
-        with extend.running(self.parent):
+            return out if prim.multiple_results else out[0]
+        with extend.set_current_trace(self.parent):
             out = prim(*values, **params)
         print(prim.name, *map(extend.aval_of, values))
-        return [Shown(self, o) for o in out] if prim.multiple else Shown(self, out)
+        return [Shown(self, o) for o in out] if prim.multiple_results else Shown(self, out)
 
 
 def show(fun):
     def shown(*args):
-        with extend.tracing(Show("show", extend.current_trace())) as trace:
+        with extend.new_trace(Show("show", extend.current_trace())) as trace:
             return fun(*[Shown(trace, a) for a in args]).value
 
     return shown  # ... to here

@@ -33,8 +33,8 @@ def make_fma(**columns):
 
     filled = {
         "shape": shape, "ref": lambda a, b, c: a * b + c, "lower": lower, "jvp": jvp, "batch": batch,
-        "transpose": extend.No("fma is not linear in all it takes; differentiate it with its jvp rule"),
-        "samples": lambda: [extend.Sample((extend.ShapedArray((3,), "float32"),) * 3)],
+        "transpose": extend.NotDefined("fma is not linear in all it takes; differentiate it with its jvp rule"),
+        "samples": lambda: [extend.SampleInput((extend.ShapedArray((3,), "float32"),) * 3)],
     }  # fmt: skip
     fma = extend.Primitive("fma", **(filled | columns))
     return fma
@@ -75,7 +75,7 @@ def test_its_errors_are_the_package_s(fma):
 
 
 def test_an_empty_column_says_why():
-    made = make_fma(jvp=extend.No("fma was left without a derivative; use a * b + c"))
+    made = make_fma(jvp=extend.NotDefined("fma was left without a derivative; use a * b + c"))
     try:
         with pytest.raises(UnsupportedError, match=r"left without a derivative[\s\S]*use a \* b \+ c"):
             ft.grad(lambda a: fnp.sum(made(a, B, C)))(A)

@@ -138,7 +138,10 @@ def test_no_rule_says_what_to_do_instead():
     from functorch_like import core
 
     missing = [
-        (p, c) for p in core.TABLE.values() for c in ("jvp", "transpose", "batch") if isinstance(getattr(p, c), core.No)
+        (p, c)
+        for p in core.TABLE.values()
+        for c in ("jvp", "transpose", "batch")
+        if isinstance(getattr(p, c), core.NotDefined)
     ]
     assert missing
     for prim, column in missing:
@@ -157,10 +160,10 @@ def test_no_rule_names_the_operation_and_the_column():
         "nothing_but_a_shape",
         shape=lambda x: x,
         ref=lambda x: x,
-        lower=core.No("this is a row of the tests; do not compile it"),
-        jvp=core.No("this row is of the tests only; use stop_gradient"),
-        transpose=core.No("this row is of the tests only; do not transpose it"),
-        batch=core.No("this row is of the tests only; write a loop"),
+        lower=core.NotDefined("this is a row of the tests; do not compile it"),
+        jvp=core.NotDefined("this row is of the tests only; use stop_gradient"),
+        transpose=core.NotDefined("this row is of the tests only; do not transpose it"),
+        batch=core.NotDefined("this row is of the tests only; write a loop"),
         samples=list,
     )
     try:

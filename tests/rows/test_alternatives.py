@@ -34,7 +34,7 @@ def jitted(prim, cases):
 def picked(case):
     avals = [aval_of(x) for x in case.draw()]
     outs = case.prim.shape(*avals, **case.sample.params)
-    return case.prim.lower.pick("cpu", avals, list(outs) if case.prim.multiple else [outs], case.sample.params)
+    return case.prim.lower.pick("cpu", avals, list(outs) if case.prim.multiple_results else [outs], case.sample.params)
 
 
 @pytest.mark.parametrize(("prim", "alternative", "case", "taken"), EDGES)
@@ -67,7 +67,7 @@ def test_other_platforms_have_the_standard_form():
     case = next(p.values[2] for p in EDGES if p.values[3])
     avals = [aval_of(x) for x in case.draw()]
     outs = case.prim.shape(*avals, **case.sample.params)
-    outs = list(outs) if case.prim.multiple else [outs]
+    outs = list(outs) if case.prim.multiple_results else [outs]
     assert case.prim.lower.pick("cpu", avals, outs, case.sample.params) is not None
     assert case.prim.lower.pick("gpu", avals, outs, case.sample.params) is None
 

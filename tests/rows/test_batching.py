@@ -6,10 +6,12 @@ from support.oracle import reference
 from support.row_checks import check_batch, check_batch_of_nothing
 from support.rows import all_cases, ref
 
-from functorch_like.core import Axis, No, aval_of
+from functorch_like.core import BatchAxis, NotDefined, aval_of
 from functorch_like.errors import FtError
 
-CASES = [pytest.param(c, id=c.label) for c in all_cases() if not isinstance(c.prim.batch, No) and c.sample.operands]
+CASES = [
+    pytest.param(c, id=c.label) for c in all_cases() if not isinstance(c.prim.batch, NotDefined) and c.sample.operands
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -37,6 +39,6 @@ def test_operands_mapped_alike_are_not_moved(case):
     dim = min(1, case.sample.operands[0].ndim)
     args = [np.stack(case.variants(k, 3), dim) for k in range(len(case.sample.operands))]
     with reference() as trace:
-        _, where = case.prim.batch(Axis(3), args, [dim] * len(args), **case.sample.params)
+        _, where = case.prim.batch(BatchAxis(3), args, [dim] * len(args), **case.sample.params)
     assert trace.bound == [case.prim]
-    assert set(where if case.prim.multiple else [where]) == {dim}
+    assert set(where if case.prim.multiple_results else [where]) == {dim}

@@ -9,7 +9,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.core import Lin, Sample
+from functorch_like.core import SampleInput, UndefinedPrimal
 from functorch_like.errors import DifferentiationError
 from functorch_like.primitives.base.shapes import zeros
 
@@ -24,16 +24,16 @@ PRODUCTS = {
 }
 
 
-def transposed(name: str, sample: Sample) -> Any:
+def transposed(name: str, sample: SampleInput) -> Any:
     """The cotangents that a primitive gives for the two operands of its product."""
     primitive, both = ft.extend.primitives()[name], PRODUCTS[name]
     avals = [ft.typeof(x) if isinstance(x, np.ndarray) else x for x in sample.operands]
-    given = [Lin(a) if i in both else zeros(a) for i, a in enumerate(avals)]
+    given = [UndefinedPrimal(a) if i in both else zeros(a) for i, a in enumerate(avals)]
     back = primitive.transpose(zeros(out_aval(primitive, avals, sample)), given, **sample.params)
     return [back[i] for i in both]
 
 
-def out_aval(primitive: Any, avals: Any, sample: Sample) -> Any:
+def out_aval(primitive: Any, avals: Any, sample: SampleInput) -> Any:
     out = primitive.shape(*avals, **sample.params)
     return out[0] if isinstance(out, (list, tuple)) else out
 

@@ -4,7 +4,7 @@ import pytest
 from support.row_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets, reversible
 from support.rows import differentiable
 
-from functorch_like.core import No
+from functorch_like.core import NotDefined
 
 ALL = [pytest.param(c, id=c.label) for c in differentiable()]
 SMOOTH = [pytest.param(c, id=c.label) for c in differentiable(smooth=True)]
@@ -13,7 +13,7 @@ TWICE = [p for p in SMOOTH if reversible(p.values[0])]
 LINEAR = [
     pytest.param(c, id=c.label)
     for c in differentiable()
-    if (c.prim.split is None or c.prim.name == "scan") and not isinstance(c.prim.transpose, No)
+    if (c.prim.partial_eval is None or c.prim.name == "scan") and not isinstance(c.prim.transpose, NotDefined)
 ]
 
 

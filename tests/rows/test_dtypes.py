@@ -25,7 +25,7 @@ def refusal(row, avals, params):
     return None
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in TABLE.values() if r.split is None])
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in TABLE.values() if r.partial_eval is None])
 def test_what_is_refused_names_what_is_taken(row):
     for sample in row.samples()[:1]:
         avals = [o if hasattr(o, "weak_type") else aval_of(o) for o in sample.operands]

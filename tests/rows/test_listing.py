@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from functorch_like import core
-from functorch_like.core import No
+from functorch_like.core import NotDefined
 from functorch_like.primitives.__main__ import kinds, main, markdown, platforms, rows, table
 from functorch_like.primitives.base.lowering import alternatives_of
 
@@ -16,7 +16,7 @@ def test_the_table_has_a_line_for_each_row():
     lines = table().splitlines()
     assert lines[0].split() == ["primitive", "family", *core.COLUMNS, "samples", "dtypes", "platforms"]
     names = [line.split()[0] for line in lines[1:-1]]
-    assert sorted(names) == sorted(name for name, row in core.TABLE.items() if row.native)
+    assert sorted(names) == sorted(name for name, row in core.TABLE.items() if row.builtin)
     assert lines[-1] == f"{len(names)} rows"
 
 
@@ -45,7 +45,7 @@ def test_the_page_says_everything_of_each_row():
         for alternative in alternatives_of(row.lower):
             assert f"| {row.name} | {alternative.limits} | {alternative.name} |" in text
         for column in core.COLUMNS:
-            if isinstance(getattr(row, column), No):
+            if isinstance(getattr(row, column), NotDefined):
                 assert f"{getattr(row, column)}." in text
 
 

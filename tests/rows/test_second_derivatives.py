@@ -25,7 +25,7 @@ def chosen():
     seen, families = set(), {}
     for case in differentiable(smooth=True):
         holds_jaxpr = any(isinstance(v, Jaxpr) for v in case.sample.params.values())
-        if case.prim.family in ELEMENTWISE or case.prim.split is not None or holds_jaxpr or not reversible(case):
+        if case.prim.family in ELEMENTWISE or case.prim.partial_eval is not None or holds_jaxpr or not reversible(case):
             continue
         full = all(o.size for o in case.sample.operands) and all(o.size for o in ref(case, case.draw()))
         if full and case.prim not in seen:

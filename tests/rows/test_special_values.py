@@ -7,7 +7,7 @@ from support.rows import Case, results
 
 import functorch_like as ft
 from functorch_like import backends, dtypes
-from functorch_like.core import TABLE, Sample
+from functorch_like.core import TABLE, SampleInput
 from functorch_like.primitives.base.window_geometry import window_params
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers, ScatterDimensionNumbers
 
@@ -36,29 +36,29 @@ def samples(name, dtype):
     """Operands and parameters that meet special values, for one row."""
     x = X.astype(dtype)
     if name in FOLDS:
-        return [Sample((x,), {"axes": axes}) for axes in ((0,), (1,), (0, 1))]
+        return [SampleInput((x,), {"axes": axes}) for axes in ((0,), (1,), (0, 1))]
     if name in RUNNING:
         long = np.tile(x, (1, 10))
-        return [Sample((v,), {"axis": 1, "reverse": r}) for v in (x, long) for r in (False, True)]
+        return [SampleInput((v,), {"axis": 1, "reverse": r}) for v in (x, long) for r in (False, True)]
     if name in WINDOWS:
         sizes = ((2, 1), (2, 2), (3, 2))
-        return [Sample((x,), window_params((1, w), (1, s), ((0, 0), (0, p)))) for w, s in sizes for p in (0, 1)]
+        return [SampleInput((x,), window_params((1, w), (1, s), ((0, 0), (0, p)))) for w, s in sizes for p in (0, 1)]
     if name in ("argmax", "argmin"):
-        return [Sample((x,), {"axes": (1,)} | INDEX), Sample((x,), {"axes": (0,)} | INDEX)]
+        return [SampleInput((x,), {"axes": (1,)} | INDEX), SampleInput((x,), {"axes": (0,)} | INDEX)]
     if name == "sort":
         places = np.broadcast_to(np.arange(5, dtype=np.int32), x.shape)
         params = {"dimension": 1, "is_stable": True, "num_keys": 1}
-        return [Sample((x,), params), Sample((x, places), params)]
+        return [SampleInput((x,), params), SampleInput((x, places), params)]
     if name == "top_k":
-        return [Sample((x,), {"k": k}) for k in (0, 1, 4, 5)]
+        return [SampleInput((x,), {"k": k}) for k in (0, 1, 4, 5)]
     places = np.array([[0], [1], [2], [3], [4], [0], [9], [-1]], np.int32)
     row, into = np.array([np.nan, 1, np.inf, -0.0, np.nan, 3, 5, 6]).astype(dtype), x[0]
     if name == "gather":
         fills = [("clip", None), ("fill", None), ("fill", 2.5)]
-        return [Sample((into, places), TAKEN | {"mode": mode, "fill_value": fill}) for mode, fill in fills]
+        return [SampleInput((into, places), TAKEN | {"mode": mode, "fill_value": fill}) for mode, fill in fills]
     unique = places[[1, 4, 2, 6]] if name == "scatter" else places
     news = row[: len(unique)]
-    return [Sample((into, unique, news), POINTS | {"mode": mode}) for mode in ("drop", "clip")]
+    return [SampleInput((into, unique, news), POINTS | {"mode": mode}) for mode in ("drop", "clip")]
 
 
 @pytest.mark.parametrize("name", [*FOLDS, *RUNNING, *WINDOWS, *SCATTERS, "argmax", "argmin", "sort", "top_k", "gather"])

@@ -8,7 +8,7 @@ from support.rows import all_cases, results, rule_cases
 
 import functorch_like as ft
 from functorch_like import core
-from functorch_like.core import COLUMNS, No
+from functorch_like.core import COLUMNS, NotDefined
 
 CASES = [pytest.param(c, id=c.label) for c in all_cases()]
 ROWS = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
@@ -19,7 +19,7 @@ def test_every_column_is_filled(prim):
     for column in COLUMNS:
         cell = getattr(prim, column)
         assert callable(cell)
-        if isinstance(cell, No):
+        if isinstance(cell, NotDefined):
             why, _, instead = cell.partition("; ")
             assert len(why) >= 15 and instead, f"{column} of {prim}: say why, and after '; ' what to do instead"
     assert ".py:" in prim.where and prim.family
@@ -30,7 +30,7 @@ def test_samples_are_there(prim):
     samples = prim.samples()
     # Collectives mean something inside of vmap only, and foreign calls in compiled code: they have tests of their own.
     # custom_lin is compiled nowhere: it is tested where custom_vjp_call is.
-    exempt = isinstance(prim.ref, No) or prim.name == "custom_lin"
+    exempt = isinstance(prim.ref, NotDefined) or prim.name == "custom_lin"
     assert samples or exempt, "without samples nothing about the row is tested"
     assert all(lo <= hi for lo, hi in (s.domain for s in samples))
 

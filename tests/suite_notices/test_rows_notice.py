@@ -20,7 +20,7 @@ from support.rows import all_cases, differentiable
 
 import functorch_like as ft
 from functorch_like import core
-from functorch_like.core import No, aval_of
+from functorch_like.core import NotDefined, aval_of
 
 NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
 EVERYDAY = [
@@ -158,10 +158,10 @@ def suite(prim, column):
     smooth = [c for c in differentiable(smooth=True) if c.prim is prim]
     derived = [c for c in differentiable() if c.prim is prim]
     tests = [(check_shape, mine)]
-    if not isinstance(prim.batch, No):
+    if not isinstance(prim.batch, NotDefined):
         tests.append((check_batch, [c for c in mine if c.sample.operands]))
     tests += [(check_jvp, smooth), (check_adjoint, derived), (check_second, smooth)]
-    if prim.split is None and not isinstance(prim.transpose, No):
+    if prim.partial_eval is None and not isinstance(prim.transpose, NotDefined):
         tests.append((check_transpose, derived))
     if column in ("lower", "ref"):
         tests.append((lowered, mine))
@@ -172,14 +172,14 @@ def suite(prim, column):
 def planted(prim, column, wrong):
     good = getattr(prim, column)
     object.__setattr__(prim, column, wrong(good))
-    core._SHAPES.clear()
+    core._AVALS.clear()
     honest = told_apart(f"{prim}, {column}: {wrong.__name__}")
     try:
         yield
     finally:
         honest()
         object.__setattr__(prim, column, good)
-        core._SHAPES.clear()
+        core._AVALS.clear()
 
 
 def notices(prim, column):
@@ -195,7 +195,7 @@ def notices(prim, column):
 def visible(prim, column, name):
     """Whether the fault changes anything: rolling what has no elements does not, nor negating what is no number."""
     cell = getattr(prim, column)
-    if isinstance(cell, No) or prim.split is not None or not prim.samples():
+    if isinstance(cell, NotDefined) or prim.partial_eval is not None or not prim.samples():
         return False
     if column in ("jvp", "transpose"):
         return any(c.prim is prim and any(ref_size(c)) for c in differentiable(smooth=column == "jvp")) and (
@@ -217,7 +217,7 @@ def constant(prim):
     xs = case.draw()
     with reference():
         _, tangent = prim.jvp(xs, direction(case, xs, 1), **case.sample.params)
-    return all(t is None for t in (tangent if prim.multiple else [tangent]))
+    return all(t is None for t in (tangent if prim.multiple_results else [tangent]))
 
 
 PRIMS = [p for p in core.TABLE.values() if NIGHTLY or p.name in EVERYDAY]

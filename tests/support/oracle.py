@@ -28,17 +28,17 @@ class Reference(core.Trace):
         self.bound.append(prim)
         for a in args:
             assert not isinstance(a, Tracer), f"{prim} was given a {a!r} that is none of its business"
-        expected = core.infer(prim, [aval_of(a) for a in args], params)
+        expected = core.abstract_eval(prim, [aval_of(a) for a in args], params)
         # Rules see only shapes and dtypes of integer operands that they pass on, so plain copies are enough.
         out = prim.ref(*[np.asarray(a, aval_of(a).dtype) for a in args], **params)
         agree(prim, out, expected)
-        return [np.asarray(o) for o in out] if prim.multiple else np.asarray(out)
+        return [np.asarray(o) for o in out] if prim.multiple_results else np.asarray(out)
 
 
 def agree(prim: Primitive, out: Any, expected: Any) -> None:
     """Raise unless results have the shapes and dtypes that the shape rule says."""
-    outs = out if prim.multiple else (out,)
-    avals = expected if prim.multiple else (expected,)
+    outs = out if prim.multiple_results else (out,)
+    avals = expected if prim.multiple_results else (expected,)
     assert len(outs) == len(avals), f"{prim} has {len(outs)} results, its shape rule says {len(avals)}"
     for o, aval in zip(outs, avals, strict=True):
         assert isinstance(o, (np.ndarray, np.generic)), f"ref of {prim} gives a {type(o).__name__}"
@@ -49,5 +49,5 @@ def agree(prim: Primitive, out: Any, expected: Any) -> None:
 @contextmanager
 def reference() -> Iterator[Reference]:
     """Within the block, rows are evaluated by NumPy."""
-    with core.running(Reference()) as trace:
+    with core.set_current_trace(Reference()) as trace:
         yield trace

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core, dtypes
-from functorch_like.core import Axis, Lin, aval_of
+from functorch_like.core import BatchAxis, UndefinedPrimal, aval_of
 from functorch_like.interpreters import forward, reverse
 from support.oracle import agree, reference
 from support.rows import Case, along, close, differentiable, direction, in_axes, pair, random_like, ref, results
@@ -19,7 +19,7 @@ Fun = Callable[..., list[Any]]
 
 def reversible(case: Case) -> bool:
     """Whether a row that has forward mode has reverse mode: one that holds jaxprs may have none."""
-    return case.prim.split is None or not isinstance(case.prim.transpose, core.No)
+    return case.prim.partial_eval is None or not isinstance(case.prim.transpose, core.NotDefined)
 
 
 def applied(case: Case) -> Fun:
@@ -33,7 +33,9 @@ def check_shape(case: Case) -> None:
     out = case.prim.ref(*xs, **case.sample.params)
     avals = [aval_of(x).strong() for x in xs]
     agree(
-        case.prim, tuple(out) if case.prim.multiple else np.asarray(out), case.prim.shape(*avals, **case.sample.params)
+        case.prim,
+        tuple(out) if case.prim.multiple_results else np.asarray(out),
+        case.prim.shape(*avals, **case.sample.params),
     )
 
 
@@ -161,9 +163,9 @@ def check_transpose(case: Case) -> int:
         vs = direction(case, xs, 5)
         outs = ref(case, [vs[k] if k in chosen else x for k, x in enumerate(xs)])
         cts = [random_like(o, case.seed(6)) for o in outs]
-        args = [Lin(aval_of(x).strong()) if k in chosen else x for k, x in enumerate(xs)]
+        args = [UndefinedPrimal(aval_of(x).strong()) if k in chosen else x for k, x in enumerate(xs)]
         with reference():
-            back = case.prim.transpose(cts if case.prim.multiple else cts[0], args, **case.sample.params)
+            back = case.prim.transpose(cts if case.prim.multiple_results else cts[0], args, **case.sample.params)
         assert len(back) == len(xs), f"{len(back)} cotangents for {len(xs)} operands"
         for k, (b, x) in enumerate(zip(back, xs, strict=True)):
             assert b is None or k in chosen, f"operand {k} is not linear, yet has a cotangent"
@@ -194,9 +196,9 @@ def check_batch_of_nothing(case: Case) -> None:
         args = [np.empty((0, *x.shape), x.dtype) if k in mapped else x for k, x in enumerate(plain)]
         with reference():
             out, dim = case.prim.batch(
-                Axis(0), args, [0 if k in mapped else None for k in positions], **case.sample.params
+                BatchAxis(0), args, [0 if k in mapped else None for k in positions], **case.sample.params
             )
-        pairs = zip(out, dim, strict=True) if case.prim.multiple else [(out, dim)]
+        pairs = zip(out, dim, strict=True) if case.prim.multiple_results else [(out, dim)]
         for (o, d), want in zip(pairs, wanted, strict=True):
             shape = want.shape if d is None else (*want.shape[:d], 0, *want.shape[d:])
             assert np.shape(o) == shape and np.asarray(o).dtype == want.dtype, (
@@ -212,8 +214,8 @@ def _check_dims(case: Case, dims: Sequence[int | None], size: int) -> None:
     args = [x if d is None else np.stack(e, d) for x, e, d in zip(plain, elements, dims, strict=True)]
     loop = [ref(case, [e[k] for e in elements]) for k in range(size)]
     with reference():
-        out, dim = case.prim.batch(Axis(size), args, dims, **case.sample.params)
-    pairs = zip(out, dim, strict=True) if case.prim.multiple else [(out, dim)]
+        out, dim = case.prim.batch(BatchAxis(size), args, dims, **case.sample.params)
+    pairs = zip(out, dim, strict=True) if case.prim.multiple_results else [(out, dim)]
     for n, (o, d) in enumerate(pairs):
         o = np.asarray(o)
         for k in range(size):
@@ -232,7 +234,7 @@ def check_rules_compiled(case: Case) -> None:
 
     xs = case.draw()
     fun = applied(case)
-    vs = direction(case, xs, 1) if not isinstance(case.prim.jvp, core.No) else [None] * len(xs)
+    vs = direction(case, xs, 1) if not isinstance(case.prim.jvp, core.NotDefined) else [None] * len(xs)
     wanted = [v is not None for v in vs]
     dims = [0] * len(xs)
     stacked = [np.stack(case.variants(k, 2)) for k in range(len(xs))]
@@ -248,7 +250,7 @@ def check_rules_compiled(case: Case) -> None:
             if reversible(case):
                 live = [None if v is None else c for c, v in zip(cts, linear.outputs, strict=True)]
                 found += [b for b in linear.transpose(live) if b is not None]
-        out, dim = case.prim.batch(Axis(2), batch, dims, **case.sample.params) if dims else ([], [])
+        out, dim = case.prim.batch(BatchAxis(2), batch, dims, **case.sample.params) if dims else ([], [])
         return found, results(case.prim, out) if dims else [], len(results(case.prim, dim)) if dims else 0
 
     with reference():

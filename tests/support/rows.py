@@ -15,7 +15,7 @@ import numpy as np
 import functorch_like  # noqa: F401  (fills the table)
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import No, Primitive, Sample
+from functorch_like.core import NotDefined, Primitive, SampleInput
 from functorch_like.ir.jaxpr import Jaxpr
 
 #: What a value may differ by, relative and absolute, from one computed with more precision.
@@ -28,7 +28,7 @@ class Case(NamedTuple):
 
     prim: Primitive
     index: int
-    sample: Sample
+    sample: SampleInput
 
     @property
     def label(self) -> str:
@@ -116,7 +116,7 @@ def cases() -> Iterator[Case]:
 
 def kind_of(case: Case) -> str:
     """The kind of number that a sample's derivatives are made of; empty if there is none, or no element."""
-    if isinstance(case.prim.jvp, No) or not case.floats or not all(o.size for o in case.sample.operands):
+    if isinstance(case.prim.jvp, NotDefined) or not case.floats or not all(o.size for o in case.sample.operands):
         return ""
     dtype = case.sample.operands[case.floats[0]].dtype
     if not any(o.size and dtypes.is_inexact(o.dtype) for o in ref(case, case.draw())):
@@ -139,12 +139,12 @@ def differentiable(smooth: bool = False) -> Iterator[Case]:
     """The samples whose derivatives exist, in double precision, each once."""
     seen: set[Any] = set()
     for case in all_cases():
-        if isinstance(case.prim.jvp, No) or not case.floats or (smooth and not case.sample.smooth):
+        if isinstance(case.prim.jvp, NotDefined) or not case.floats or (smooth and not case.sample.smooth):
             continue
         if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):
             continue
         # Jaxprs say the dtype of each variable, so rows that have one stay as they are.
-        if case.prim.split is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
+        if case.prim.partial_eval is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
             case = case.wide
         key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
         if key not in seen:
@@ -154,7 +154,7 @@ def differentiable(smooth: bool = False) -> Iterator[Case]:
 
 def results(prim: Primitive, out: Any) -> list[Any]:
     """One or several results, as a list."""
-    return list(out) if prim.multiple else [out]
+    return list(out) if prim.multiple_results else [out]
 
 
 def ref(case: Case, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:

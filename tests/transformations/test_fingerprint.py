@@ -50,9 +50,9 @@ def test_what_was_defined_elsewhere_has_none():
         shape=lambda x: x,
         ref=lambda x: 2 * x,
         lower=lambda e, x: e.op("stablehlo.add", [x, x], e.outs),
-        jvp=core.No("none"),
-        transpose=core.No("none"),
-        batch=core.No("none"),
+        jvp=core.NotDefined("none"),
+        transpose=core.NotDefined("none"),
+        batch=core.NotDefined("none"),
         samples=list,
     )
     try:

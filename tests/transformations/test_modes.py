@@ -106,7 +106,7 @@ def tuned(happened):
 
 @cpu
 def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
-    slow, fast = autotune.Way("default"), autotune.Way("quick", sets.UNOPTIMIZED)
+    slow, fast = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
     monkeypatch.setattr(autotune, "WAYS", {"cpu": (slow, fast)})
     monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 + (way is slow) for way in programs})
     x = np.arange(5, dtype=np.float32)
@@ -120,7 +120,7 @@ def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
 
 @cpu
 def test_what_is_hardly_faster_is_not_taken(monkeypatch):
-    ways = autotune.Way("default"), autotune.Way("quick", sets.UNOPTIMIZED)
+    ways = autotune.Candidate("default"), autotune.Candidate("quick", sets.UNOPTIMIZED)
     monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
     monkeypatch.setattr(
         autotune, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
@@ -131,7 +131,7 @@ def test_what_is_hardly_faster_is_not_taken(monkeypatch):
 
 @cpu
 def test_a_way_that_dies_is_left_out(monkeypatch):
-    ways = autotune.Way("default"), autotune.Way("deadly", sets.UNOPTIMIZED, risky=True)
+    ways = autotune.Candidate("default"), autotune.Candidate("deadly", sets.UNOPTIMIZED, risky=True)
     monkeypatch.setattr(autotune, "WAYS", {"cpu": ways})
     monkeypatch.setattr(subprocess_trial, "survives", lambda *args: False)
     with backends.cache.flags(enabled=False):

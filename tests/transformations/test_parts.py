@@ -5,7 +5,7 @@ import numpy as np
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import backends, lax
-from functorch_like.compiler.outlining import parts
+from functorch_like.compiler.outlining import outline
 from functorch_like.ir.jaxpr import Jaxpr
 
 X = np.linspace(-2, 2, 5, dtype=np.float32)
@@ -64,7 +64,7 @@ def test_gradients_of_jitted_chains_and_of_loops_over_chains():
 
 def test_parts_do_what_the_whole_does():
     jaxpr = ft.make_jaxpr(chain)(X)
-    found = parts(jaxpr)
+    found = outline(jaxpr)
     inner = [e for part in found if isinstance(part, Jaxpr) for e in part.equations]
     outer = [e for e in found if not isinstance(e, Jaxpr)]
     assert {id(e) for e in jaxpr.equations} == {id(e) for e in (*inner, *outer)}

@@ -43,7 +43,7 @@ Value = Any
 ParamDict = dict[str, Any]
 Effects = frozenset[Any]
 InconclusiveDimensionOperation = JaxprTypeError = FtError
-set_current_trace = _core.running
+set_current_trace = _core.set_current_trace
 ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
 array_types = {_core.ArrayImpl}
 pytype_aval_mappings: dict[Any, Any] = {}
@@ -108,7 +108,7 @@ def find_top_trace(values: Any, *rest: Any) -> Trace:
 def take_current_trace() -> Iterator[Trace]:
     """Run the block outside of the trace in force, which it is given."""
     trace = _core.state.trace
-    with _core.running(_core.EVALUATE):
+    with _core.set_current_trace(_core.EVALUATE):
         yield trace
 
 

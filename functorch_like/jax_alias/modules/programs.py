@@ -23,7 +23,7 @@ class RowPrimitive(Primitive):
 
     def __init__(self, row: Row) -> None:
         super().__init__(row.name)
-        self._row, self.multiple_results = row, row.multiple
+        self._row, self.multiple_results = row, row.multiple_results
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the row."""

@@ -12,7 +12,7 @@ import functorch_like as ft
 from functorch_like import checkpoint_policies
 from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
-from functorch_like.calling.call_signature import Call, resolve
+from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import named_axis
 from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import programs
@@ -77,7 +77,7 @@ def make_jaxpr(
     @functools.wraps(fun)
     def made(*args: Any, **kwargs: Any) -> Any:
         name = getattr(fun, "__name__", "fun")
-        call = Call(resolve(fun, static_argnums, None), args, kwargs, abstract=True)
+        call = FlatCall(resolve_argnums(fun, static_argnums, None), args, kwargs, abstract=True)
         with ExitStack() as stack:
             for axis_name, size in axis_env or ():
                 stack.enter_context(named_axis(axis_name, size))

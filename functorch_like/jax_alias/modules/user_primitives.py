@@ -11,8 +11,8 @@ import numpy as np
 from functorch_like import core, numpy
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Lin, aval_of, is_value
 from functorch_like.core import Primitive as Row
+from functorch_like.core import aval_of, is_value
 from functorch_like.errors import UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import stage
 
@@ -141,7 +141,7 @@ class Primitive:
 
     def bind_with_trace(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Apply the primitive under a trace."""
-        with core.running(trace):
+        with core.set_current_trace(trace):
             return self.bind(*args, **params)
 
     def get_bind_params(self, params: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -184,7 +184,7 @@ def _make_row(prim: Primitive) -> Row:
         batch=rules.batch,
         samples=list,
         evaluate=rules.evaluate,
-        multiple=prim.multiple_results,
+        multiple_results=prim.multiple_results,
     )
 
 
@@ -236,7 +236,7 @@ class _Rules:
 
     def transpose(self, ct: Any, args: Sequence[Any], params: Params) -> Any:
         rule = _rule(primitive_transposes, self.prim, "transpose", "ad.primitive_transposes")
-        given = [UndefinedPrimal(a.aval) if isinstance(a, Lin) else a for a in args]
+        given = [UndefinedPrimal(a.aval) if isinstance(a, core.UndefinedPrimal) else a for a in args]
         if self.prim.multiple_results:
             avals = self.shape(
                 *(a.aval if isinstance(a, UndefinedPrimal) else aval_of(a) for a in given), params=params

@@ -13,7 +13,7 @@ from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.primitives.linalg import svd as singular
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -87,7 +87,7 @@ def cholesky(a: ArrayLike, /, *, upper: bool = False, symmetrize_input: bool = T
     return _cholesky(matrices(a, "cholesky", True), bool(upper), bool(symmetrize_input))
 
 
-@kernel(static=("upper", "symmetrize"))
+@eager_jit(static=("upper", "symmetrize"))
 def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
     a = promotion.to_inexact(a)
     found = cholesky_lu.cholesky(symmetrized(a) if symmetrize else a)
@@ -117,12 +117,12 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
-@kernel(static=("full",))
+@eager_jit(static=("full",))
 def _qr(a: Any, full: bool) -> Any:
     return tuple(orthogonal.qr(promotion.to_inexact(a), full_matrices=full))
 
 
-@kernel
+@eager_jit
 def _reflections(a: Any) -> Any:
     h, tau = orthogonal.geqrf(promotion.to_inexact(a))
     ndim = aval_of(h).ndim
@@ -149,7 +149,7 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermi
     return SVDResult(found[1], found[0], found[2]) if compute_uv else found[0]
 
 
-@kernel(static=("full", "vectors"))
+@eager_jit(static=("full", "vectors"))
 def _svd(a: Any, full: bool, vectors: bool) -> Any:
     return tuple(singular.svd(promotion.to_inexact(a), full_matrices=full, compute_uv=vectors))
 
@@ -197,7 +197,7 @@ def _lower(uplo: str | None) -> bool:
     return uplo not in ("U", "u")
 
 
-@kernel(static=("lower", "symmetrize", "vectors"))
+@eager_jit(static=("lower", "symmetrize", "vectors"))
 def _eigh(a: Any, lower: bool, symmetrize: bool, vectors: bool) -> Any:
     a = promotion.to_inexact(a)
     return tuple(eigen.eigh(symmetrized(a) if symmetrize else a, lower=lower, compute_v=vectors))
@@ -227,7 +227,7 @@ def eigvals(a: ArrayLike) -> Array:
     return _eig(matrices(a, "eigvals", True), False)[0]
 
 
-@kernel(static=("vectors",))
+@eager_jit(static=("vectors",))
 def _eig(a: Any, vectors: bool) -> Any:
     return tuple(
         eigen.eig(promotion.to_inexact(a), compute_left_eigenvectors=False, compute_right_eigenvectors=vectors)

@@ -14,7 +14,7 @@ from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg.svd import svd
 from functorch_like.primitives.reductions import reductions as reduction_primitives
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -75,7 +75,7 @@ def _squared(x: Any) -> Any:
     )
 
 
-@kernel(static=("ord", "axes", "keepdims"))
+@eager_jit(static=("ord", "axes", "keepdims"))
 def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x, dtype = _wide(x)
     shape = aval_of(x).shape
@@ -138,7 +138,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
     return _vector_norm(x, ord, over, bool(keepdims))
 
 
-@kernel(static=("ord", "axes", "keepdims"))
+@eager_jit(static=("ord", "axes", "keepdims"))
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x, dtype = _wide(x)
     out = _sqrt(structural.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(elementwise.abs(x), ord, axes)

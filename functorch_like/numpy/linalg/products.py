@@ -17,7 +17,7 @@ from functorch_like.numpy.linalg.decompositions import matrices
 from functorch_like.numpy.linalg.systems import inv, solve
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -40,7 +40,7 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     return _power(a, n) if n >= 0 else _power(inv(a), -n)
 
 
-@kernel(static=("n",))
+@eager_jit(static=("n",))
 def _power(a: Any, n: int) -> Any:
     out = None
     while n:
@@ -68,7 +68,7 @@ def multi_dot(arrays: Sequence[Any]) -> Array:
     return _multi_dot(found)
 
 
-@kernel
+@eager_jit
 def _multi_dot(arrays: Any) -> Any:
     shapes = [aval_of(a).shape for a in arrays]
     sizes = [shapes[0][0] if len(shapes[0]) == 2 else 1, *(s[0] for s in shapes[1:])]
@@ -144,9 +144,9 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     return _cross(x1, x2, int(axis))
 
 
-@kernel(static=("axis",))
+@eager_jit(static=("axis",))
 def _cross(a: Any, b: Any, axis: int) -> Any:
-    a, b = promotion.align(numpy_shapes.moveaxis(a, axis, -1), numpy_shapes.moveaxis(b, axis, -1))
+    a, b = promotion.promote_and_broadcast(numpy_shapes.moveaxis(a, axis, -1), numpy_shapes.moveaxis(b, axis, -1))
     shape = aval_of(a).shape
 
     def turned(x: Any, by: int) -> Any:

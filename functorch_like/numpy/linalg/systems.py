@@ -20,7 +20,7 @@ from functorch_like.primitives.linalg import cholesky_lu, svd
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import solve as rows
 from functorch_like.primitives.reductions import reductions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -58,7 +58,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     return _solve(a, b)
 
 
-@kernel
+@eager_jit
 def _solve(a: Any, b: Any) -> Any:
     a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
@@ -79,7 +79,7 @@ def inv(a: ArrayLike) -> Array:
     return _inv(matrices(a, "inv", True))
 
 
-@kernel
+@eager_jit
 def _inv(a: Any) -> Any:
     a = promotion.to_inexact(a)
     return rows.solve(a, M.eye_like(a), transpose_a=False)
@@ -94,7 +94,7 @@ def det(a: ArrayLike) -> Array:
     return _det(matrices(a, "det", True))
 
 
-@kernel
+@eager_jit
 def _det(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1]
@@ -145,7 +145,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
     return SlogdetResult(*_slogdet(matrices(a, "slogdet", True)))
 
 
-@kernel
+@eager_jit
 def _slogdet(a: Any) -> Any:
     diagonal, parity = _factored(promotion.to_inexact(a))
     last = (aval_of(diagonal).ndim - 1,)
@@ -177,12 +177,12 @@ def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: Arra
     return _pinv_each(a, least) if promotion.is_array(least) else _pinv(a, _rtol(a, least))
 
 
-@kernel(static=("rtol",))
+@eager_jit(static=("rtol",))
 def _pinv(a: Any, rtol: float) -> Any:
     return svd.pinv(promotion.to_inexact(a), rtol=rtol)
 
 
-@kernel
+@eager_jit
 def _pinv_each(a: Any, rtol: Any) -> Any:
     """With a tolerance of its own for each matrix."""
     s, u, vh = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=True)
@@ -196,7 +196,7 @@ def _pinv_each(a: Any, rtol: Any) -> Any:
     )
     inverse = promotion.convert(inverse, aval_of(u).dtype)
     columns = elementwise.mul(
-        *promotion.align(M.adjoint(vh), structural.reshape(inverse, shape=(*shape[:-1], 1, shape[-1])))
+        *promotion.promote_and_broadcast(M.adjoint(vh), structural.reshape(inverse, shape=(*shape[:-1], 1, shape[-1])))
     )
     return matmul(columns, M.adjoint(u))
 
@@ -227,7 +227,7 @@ def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> Any:
     return _lstsq(a, b, _rtol(a, rcond))
 
 
-@kernel(static=("rtol",))
+@eager_jit(static=("rtol",))
 def _lstsq(a: Any, b: Any, rtol: float) -> Any:
     a, b = map(promotion.to_inexact, promotion.promote(a, b))
     vector = aval_of(b).ndim == 1
@@ -250,8 +250,10 @@ def _larger(s: Any, rtol: Any) -> Any:
     if not aval_of(s).shape[-1]:
         return elementwise.ne(s, s)
     largest = reductions.reduce_max(s, axes=(aval_of(s).ndim - 1,))
-    bound = elementwise.mul(*promotion.align(largest, promotion.convert(rtol, aval_of(largest).dtype)))
-    return elementwise.gt(*promotion.align(s, structural.reshape(bound, shape=(*aval_of(bound).shape, 1))))
+    bound = elementwise.mul(*promotion.promote_and_broadcast(largest, promotion.convert(rtol, aval_of(largest).dtype)))
+    return elementwise.gt(
+        *promotion.promote_and_broadcast(s, structural.reshape(bound, shape=(*aval_of(bound).shape, 1)))
+    )
 
 
 def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None, hermitian: bool = False) -> Array:
@@ -279,21 +281,21 @@ def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None,
     return _matrix_rank_each(a, rtol) if promotion.is_array(rtol) else _matrix_rank(a, _rtol(a, rtol))
 
 
-@kernel(static=("rtol",))
+@eager_jit(static=("rtol",))
 def _matrix_rank(a: Any, rtol: float) -> Any:
     return _rank(svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=False)[0], rtol)
 
 
-@kernel
+@eager_jit
 def _matrix_rank_each(a: Any, rtol: Any) -> Any:
     return _matrix_rank.inline(a, rtol)
 
 
-@kernel
+@eager_jit
 def _rank_above(a: Any, tol: Any) -> Any:
     (s,) = svd.svd(promotion.to_inexact(a), full_matrices=False, compute_uv=False)
     tol = promotion.convert(structural.reshape(tol, shape=(*aval_of(tol).shape, 1)), aval_of(s).dtype)
-    large = elementwise.gt(*promotion.align(s, tol))
+    large = elementwise.gt(*promotion.promote_and_broadcast(s, tol))
     return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 

@@ -9,7 +9,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -40,7 +40,7 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     return _vq(obs, code_book)
 
 
-@kernel
+@eager_jit
 def _vq(obs: Any, book: Any) -> tuple[Any, Any]:
     obs, book = (
         promotion.align_inexact(obs, book)

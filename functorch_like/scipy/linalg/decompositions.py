@@ -13,7 +13,7 @@ from functorch_like.primitives import structural
 from functorch_like.primitives.linalg import eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import qr as orthogonal
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -51,7 +51,7 @@ def qr(a: ArrayLike, mode: str = "full", pivoting: bool = False) -> Any:
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
-@kernel(static=("full", "pivoting"))
+@eager_jit(static=("full", "pivoting"))
 def _qr(a: Any, full: bool, pivoting: bool) -> Any:
     return tuple(orthogonal.qr(promotion.to_inexact(a), full_matrices=full, pivoting=pivoting))
 
@@ -74,14 +74,14 @@ def schur(a: ArrayLike, output: str = "real") -> Any:
     return _schur(matrices(a, "schur"), output == "complex")
 
 
-@kernel(static=("full",))
+@eager_jit(static=("full",))
 def _schur(a: Any, full: bool) -> Any:
     a = promotion.to_inexact(a)
     a = M.to(a, dtypes.complex_of(dtypes.real_part(aval_of(a).dtype))) if full else a
     return tuple(eigen.schur(a, compute_schur_vectors=True))
 
 
-@kernel(static=("calc_q",))
+@eager_jit(static=("calc_q",))
 def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.
 

@@ -17,7 +17,7 @@ from functorch_like.primitives.linalg.cholesky_lu import solved
 from functorch_like.primitives.linalg.makers import I32
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.scipy.linalg.decompositions import matrices
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -73,7 +73,7 @@ def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Any, bool]:
     return _cho_factor(matrices(a, "cho_factor"), bool(lower)), bool(lower)
 
 
-@kernel(static=("lower",))
+@eager_jit(static=("lower",))
 def _cho_factor(a: Any, lower: bool) -> Any:
     a = promotion.to_inexact(a)
     return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
@@ -94,7 +94,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike) -> Array:
     return _cho_solve(c, b, bool(lower))
 
 
-@kernel(static=("lower",))
+@eager_jit(static=("lower",))
 def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
     first, second = (False, True) if lower else (True, False)
     half = lambda c, b, back: solved(c, b, lower=lower, back=back)
@@ -112,7 +112,7 @@ def lu_factor(a: ArrayLike) -> tuple[Any, Any]:
     return _lu_factor(matrices(a, "lu_factor", square=False))
 
 
-@kernel
+@eager_jit
 def _lu_factor(a: Any) -> Any:
     return tuple(cholesky_lu.lu(promotion.to_inexact(a))[:2])
 
@@ -134,7 +134,7 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0) -> Array
     return _lu_solve(factors, arr(pivots, "scipy.linalg.lu_solve"), b, _trans(trans, "lu_solve"))
 
 
-@kernel(static=("how",))
+@eager_jit(static=("how",))
 def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     n = aval_of(factors).shape[-1]
 
@@ -154,7 +154,7 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     return _solving(factors, b, solve)
 
 
-@kernel(static=("permute_l",))
+@eager_jit(static=("permute_l",))
 def lu(a: ArrayLike, permute_l: bool = False) -> Any:
     """P, L and U with a = P L U; or P L and U.
 
@@ -201,7 +201,7 @@ def solve_triangular(
     return _solve_triangular(a, b, _trans(trans, "solve_triangular"), bool(lower), bool(unit_diagonal))
 
 
-@kernel(static=("how", "lower", "unit"))
+@eager_jit(static=("how", "lower", "unit"))
 def _solve_triangular(a: Any, b: Any, how: str, lower: bool, unit: bool) -> Any:
     given = {"left_side": True, "lower": lower, "unit_diagonal": unit}
     given |= {"transpose_a": how != "N", "conjugate_a": how == "C"}

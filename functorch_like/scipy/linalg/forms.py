@@ -15,7 +15,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.shapes import arr
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -69,7 +69,7 @@ def toeplitz(c: ArrayLike, r: Any = None) -> Array:
     return _toeplitz(c, fnp.conj(c) if r is None else _vector(r, "toeplitz"))
 
 
-@kernel
+@eager_jit
 def _toeplitz(c: Any, r: Any) -> Any:
     c, r = _leading(c, r)
     i, j = _grid(aval_of(c).shape[-1], aval_of(r).shape[-1])
@@ -104,7 +104,7 @@ def hankel(c: ArrayLike, r: Any = None) -> Array:
     return _hankel(c, fnp.zeros_like(c) if r is None else _vector(r, "hankel"))
 
 
-@kernel
+@eager_jit
 def _hankel(c: Any, r: Any) -> Any:
     c, r = _leading(c, r)
     i, j = _grid(aval_of(c).shape[-1], aval_of(r).shape[-1])
@@ -140,7 +140,7 @@ def companion(a: ArrayLike) -> Array:
     return _companion(_vector(a, "companion", 2))
 
 
-@kernel
+@eager_jit
 def _companion(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
@@ -176,7 +176,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     return _fiedler_companion(_vector(a, "fiedler_companion", 2))
 
 
-@kernel
+@eager_jit
 def _fiedler_companion(a: Any) -> Any:
     a = promotion.to_inexact(a)
     n = aval_of(a).shape[-1] - 1
@@ -237,13 +237,13 @@ class Places:
         return hash(self.key)
 
 
-@kernel(static=("places",))
+@eager_jit(static=("places",))
 def _taken(a: Any, places: Places) -> Any:
     inside = (places.at >= 0) & (places.at < aval_of(a).shape[-1])
     return fnp.where(inside, _picked(a, np.where(inside, places.at, 0)), 0)
 
 
-@kernel
+@eager_jit
 def leslie(f: Any, s: Any) -> Array:
     """The matrix of a population in age classes: f in the first row, s below the diagonal.
 
@@ -286,7 +286,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     return _block_diag(given)
 
 
-@kernel
+@eager_jit
 def _block_diag(arrs: Any) -> Any:
     blocks = [fnp.atleast_2d(a) for a in promotion.promote(*arrs)]
     width, start, rows = sum(aval_of(b).shape[1] for b in blocks), 0, []

@@ -20,7 +20,7 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import triangular_solve
 from functorch_like.scipy.linalg.decompositions import matrices
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 from functorch_like.transforms.jvp_vjp import jvp
 from functorch_like.transforms.vmap import vmap
 
@@ -72,7 +72,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return _expm(matrices(A, "expm"), upper=bool(upper_triangular), most=int(max_squarings))
 
 
-@kernel(static=("upper", "most"))
+@eager_jit(static=("upper", "most"))
 def _expm(a: Any, upper: bool, most: int) -> Any:
     a = promotion.to_inexact(a)
     a = M.triu(a) if upper else a
@@ -133,7 +133,7 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> An
     return both if compute_expm else both[1]
 
 
-@kernel
+@eager_jit
 def _frechet(a: Any, e: Any) -> Any:
     return jvp(lambda x: _expm.inline(x, False, 16), (a,), (e,))
 
@@ -204,7 +204,7 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
     return _sylvester(a, b, c)
 
 
-@kernel
+@eager_jit
 def _sylvester(a: Any, b: Any, c: Any) -> Any:
     a, b, c = map(promotion.to_inexact, promotion.promote(a, b, c))
     return _over(_solution, a, b, c) if aval_of(c).size else c
@@ -254,7 +254,7 @@ def sqrtm(A: ArrayLike) -> Array:
     return _sqrtm(matrices(A, "sqrtm"))
 
 
-@kernel
+@eager_jit
 def _sqrtm(a: Any) -> Any:
     a = promotion.to_inexact(a)
     a = M.to(a, dtypes.complex_of(dtypes.real_part(aval_of(a).dtype)))
@@ -341,7 +341,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Any, Any]:
     return _rsf2csf(t, z)
 
 
-@kernel
+@eager_jit
 def _rsf2csf(t: Any, z: Any) -> Any:
     t, z = map(promotion.to_inexact, promotion.promote(t, z))
     form, turned = _complex_schur(t)
@@ -367,7 +367,7 @@ def polar(a: ArrayLike, side: str = "right") -> tuple[Any, Any]:
     return _polar(matrices(a, "polar", square=False), right=side == "right")
 
 
-@kernel(static=("right",))
+@eager_jit(static=("right",))
 def _polar(a: Any, right: bool) -> Any:
     u, s, vh = fnp.linalg.svd(promotion.to_inexact(a), full_matrices=False)
     times = lambda x, y: fnp.matmul(x, y, precision="highest")

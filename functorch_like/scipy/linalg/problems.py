@@ -14,14 +14,14 @@ from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg import svd as singular
 from functorch_like.scipy.linalg.decompositions import matrices, qr
 from functorch_like.scipy.linalg.factors import cho_factor, cho_solve, solve_triangular
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
-@kernel(static=("lower",))
+@eager_jit(static=("lower",))
 def cholesky(a: ArrayLike, lower: bool = False) -> Array:
     """The Cholesky factor of Hermitian positive definite matrices, zero in the other triangle.
 
@@ -39,7 +39,7 @@ def cholesky(a: ArrayLike, lower: bool = False) -> Array:
     return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
 
 
-@kernel(static=("full_matrices", "compute_uv"))
+@eager_jit(static=("full_matrices", "compute_uv"))
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S and Vh with a = U diag(S) Vh; or S alone.
 
@@ -83,7 +83,7 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen"
     return fnp.linalg.solve(a if assume_a == "gen" else _whole(a, bool(lower), assume_a == "her"), arr(b, "solve"))
 
 
-@kernel(static=("lower", "hermitian"))
+@eager_jit(static=("lower", "hermitian"))
 def _whole(a: Any, lower: bool, hermitian: bool) -> Any:
     """A symmetric matrix from one of its triangles."""
     half = M.tril(a) if lower else M.triu(a)
@@ -128,7 +128,7 @@ def eigh(
     return _generalized(a, b, bool(lower), bool(eigvals_only), type)
 
 
-@kernel(static=("lower", "values"))
+@eager_jit(static=("lower", "values"))
 def _eigh(a: Any, lower: bool, values: bool) -> Any:
     a = promotion.to_inexact(a)
     if values:
@@ -137,7 +137,7 @@ def _eigh(a: Any, lower: bool, values: bool) -> Any:
     return w, v
 
 
-@kernel(static=("lower", "values", "kind"))
+@eager_jit(static=("lower", "values", "kind"))
 def _generalized(a: Any, b: Any, lower: bool, values: bool, kind: int) -> Any:
     a, b = map(promotion.to_inexact, promotion.promote(a, b))
     a, b = _whole.inline(a, lower, True), _whole.inline(b, lower, True)
@@ -196,7 +196,7 @@ def eigh_tridiagonal(
     return _tridiagonal(d, e, values=bool(eigvals_only), start=int(start), end=int(end))
 
 
-@kernel(static=("values", "start", "end"))
+@eager_jit(static=("values", "start", "end"))
 def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
     d, e = map(promotion.to_inexact, promotion.promote(d, e))
     n = aval_of(d).shape[-1]

@@ -13,7 +13,7 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.convolving import check_mode, slide
 from functorch_like.numpy.matrix_products import _static
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -89,7 +89,7 @@ def _reversed(x: Any) -> Any:
     return fnp.conj(fnp.flip(x)) if aval_of(x).ndim else fnp.conj(x)
 
 
-@kernel(static=("mode", "precision", "reverse"))
+@eager_jit(static=("mode", "precision", "reverse"))
 def _direct(in1: Any, in2: Any, mode: str, precision: Any, reverse: bool) -> Any:
     in1, in2 = promotion.promote(in1, in2)
     in2 = _reversed(in2) if reverse else in2
@@ -206,7 +206,7 @@ def fast_length(n: int) -> int:
         n += 1
 
 
-@kernel(static=("mode", "axes", "reverse"))
+@eager_jit(static=("mode", "axes", "reverse"))
 def _by_fft(in1: Any, in2: Any, mode: str, axes: tuple[int, ...], reverse: bool) -> Any:
     in1, in2 = map(promotion.to_inexact, promotion.promote(in1, in2))
     in2 = _reversed(in2) if reverse else in2

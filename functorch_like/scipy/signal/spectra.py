@@ -15,7 +15,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.signal.trends import _detrend
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
@@ -63,7 +63,7 @@ def _plan(nperseg: int, noverlap: Any, nfft: Any, name: str) -> tuple[int, int]:
     return nperseg - overlap, length
 
 
-@kernel(static=("step", "nfft", "trend", "onesided", "size"))
+@eager_jit(static=("step", "nfft", "trend", "onesided", "size"))
 def _segments(x: Any, window: Any, step: int, nfft: int, trend: str, onesided: bool, size: int) -> Any:
     """The transforms of the windows along the last axis: (..., windows, frequencies)."""
     count = (aval_of(x).shape[-1] - size) // step + 1
@@ -305,7 +305,7 @@ def istft(
     return times, fnp.moveaxis(out, -1, at)
 
 
-@kernel(static=("step", "nfft", "onesided", "size", "cut"))
+@eager_jit(static=("step", "nfft", "onesided", "size", "cut"))
 def _overlapped(z: Any, window: Any, step: int, nfft: int, onesided: bool, size: int, cut: bool) -> Any:
     parts = fnp.fft.irfft(z, nfft) if onesided else fnp.fft.ifft(z, nfft)
     parts = parts[..., :size]

@@ -14,7 +14,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -50,7 +50,7 @@ def detrend(
     return _detrend(data, d=d, breaks=tuple(breaks), linear=type[0] == "l")
 
 
-@kernel(static=("d", "breaks", "linear"))
+@eager_jit(static=("d", "breaks", "linear"))
 def _detrend(x: Any, d: int, breaks: tuple[int, ...], linear: bool) -> Any:
     x = fnp.moveaxis(promotion.to_inexact(x), d, -1)
     if not linear:

@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 
 def _parts(x: Any) -> list[Any]:
@@ -22,25 +22,25 @@ def _square(x: Any) -> Any:
     return (x * x).sum(-1, keepdims=True)
 
 
-@kernel
+@eager_jit
 def normalized(q: Any) -> Any:
     """Of norm 1."""
     return q / fnp.sqrt(_square(q))
 
 
-@kernel
+@eager_jit
 def canonical(q: Any) -> Any:
     """Of the two quaternions of a rotation the one with w >= 0."""
     return fnp.where(q[..., 3:] < 0, -q, q)
 
 
-@kernel
+@eager_jit
 def conjugate(q: Any) -> Any:
     """The rotation back."""
     return fnp.concatenate([-q[..., :3], q[..., 3:]], -1)
 
 
-@kernel
+@eager_jit
 def product(p: Any, q: Any) -> Any:
     """First q, then p."""
     (x, y, z, w), (a, b, c, d) = _parts(p), _parts(q)
@@ -53,7 +53,7 @@ def product(p: Any, q: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- vectors
-@kernel
+@eager_jit
 def from_rotvec(r: Any) -> Any:
     """sin(a / 2) times the axis, and cos(a / 2); by series for small angles a."""
     square = _square(r)
@@ -64,7 +64,7 @@ def from_rotvec(r: Any) -> Any:
     return fnp.concatenate([by * r, last], -1)
 
 
-@kernel
+@eager_jit
 def as_rotvec(q: Any) -> Any:
     """The inverse of that."""
     q = canonical.inline(q)
@@ -76,14 +76,14 @@ def as_rotvec(q: Any) -> Any:
     return by * q[..., :3]
 
 
-@kernel
+@eager_jit
 def from_mrp(m: Any) -> Any:
     """Of tan(a / 4) times the axis."""
     square = _square(m)
     return fnp.concatenate([2 * m, 1 - square], -1) / (1 + square)
 
 
-@kernel
+@eager_jit
 def as_mrp(q: Any) -> Any:
     """The inverse of that."""
     q = canonical.inline(q)
@@ -91,7 +91,7 @@ def as_mrp(q: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ matrices
-@kernel
+@eager_jit
 def as_matrix(q: Any) -> Any:
     """The matrix of a rotation."""
     x, y, z, w = _parts(q)
@@ -103,7 +103,7 @@ def as_matrix(q: Any) -> Any:
     return fnp.stack([fnp.stack(row, -1) for row in rows], -2)
 
 
-@kernel
+@eager_jit
 def from_matrix(m: Any) -> Any:
     """From the largest of x, y, z, w: S. W. Shepperd, "Quaternion from rotation matrix", 1978."""
     at = lambda i, j: m[..., i, j]
@@ -122,7 +122,7 @@ def from_matrix(m: Any) -> Any:
 
 
 # -------------------------------------------------------------------------------------------------------------- angles
-@kernel(static=("axes", "turning"))
+@eager_jit(static=("axes", "turning"))
 def from_euler(angles: Any, axes: tuple[int, ...], turning: bool) -> Any:
     """Rotations about axes in turn, that stand or that turn as well."""
     whole = None
@@ -135,7 +135,7 @@ def from_euler(angles: Any, axes: tuple[int, ...], turning: bool) -> Any:
     return whole
 
 
-@kernel(static=("axes", "turning"))
+@eager_jit(static=("axes", "turning"))
 def as_euler(q: Any, axes: tuple[int, int, int], turning: bool) -> Any:
     """The inverse of that, for three axes: E. Bernardes, S. Viollet, 2022."""
     i, j, k = axes[::-1] if turning else axes

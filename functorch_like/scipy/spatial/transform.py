@@ -12,7 +12,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.scipy.spatial import quaternions
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 __all__ = ("Rotation", "Slerp")
 
@@ -264,7 +264,7 @@ def _rebuilt(times: Any, rotations: Any) -> Slerp:
     return made
 
 
-@kernel
+@eager_jit
 def _slerp(times: Any, quat: Any, at: Any) -> Any:
     n = aval_of(times).shape[0]
     left = fnp.clip(fnp.searchsorted(times, at, side="right") - 1, 0, n - 2)

@@ -30,7 +30,7 @@ from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
 from functorch_like.scipy.special.makers import with_slopes as _with_slopes
-from functorch_like.transforms.eager_jit import kernel as _kernel
+from functorch_like.transforms.eager_jit import eager_jit as _kernel
 from functorch_like.transforms.jvp_vjp import jvp as _jvp
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.special.makers import in_double
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -46,7 +46,7 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     return _bessel_jn(z, v=v, start=2 * (max(v, n_iter) // 2) + 40)
 
 
-@kernel(static=("v", "start"), ints=True)
+@eager_jit(static=("v", "start"), ints=True)
 def _bessel_jn(z: Any, v: int, start: int) -> Any:
     return in_double(lambda z: _recurrence(z, v, start))(promotion.to_inexact(z))
 

@@ -14,7 +14,7 @@ from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.gamma_ratios import betaln, gamma, stirling
 from functorch_like.scipy.special.makers import in_double, make, one, two
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -112,7 +112,7 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     return _multigammaln(*given(a), d=operator.index(d))
 
 
-@kernel(static=("d",), ints=True)
+@eager_jit(static=("d",), ints=True)
 def _multigammaln(a: Any, d: int) -> Any:
     a = _multi_check(promotion.to_inexact(a), d)
     total = 0 * a + 0.25 * d * (d - 1) * math.log(math.pi)

@@ -13,7 +13,7 @@ from functorch_like.errors import ConcretizationError, UnsupportedError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
 from functorch_like.primitives import elementwise
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -54,12 +54,12 @@ def sph_harm_y(
     return _harmonic(n, m, theta, phi, n_max=operator.index(n_max))
 
 
-@kernel(static=("n_max",), ints=True)
+@eager_jit(static=("n_max",), ints=True)
 def _harmonic(n: Any, m: Any, theta: Any, phi: Any, n_max: int) -> Any:
     """Recurrence in the degree, DLMF 14.10.3, of normalized functions: from degree |m| up to n."""
     theta, phi = promotion.align_inexact(theta, phi)
     dtype = aval_of(theta).dtype
-    n, m, theta, phi = promotion.spread(n, m, theta, phi)
+    n, m, theta, phi = promotion.broadcast_arrays(n, m, theta, phi)
     n, m = promotion.convert(n, dtype), promotion.convert(m, dtype)
     order = fnp.abs(m)
     cosine, sine = fnp.cos(theta), fnp.sin(theta)

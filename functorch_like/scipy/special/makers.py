@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
-from functorch_like.calling.api_boundary import polish
+from functorch_like.calling.api_boundary import finalize_error
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import promotion
 from functorch_like.primitives.base.shapes import full_like
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 from functorch_like.transforms.jvp_vjp import jvp
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def make(
         return body(*(promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) for x in found))
 
     aligned.__name__ = name
-    fast = kernel(aligned)
+    fast = eager_jit(aligned)
     parts = names.split()
 
     def function(*args: Any) -> Any:
@@ -71,7 +71,7 @@ def make(
                 )
             return fast(*promotion.numbers(*args))
         except FtError as e:
-            polish(e)
+            finalize_error(e)
             raise
 
     doc = _DOC.format(

@@ -16,7 +16,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.scipy.normal import ndtr
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
@@ -168,7 +168,7 @@ class gaussian_kde:
         return self.dataset[:, chosen] + steps
 
 
-@kernel
+@eager_jit
 def _log_mixture(data: Any, weights: Any, points: Any, covariance: Any) -> Any:
     data, points, covariance = promotion.promote(data, points, covariance)
     root = fnp.linalg.cholesky(covariance)
@@ -181,7 +181,7 @@ def _log_mixture(data: Any, weights: Any, points: Any, covariance: Any) -> Any:
     return logsumexp(-0.5 * distance, axis=1, b=weights) - constant
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _box(data: Any, weights: Any, covariance: Any, low: Any, high: Any) -> Any:
     spread = fnp.sqrt(covariance[0, 0])
     return fnp.sum(weights * (ndtr((high - data) / spread) - ndtr((low - data) / spread)))

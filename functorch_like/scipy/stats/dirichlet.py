@@ -12,7 +12,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.special import xlogy
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -44,7 +44,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return _logpdf(x, alpha)
 
 
-@kernel
+@eager_jit
 def _logpdf(x: Any, alpha: Any) -> Any:
     x, alpha = map(promotion.to_inexact, promotion.promote(x, alpha))
     if aval_of(x).shape[0] != aval_of(alpha).shape[0]:

@@ -13,12 +13,12 @@ from typing import Any
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
-from functorch_like.calling.api_boundary import polish
+from functorch_like.calling.api_boundary import finalize_error
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 _TITLES = {
     "pdf": "The density", "logpdf": "log of the density", "pmf": "The probability", "logpmf": "log of the probability",
@@ -71,7 +71,7 @@ class Family:
             return self._general(name, body, *xs)
 
         general.__name__ = f"{module.rpartition('.')[2]}_{name}"
-        fast = kernel(ints=True)(general)
+        fast = eager_jit(ints=True)(general)
 
         def function(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -83,7 +83,7 @@ class Family:
                 bound.apply_defaults()
                 return fast(*given(*bound.args))
             except FtError as e:
-                polish(e)
+                finalize_error(e)
                 raise
 
         lines = [f"        {p}: array or number." for p in signature.parameters]

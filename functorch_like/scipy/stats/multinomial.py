@@ -10,7 +10,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.primitives import elementwise
 from functorch_like.scipy.special import xlogy
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -34,10 +34,10 @@ def logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
     return _logpmf(*given(x, n, p))
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _logpmf(x: Any, n: Any, p: Any) -> Any:
     x, n, p = map(promotion.to_inexact, promotion.promote(x, n, p))
-    x, p = promotion.align(x, p)
+    x, p = promotion.promote_and_broadcast(x, p)
     inside = fnp.all((x >= 0) & (fnp.floor(x) == x), -1) & (fnp.sum(x, -1) == n)
     counts = fnp.where(inside[..., None], x, 0)
     value = elementwise.lgamma(n + 1) + fnp.sum(xlogy(counts, p) - elementwise.lgamma(counts + 1), -1)

@@ -11,7 +11,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -50,7 +50,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool
     return _logpdf(x, mean, cov, n=n, singular=bool(allow_singular))
 
 
-@kernel(static=("n", "singular"), ints=True)
+@eager_jit(static=("n", "singular"), ints=True)
 def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
     x, mean, cov = map(promotion.to_inexact, promotion.promote(x, mean, cov))
     gap = x - mean

@@ -15,7 +15,7 @@ from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.incomplete_gamma import igammac
 from functorch_like.scipy.special import xlogy
 from functorch_like.scipy.stats.families import Family
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -59,7 +59,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return _entropy(*given(mu, loc))
 
 
-@kernel(ints=True)
+@eager_jit(ints=True)
 def _entropy(mu: Any, loc: Any) -> Any:
     """A sum for small means, the asymptotic series (R. J. Evans et al., Am. Math. Monthly 95, 1988) for large ones."""
     mu = promotion.align_inexact(mu, loc)[0]

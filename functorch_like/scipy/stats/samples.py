@@ -11,7 +11,7 @@ from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
-from functorch_like.transforms.eager_jit import kernel
+from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -71,7 +71,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
     return ModeResult(value, count)
 
 
-@kernel(static=("d", "omit"))
+@eager_jit(static=("d", "omit"))
 def _mode(a: Any, d: int, omit: bool) -> tuple[Any, Any]:
     x = fnp.sort(fnp.moveaxis(a, d, -1))
     lead, n = aval_of(x).shape[:-1], aval_of(x).shape[-1]
@@ -117,7 +117,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None, 
     return _rankdata(flat, d=d, method=method, omit=nan_policy == "omit")
 
 
-@kernel(static=("d", "method", "omit"))
+@eager_jit(static=("d", "method", "omit"))
 def _rankdata(a: Any, d: int, method: str, omit: bool) -> Any:
     x = fnp.moveaxis(a, d, -1)
     n = aval_of(x).shape[-1]
@@ -165,7 +165,7 @@ def sem(
     return _sem(fnp.asarray(a), axis=axis, ddof=ddof, omit=nan_policy == "omit", keepdims=bool(keepdims))
 
 
-@kernel(static=("axis", "ddof", "omit", "keepdims"))
+@eager_jit(static=("axis", "ddof", "omit", "keepdims"))
 def _sem(a: Any, axis: int | None, ddof: int, omit: bool, keepdims: bool) -> Any:
     a = promotion.to_inexact(a)
     seen = a == a if omit else None

@@ -13,7 +13,7 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.call_signature import as_tuple, resolve
+from functorch_like.calling.call_signature import as_tuple, resolve_argnums
 from functorch_like.calling.pickling import ByName
 from functorch_like.calling.traced_function import name_of
 from functorch_like.calling.type_variables import P, R
@@ -22,7 +22,7 @@ from functorch_like.errors import ArgumentError, DifferentiationError, DtypeErro
 from functorch_like.interpreters.forward import Dual
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import widened
-from functorch_like.transforms.tangents import check_callable, where
+from functorch_like.transforms.tangents import check_callable, error_context
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -46,7 +46,7 @@ class CustomFunction(ByName, Generic[P, R]):
         check_callable(fun, self.kind)
         functools.update_wrapper(self, fun, updated=())
         self.fun: Callable[..., R] = fun
-        static = resolve(fun, nondiff_argnums, nondiff_argnames, "nondiff")
+        static = resolve_argnums(fun, nondiff_argnums, nondiff_argnames, "nondiff")
         self.nondiff_argnums = static.nums
         by_name = [n for n in as_tuple(nondiff_argnames) if n not in self._names]
         if by_name:
@@ -98,7 +98,9 @@ class CustomFunction(ByName, Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         missing = self._missing()
         if missing:
-            raise ArgumentError(f"{self.name} is a {self.kind} function without its rule", fix=missing, **where())
+            raise ArgumentError(
+                f"{self.name} is a {self.kind} function without its rule", fix=missing, **error_context()
+            )
         values = self._positions(args, kwargs)
         nums = self.nondiff_argnums
         nondiff = tuple(values[i] for i in nums if i < len(values))
@@ -119,20 +121,20 @@ class CustomFunction(ByName, Generic[P, R]):
             raise ArgumentError(
                 f"{self.name} has no signature that tells the positions of {list(kwargs)}",
                 fix="pass them by position",
-                **where(),
+                **error_context(),
             )
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as e:
             fix = "call it as its signature says"
-            raise ArgumentError(f"{self.name}{signature}: {e}", fix=fix, **where()) from None
+            raise ArgumentError(f"{self.name}{signature}: {e}", fix=fix, **error_context()) from None
         bound.apply_defaults()
         if bound.kwargs:
             raise ArgumentError(
                 f"{self.name}{signature} takes {list(bound.kwargs)} by name alone, but rules are given arguments by "
                 "position",
                 fix="let the function take them by position",
-                **where(),
+                **error_context(),
             )
         return bound.args
 
@@ -147,7 +149,7 @@ class CustomFunction(ByName, Generic[P, R]):
                     f"argument {self._path(in_tree, k)} of {self.name} is {leaf!r:.60} of type "
                     f"{type(leaf).__name__}, no array",
                     fix=self._not_an_array(),
-                    **where(),
+                    **error_context(),
                 )
         for leaf in xla.flatten(nondiff)[0] if nondiff else ():
             if isinstance(leaf, Tracer):
@@ -156,7 +158,7 @@ class CustomFunction(ByName, Generic[P, R]):
                     raise DifferentiationError(
                         f"a derivative is taken by a {aval_of(leaf)!r} that {self.name} is given as a nondiff argument",
                         fix="take it out of nondiff_argnums, or pass lax.stop_gradient of it",
-                        **where(),
+                        **error_context(),
                     )
         return traced
 

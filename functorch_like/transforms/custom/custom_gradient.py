@@ -18,7 +18,7 @@ from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
 from functorch_like.transforms.custom.rule_checks import Report, described
-from functorch_like.transforms.custom.symbolic_zeros import tangent_aval, written_out
+from functorch_like.transforms.custom.symbolic_zeros import instantiate, tangent_aval
 from functorch_like.transforms.tangents import Fun, check_callable
 
 
@@ -67,7 +67,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 
         def flat(*cts: Any) -> list[Any]:
             rest = iter(cts)
-            given = [next(rest) if i else written_out(None, a) for i, a in zip(inexact, avals, strict=True)]
+            given = [next(rest) if i else instantiate(None, a) for i, a in zip(inexact, avals, strict=True)]
             back = rule(out_tree.unflatten(given))
             if len(args) == 1 and not isinstance(back, (tuple, list)):
                 back = (back,)

@@ -13,7 +13,7 @@ from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, DifferentiationError
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
-from functorch_like.interpreters.reverse import TapeTrace, live
+from functorch_like.interpreters.reverse import TapeTrace, dead_code_elimination
 from functorch_like.ir.trace_to_jaxpr import StageTrace, VarTracer
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
@@ -21,14 +21,14 @@ from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import (
     SymbolicZero,
     as_array,
+    instantiate,
     is_zero,
     matching,
     strong,
     tangent_aval,
-    written_out,
 )
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
-from functorch_like.transforms.tangents import check_callable, where
+from functorch_like.transforms.tangents import check_callable, error_context
 
 
 class custom_jvp(CustomFunction[P, R]):
@@ -110,7 +110,7 @@ class custom_jvp(CustomFunction[P, R]):
                     f"defjvps of {self.name} was given {len(jvps)} rules, and the function has {len(primals)} "
                     "arguments",
                     fix="give one for each argument, None where it adds nothing",
-                    **where(),
+                    **error_context(),
                 )
             out = bound(*primals)
             # A tangent that is zero must not meet a slope that is infinite.
@@ -141,7 +141,7 @@ class custom_jvp(CustomFunction[P, R]):
 
 
 def _instantiated(tangent: Any) -> Any:
-    return written_out(None, tangent.aval) if isinstance(tangent, SymbolicZero) else tangent
+    return instantiate(None, tangent.aval) if isinstance(tangent, SymbolicZero) else tangent
 
 
 class _Called(Called):
@@ -160,7 +160,7 @@ class _Called(Called):
         assert rule is not None
         self.in_avals = [aval_of(p) for p in primals]
         args = self.in_tree.unflatten([as_array(p) for p in primals])
-        directions = [written_out(t, a, symbolic) for t, a in zip(tangents, self.in_avals, strict=True)]
+        directions = [instantiate(t, a, symbolic) for t, a in zip(tangents, self.in_avals, strict=True)]
         recorded = Recorded(tangents)
         with closure_of(self.custom):
             pair = rule(*self.nondiff, args, self.in_tree.unflatten(directions))
@@ -201,7 +201,7 @@ class Recorded:
         if self.trace is None:
             return
         fix = "a tangent is a sum of given tangents, each times something that does not depend on tangents"
-        made = live(self.trace.equations[self.start :], [self.var(t) for t in tangents])
+        made = dead_code_elimination(self.trace.equations[self.start :], [self.var(t) for t in tangents])
         found = nonlinear(made, self.unknown, {})
         if found is not None:
             raise report.error(DifferentiationError, f"{report.name} is not linear in its tangents: {found[0]}", fix)

@@ -21,7 +21,7 @@ from functorch_like.primitives.higher_order.custom.custom_fwd import custom_fwd
 from functorch_like.primitives.higher_order.custom.custom_vjp import Bwd, custom_vjp_call
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
 from functorch_like.transforms.custom.rule_checks import Column, described
-from functorch_like.transforms.custom.symbolic_zeros import as_array, strong, tangent_aval, written_out
+from functorch_like.transforms.custom.symbolic_zeros import as_array, instantiate, strong, tangent_aval
 from functorch_like.transforms.tangents import check_callable
 
 
@@ -197,7 +197,7 @@ class _Backward:
         assert custom.bwd is not None
         rest = iter(residuals)
         kept = [next(rest) if a else other for a, other in zip(self.arrays, self.others, strict=True)]
-        given = [written_out(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
+        given = [instantiate(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
         with closure_of(custom):
             back = custom.bwd(*self.called.nondiff, self.residual_tree.unflatten(kept), self.out_tree.unflatten(given))
         return [strong(ct, a) for ct, a in zip(self.leaves(back), self.in_avals, strict=True)]

@@ -9,12 +9,12 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary, traced_function
-from functorch_like.calling.call_signature import Call, Static
+from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError, TreeError
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.custom import linear_call as higher
-from functorch_like.transforms.tangents import check_callable, where
+from functorch_like.transforms.tangents import check_callable, error_context
 
 
 @api_boundary.public
@@ -54,12 +54,14 @@ def linear_call(
     for leaf in call.leaves[count:]:
         if not dtypes.is_inexact(aval_of(leaf).dtype):
             raise DifferentiationError(
-                f"a linear argument of linear_call is a {aval_of(leaf)!r}", fix="pass it as a residual", **where()
+                f"a linear argument of linear_call is a {aval_of(leaf)!r}",
+                fix="pass it as a residual",
+                **error_context(),
             )
     forth = traced_function.staged(fun, call, "linear_call")
     results = forth.out_tree.unflatten([ShapeDtypeStruct(a.shape, a.dtype) for a in forth.jaxpr.out_avals])
     back = traced_function.staged(
-        fun_transpose, Call(Static((), ()), (residual_args, results), {}, abstract=True), "linear_call"
+        fun_transpose, FlatCall(Static((), ()), (residual_args, results), {}, abstract=True), "linear_call"
     )
     wanted = [a.strong() for a in call.avals[count:]]
     given = [a.strong() for a in back.jaxpr.out_avals]
@@ -68,7 +70,7 @@ def linear_call(
             f"the transpose that linear_call was given takes cotangents of the result to {back.out_tree} of {given}; "
             f"the linear arguments are {xla.structure(linear_args)} of {wanted}",
             fix="return from it what linear_args are",
-            **where(),
+            **error_context(),
         )
     consts, (f, t) = [], (forth.jaxpr, back.jaxpr)
     if forth.consts or back.consts:

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
-from functorch_like.calling.traced_function import beside, name_of
+from functorch_like.calling.traced_function import name_of, structure_diff_table
 from functorch_like.core import is_value
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
 from functorch_like.source_info import Line
 from functorch_like.transforms.custom.symbolic_zeros import given_aval, is_zero
-from functorch_like.transforms.tangents import where
+from functorch_like.transforms.tangents import error_context
 
 
 def described(x: Any) -> str:
@@ -53,7 +53,7 @@ class Report(NamedTuple):
         code = getattr(inspect.unwrap(self.rule), "__code__", None)
         line = "" if code is None else str(Line(code.co_filename, code.co_firstlineno, code.co_name))
         operation = f"{name_of(self.of)}({', '.join(map(repr, self.avals))})"
-        return kind(reason, fix=fix, rule=line, operation=operation, **where())
+        return kind(reason, fix=fix, rule=line, operation=operation, **error_context())
 
     def pair(self, returned: Any, meaning: str) -> Sequence[Any]:
         """What was returned, where it must be a pair."""
@@ -79,7 +79,9 @@ class Report(NamedTuple):
         shapes = alike and [a.shape for a in wanted.avals] != [b.shape for b in given.avals]
         kind = ShapeError if shapes else DtypeError if alike else TreeError
         columns = (wanted, given)
-        table = beside([c.title for c in columns], [c.treedef for c in columns], [c.avals for c in columns])
+        table = structure_diff_table(
+            [c.title for c in columns], [c.treedef for c in columns], [c.avals for c in columns]
+        )
         raise self.error(kind, f"{self.name} does not return what it should:\n{table}", fix)
 
     def derivative(

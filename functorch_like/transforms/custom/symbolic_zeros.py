@@ -74,7 +74,7 @@ def tangent_aval(aval: ShapedArray) -> ShapedArray:
     return aval.strong() if dtypes.is_inexact(aval.dtype) else ShapedArray(aval.shape, dtypes.float0)
 
 
-def written_out(tangent: Any, aval: ShapedArray, symbolic: bool = False) -> Any:
+def instantiate(tangent: Any, aval: ShapedArray, symbolic: bool = False) -> Any:
     """A tangent or cotangent as rules get it; `aval` is that of its primal."""
     if tangent is not None:
         return tangent
@@ -95,7 +95,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     >>> ft.custom_derivatives.zero_from_primal(fnp.ones(2)).tolist()
     [0.0, 0.0]
     """
-    return written_out(None, aval_of(val), symbolic_zeros)
+    return instantiate(None, aval_of(val), symbolic_zeros)
 
 
 def is_zero(x: Any) -> bool:

@@ -16,9 +16,9 @@ from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.core import Primitive, Trace, aval_of, infer, state, tracing
+from functorch_like.core import Primitive, Trace, abstract_eval, aval_of, new_trace, state
 from functorch_like.errors import ArgumentError, FtError
-from functorch_like.interpreters.forward import Perturbed
+from functorch_like.interpreters.forward import TangentTracer
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.primitives.base.shapes import full_like, zeros
 from functorch_like.primitives.elementwise.arithmetic import mul
@@ -104,7 +104,7 @@ def _scaled(term: Any, k: int, factor: Callable[[int], float]) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------ interpreter
-class Jet(Perturbed):
+class Jet(TangentTracer):
     """The start of a power series: its value at 0, and one coefficient for each order, None where it is zero."""
 
     __slots__ = ("terms",)
@@ -140,11 +140,11 @@ class JetTrace(Trace):
                 return parent.process(prim, primals, params)
             outs, series = _through(prim, primals, terms, params, self.order)
         except FtError as e:
-            raise core.complete(e, prim, args, params, self, "jet")  # noqa: B904  (the same error, completed)
+            raise core.add_error_context(e, prim, args, params, self, "jet")  # noqa: B904  (the same error, completed)
         finally:
             state.trace = self
         wrapped = [self.wrap(o, s) for o, s in zip(outs, series, strict=True)]
-        return wrapped if prim.multiple else wrapped[0]
+        return wrapped if prim.multiple_results else wrapped[0]
 
     def wrap(self, primal: Any, terms: Sequence[Any]) -> Any:
         """A tracer, or the value itself where all terms are zero."""
@@ -156,7 +156,7 @@ def expand(
 ) -> tuple[list[Any], list[Sequence[Any]]]:
     """Results of a function of flat arguments, and the coefficients of each."""
     trace = JetTrace(name, state.trace, order)
-    with tracing(trace):
+    with new_trace(trace):
         outs = fun(*[trace.wrap(p, c) for p, c in zip(primals, curves, strict=True)])
     mine = [type(o) is Jet and o._trace is trace for o in outs]
     none = [None] * order
@@ -180,10 +180,10 @@ def _through(
     found = rules.rule(prim, series, params)
     if found is not None:
         return [z[0] for z in found], [z[1:] for z in found]
-    avals = infer(prim, [aval_of(p) for p in primals], params)
-    if not any(dtypes.is_inexact(a.dtype) for a in (avals if prim.multiple else (avals,))):
+    avals = abstract_eval(prim, [aval_of(p) for p in primals], params)
+    if not any(dtypes.is_inexact(a.dtype) for a in (avals if prim.multiple_results else (avals,))):
         outs = prim(*primals, **params)
-        outs = outs if prim.multiple else (outs,)
+        outs = outs if prim.multiple_results else (outs,)
         return outs, [[None] * order for _ in outs]
     return lifted(prim, series, params, order)
 
@@ -195,7 +195,7 @@ def lifted(prim: Primitive, series: Sequence[Sequence[Any]], params: dict[str, A
         n = len(series)
         rest = iter(flat[n:])
         out, tangent = prim.jvp(list(flat[:n]), [next(rest) if m else None for m in moving], **params)
-        outs, tangents = (out, tangent) if prim.multiple else ((out,), (tangent,))
+        outs, tangents = (out, tangent) if prim.multiple_results else ((out,), (tangent,))
         has[:] = [t is not None for t in tangents]
         return [*outs, *(t for t in tangents if t is not None)]
 

@@ -42,7 +42,7 @@ def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: i
     """Each coefficient goes where the value goes."""
     order = len(operands[0]) - 1
     moves = [dtypes.is_inexact(aval_of(x[0]).dtype) and (only is None or k == only) for k, x in enumerate(operands)]
-    lists = (lambda out: list(out)) if prim.multiple else lambda out: [out]
+    lists = (lambda out: list(out)) if prim.multiple_results else lambda out: [out]
     columns = [lists(prim(*(x[0] for x in operands), **params))]
     for k in range(1, order + 1):
         if all(x[k] is None for x in operands):

@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Axis, Lin, Primitive, Sample, state
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
@@ -22,9 +22,9 @@ from functorch_like.ir.jaxpr import Jaxpr, Var
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph, Plan, inlined, plan
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr, reference
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
-from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 
 Policy = Callable[..., Any]
 _MOST_PLANS = 32
@@ -101,23 +101,23 @@ def _prune(used: tuple[bool, ...], *, jaxpr: Jaxpr, **params: Any) -> tuple[list
 def _jvp(
     primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **params: Any
 ) -> tuple[list[Any], list[Any]]:
-    derived, consts, has = with_tangents(jaxpr, [t is not None for t in tangents])
+    derived, consts, has = jvp_jaxpr(jaxpr, [t is not None for t in tangents])
     outs = checkpoint(*consts, *primals, *(t for t in tangents if t is not None), jaxpr=derived, **params)
     rest = iter(outs[len(has) :])
     return outs[: len(has)], [next(rest) if h else None for h in has]
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> list[Any]:
-    derived, consts, has = transposed(jaxpr, [type(a) is Lin for a in args], [c is not None for c in cts])
-    known = [a for a in args if type(a) is not Lin]
+    derived, consts, has = transposed(jaxpr, [type(a) is UndefinedPrimal for a in args], [c is not None for c in cts])
+    known = [a for a in args if type(a) is not UndefinedPrimal]
     rest = iter(checkpoint(*consts, *known, *(c for c in cts if c is not None), jaxpr=derived, **params))
     return [next(rest) if h else None for h in has]
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, jaxpr: Jaxpr, **params: Any
 ) -> tuple[list[Any], list[int | None]]:
-    derived, consts, where = batched(jaxpr, axis, dims)
+    derived, consts, where = batch_jaxpr(jaxpr, axis, dims)
     return checkpoint(*consts, *args, jaxpr=derived, **params), where
 
 
@@ -155,7 +155,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
 
 def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
     flat, consts = inlined(jaxpr)
-    parts = halves(flat, [*[False] * len(consts), *unknown])
+    parts = partial_eval_jaxpr(flat, [*[False] * len(consts), *unknown])
     parts = parts.__class__(**{**vars(parts), "consts": [*parts.consts, *consts]})
     graph = Graph(parts)
     choose = getattr(policy, "choose", None)
@@ -169,14 +169,14 @@ def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
     return plan(graph, graph.apart(kept))
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     from functorch_like.primitives.elementwise.arithmetic import mul
     from functorch_like.primitives.elementwise.transcendental import sin
 
     vector = ShapedArray((3,), np.float32)
     jaxpr, _ = stage(lambda x, y: [mul(sin(sin(x)), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)
     params = {"jaxpr": jaxpr, "policy": None, "prevent_cse": True}
-    return [Sample((vector, vector), {**params, "again": again}) for again in (False, True)]
+    return [SampleInput((vector, vector), {**params, "again": again}) for again in (False, True)]
 
 
 checkpoint = Primitive(
@@ -188,9 +188,9 @@ checkpoint = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=_evaluate,
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    multiple=True,
+    multiple_results=True,
 )

@@ -37,7 +37,7 @@ def _bytes(v: Var) -> int:
 
 
 def _is_cheap(e: Equation) -> bool:
-    return e.prim.native and e.prim.family in _CHEAP and e.prim.effects is None
+    return e.prim.builtin and e.prim.family in _CHEAP and e.prim.effects is None
 
 
 @dataclasses.dataclass(frozen=True)

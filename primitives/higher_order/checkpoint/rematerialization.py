@@ -16,7 +16,7 @@ from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.call import call
-from functorch_like.primitives.higher_order.partial_eval import Halves, places
+from functorch_like.primitives.higher_order.partial_eval import PartialEval, places
 
 
 def inlined(jaxpr: Jaxpr) -> tuple[Jaxpr, list[Any]]:
@@ -41,7 +41,7 @@ def _evaluate_inlined(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
             operands = [read(a) for a in e.inputs]
             inner = e.params["jaxpr"] if e.prim is call else None
             out = e.prim(*operands, **e.params) if inner is None else _evaluate_inlined(inner, operands)
-            values.update(zip(e.outputs, out if e.prim.multiple else (out,), strict=True))
+            values.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
     finally:
         core.state.source = carried
     return [read(a) for a in jaxpr.outputs]
@@ -59,7 +59,7 @@ class Graph:
         made_by: for each variable of the known half that is not an input, the position of its equation.
     """
 
-    def __init__(self, parts: Halves) -> None:
+    def __init__(self, parts: PartialEval) -> None:
         self.halves, self.known = parts, parts.known
         atoms = [(self.known.inputs if kind == "in" else self.known.outputs)[k] for kind, k in parts.residuals]
         n = len(atoms)

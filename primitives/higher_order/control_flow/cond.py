@@ -14,7 +14,7 @@ from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit, emit_carrying, token_avals
-from functorch_like.core import Axis, Lin, Primitive, aval_of, state
+from functorch_like.core import BatchAxis, Primitive, UndefinedPrimal, aval_of, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
@@ -30,13 +30,13 @@ from functorch_like.primitives.higher_order.control_flow.cond_branches import (
 )
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept as together
 from functorch_like.primitives.higher_order.control_flow.cond_samples import samples
-from functorch_like.primitives.higher_order.control_flow.sequential_vmap import in_turn
+from functorch_like.primitives.higher_order.control_flow.sequential_vmap import sequential_vmap
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     ANYWHERE,
-    batched,
+    batch_jaxpr,
+    jvp_jaxpr,
     rearranged,
     reference,
-    with_tangents,
 )
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 
@@ -109,7 +109,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches)
     some = tuple(t is not None for t in tangents[1:])
 
     def make() -> tuple[list[Any], Branches, list[bool]]:
-        parts, has = agreeing(branches, lambda b, wanted: with_tangents(b, some, wanted))
+        parts, has = agreeing(branches, lambda b, wanted: jvp_jaxpr(b, some, wanted))
         return *united(parts), has
 
     consts, derived, has = together(branches, ("jvp", some), make)
@@ -120,7 +120,7 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, branches: Branches)
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, branches: Branches) -> list[Any]:
-    linear = tuple(type(a) is Lin for a in args[1:])
+    linear = tuple(type(a) is UndefinedPrimal for a in args[1:])
     some = tuple(c is not None for c in cts)
 
     def make() -> tuple[list[Any], Branches, list[bool]]:
@@ -128,7 +128,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, branches: Branches) -
         return *united(parts), has
 
     consts, derived, has = together(branches, ("transpose", linear, some), make)
-    index, *known = (a for a in args if type(a) is not Lin)
+    index, *known = (a for a in args if type(a) is not UndefinedPrimal)
     rest = iter(cond(index, *consts, *known, *(c for c in cts if c is not None), branches=derived))
     return [None, *(next(rest) if h else None for h in has)]
 
@@ -155,16 +155,16 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
 
 # ------------------------------------------------------------------------------------------------------------- batch
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, branches: Branches
 ) -> tuple[list[Any], list[int | None]]:
     if dims[0] is not None:
         return _by_each(axis, args, dims, branches)
 
     def make() -> tuple[list[Any], Branches, list[int | None]]:
-        told = zip(*(batched(b, axis, dims[1:]).told for b in branches), strict=True)
+        told = zip(*(batch_jaxpr(b, axis, dims[1:]).told for b in branches), strict=True)
         # Where branches disagree about the axis, it comes first.
         wanted = [(ANYWHERE if r[0] is None else r[0]) if len(set(r)) == 1 else 0 for r in told]
-        parts = [batched(b, axis, dims[1:], wanted) for b in branches]
+        parts = [batch_jaxpr(b, axis, dims[1:], wanted) for b in branches]
         return *united(parts), parts[0].told
 
     consts, derived, where = together(branches, ("vmap", axis, tuple(dims), state.axes), make)
@@ -173,19 +173,19 @@ def _batch(
 
 
 def _by_each(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], branches: Branches
 ) -> tuple[list[Any], list[int | None]]:
     """Elements that choose for themselves: all branches are computed, and each element selects."""
     if _effects(branches=branches):
         apply = lambda *values: cond(*values, branches=branches)
         avals = [INDEX, *branches[0].in_avals]
-        return in_turn(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
+        return sequential_vmap(axis, args, dims, apply, avals, lambda key, make: together(branches, key, make))
     (index, *operands), (_, *at) = args, dims
     found: list[list[Any]] = []
     for k, b in enumerate(branches):
         taken = elementwise.eq(index, structural.full_like(index, k))
         shielded = [x if d is None else _shield(taken, x, d) for x, d in zip(operands, at, strict=True)]
-        derived, consts, _ = batched(b, axis, at, [0] * len(b.outputs))
+        derived, consts, _ = batch_jaxpr(b, axis, at, [0] * len(b.outputs))
         found.append(evaluate(derived, [*consts, *shielded]))
     over = lambda x: structural.broadcast_in_dim(index, shape=aval_of(x).shape, broadcast_dimensions=(0,))
     outs = [r[0] if len(r) == 1 else _choose(over(r[0]), r) for r in zip(*found, strict=True)]
@@ -216,9 +216,9 @@ cond = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=_evaluate,
-    prune=_prune,
+    dce=_prune,
     effects=_effects,
-    multiple=True,
+    multiple_results=True,
 )

@@ -14,7 +14,7 @@ from functorch_like.ir.jaxpr import Jaxpr, Var, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived
-from functorch_like.primitives.higher_order.partial_eval import Halves, halves
+from functorch_like.primitives.higher_order.partial_eval import PartialEval, partial_eval_jaxpr
 
 Branches = tuple[Jaxpr, ...]
 
@@ -93,7 +93,7 @@ class BranchHalves:
 
 def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
     """Take branches apart; all halves take the same operands and give the same results."""
-    parts = [halves(b, unknown) for b in branches]
+    parts = [partial_eval_jaxpr(b, unknown) for b in branches]
     unknown_out = [any(column) for column in zip(*(p.unknown_out for p in parts), strict=True)]
     results = [k for k, u in enumerate(unknown_out) if not u]  # of the whole: known in all branches
     consts, wide = united([(p.known, p.consts) for p in parts])
@@ -133,7 +133,7 @@ def branch_halves(branches: Branches, unknown: Sequence[bool]) -> BranchHalves:
 
 
 def _known(
-    branch: Jaxpr, p: Halves, results: Sequence[int], slots: Sequence[ShapedArray], fills: dict[int, int]
+    branch: Jaxpr, p: PartialEval, results: Sequence[int], slots: Sequence[ShapedArray], fills: dict[int, int]
 ) -> Jaxpr:
     """The known half of a branch: results that are known in all branches, then the slots."""
     given = [k for k, u in enumerate(p.unknown_out) if not u]
@@ -147,7 +147,7 @@ def _known(
 
 
 def _linear(
-    p: Halves, reads: Sequence[int], residuals: Sequence[ShapedArray], wanted: Sequence[ShapedArray | None]
+    p: PartialEval, reads: Sequence[int], residuals: Sequence[ShapedArray], wanted: Sequence[ShapedArray | None]
 ) -> Jaxpr:
     """The linear half of a branch: of the residuals of all branches it reads those at `reads`."""
 

@@ -6,12 +6,12 @@ import numpy as np
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 
 
-def samples() -> list[Sample]:
+def samples() -> list[SampleInput]:
     """Three branches of two operands, one of which is not needed by all."""
     vector, scalar = ShapedArray((3,), np.float32), ShapedArray((), np.float32)
     functions = [
@@ -26,7 +26,7 @@ def samples() -> list[Sample]:
         stage(f, [vector, scalar], name=f"branch_{k}", parent=core.EVALUATE)[0] for k, f in enumerate(functions)
     )
     return [
-        *(Sample((np.array(k, np.int32), vector, scalar), {"branches": branches}) for k in range(3)),
-        Sample((np.array(1, np.int32), vector, scalar), {"branches": branches[:2]}),
-        Sample((np.array(0, np.int32), vector, scalar), {"branches": branches[:1]}),
+        *(SampleInput((np.array(k, np.int32), vector, scalar), {"branches": branches}) for k in range(3)),
+        SampleInput((np.array(1, np.int32), vector, scalar), {"branches": branches[:2]}),
+        SampleInput((np.array(0, np.int32), vector, scalar), {"branches": branches[:1]}),
     ]

@@ -76,11 +76,11 @@ def _dependent(e: Equation, found: set[Var]) -> list[Var]:
     Of a higher-order primitive that was differentiated, results that are primals depend on no tangent.
     """
     some = [type(a) is Var and a in found for a in e.inputs]
-    if not any(some) or e.prim.prune is None:
+    if not any(some) or e.prim.dce is None:
         return list(e.outputs) if any(some) else []
     dependent: list[Var] = []
     for k, v in enumerate(e.outputs):
-        needed = e.prim.prune(tuple(i == k for i in range(len(e.outputs))), **e.params)[0]
+        needed = e.prim.dce(tuple(i == k for i in range(len(e.outputs))), **e.params)[0]
         if any(s and n for s, n in zip(some, needed, strict=True)):
             dependent.append(v)
     return dependent

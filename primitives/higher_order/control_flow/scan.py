@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit_carrying, token_avals
-from functorch_like.core import Axis, Lin, Primitive, aval_of, state
+from functorch_like.core import BatchAxis, Primitive, UndefinedPrimal, aval_of, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse as reverse_mode
 from functorch_like.ir import passes
@@ -28,7 +28,7 @@ from functorch_like.primitives.higher_order.control_flow.scan_lowering import St
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
 from functorch_like.primitives.higher_order.control_flow.scan_samples import samples
 from functorch_like.primitives.higher_order.control_flow.scan_transpose import pulled
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batched, place, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 
@@ -112,7 +112,14 @@ def _prune(
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, num_consts: int, num_carry: int, **loop: Any
+    axis: BatchAxis,
+    args: Sequence[Any],
+    dims: Sequence[Any],
+    *,
+    jaxpr: Jaxpr,
+    num_consts: int,
+    num_carry: int,
+    **loop: Any,
 ) -> tuple[list[Any], list[int | None]]:
     consts, starts, xs = groups(args, num_consts, num_carry)
     at = groups(dims, num_consts, num_carry)
@@ -123,7 +130,7 @@ def _batch(
     free = [ANYWHERE] * (len(jaxpr.outputs) - num_carry)
     while True:
         wanted = [*(ANYWHERE if d is None else d for d in carries), *free]
-        body, more, told = batched(jaxpr, axis, [*at.consts, *carries, *sliced], wanted)
+        body, more, told = batch_jaxpr(jaxpr, axis, [*at.consts, *carries, *sliced], wanted)
         grown = [t if d is None else d for d, t in zip(carries, told, strict=False)]
         if grown == carries:
             break
@@ -194,7 +201,7 @@ def _split(tape: reverse_mode.TapeTrace, args: Sequence[Any], params: dict[str, 
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[Any]:
-    linear = [type(a) is Lin for a in args]
+    linear = [type(a) is UndefinedPrimal for a in args]
     if not params["length"]:  # whatever the body is, the carries are handed on
         given = groups(linear, params["num_consts"], params["num_carry"])
         back = [c if lin else None for c, lin in zip(cts, given.carries, strict=False)]
@@ -204,7 +211,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], **params: Any) -> list[A
     # The rest of the carries must be known for each step: the loop runs forwards once more, and keeps them.
     parts, _, operands, rest = _apart(args, linear, **params)
     back = _pull(forms.pick(cts, parts.unknown_out), operands, **rest)
-    found = iter([b for b, o in zip(back, operands, strict=True) if type(o) is Lin])
+    found = iter([b for b, o in zip(back, operands, strict=True) if type(o) is UndefinedPrimal])
     return [next(found) if lin else None for lin in linear]
 
 
@@ -223,9 +230,9 @@ scan = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=lambda args, params: evaluate_alone(scan, "jaxpr", args, params),
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    multiple=True,
+    multiple_results=True,
 )

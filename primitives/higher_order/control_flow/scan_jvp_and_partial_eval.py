@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from functorch_like.ir.jaxpr import Jaxpr, Literal
 from functorch_like.primitives.higher_order.control_flow.loop_invariants import hoist, invariants
 from functorch_like.primitives.higher_order.control_flow.scan_operands import Groups, groups
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged, with_tangents
-from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr, rearranged
+from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 
 
 class Form(NamedTuple):
@@ -52,7 +52,7 @@ def tangent_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, some: Sequence[b
         c, carries, x = groups(some, num_consts, num_carry)
         free = [False] * (len(jaxpr.outputs) - num_carry)
         while True:
-            body, consts, has = with_tangents(jaxpr, [*c, *carries, *x], [*carries, *free])
+            body, consts, has = jvp_jaxpr(jaxpr, [*c, *carries, *x], [*carries, *free])
             if has[:num_carry] == carries:
                 break
             carries = has[:num_carry]
@@ -106,7 +106,7 @@ def _split_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence
     c, carries, x = groups(unknown, num_consts, num_carry)
     free = [False] * (len(jaxpr.outputs) - num_carry)
     while True:
-        parts = halves(jaxpr, [*c, *carries, *x], [*carries, *free])
+        parts = partial_eval_jaxpr(jaxpr, [*c, *carries, *x], [*carries, *free])
         if parts.unknown_out[:num_carry] == carries:
             break
         carries = parts.unknown_out[:num_carry]

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Sample
+from functorch_like.core import SampleInput
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
@@ -19,7 +19,7 @@ def _body(fun: Callable[..., Any], *avals: ShapedArray) -> Jaxpr:
     return stage(fun, avals, name="body", parent=core.EVALUATE)[0]
 
 
-def samples() -> list[Sample]:
+def samples() -> list[SampleInput]:
     """Scans of every kind of body."""
     f64, f32, whole = (
         lambda *shape, dtype=dtype: ShapedArray(shape, dtype) for dtype in ("float64", "float32", "int32")
@@ -50,9 +50,9 @@ def samples() -> list[Sample]:
 
     def one(
         jaxpr: Jaxpr, consts: int, carry: int, length: int, *operands: Any, reverse: bool = False, unroll: int = 1
-    ) -> Sample:
+    ) -> SampleInput:
         params = {"jaxpr": jaxpr, "num_consts": consts, "num_carry": carry, "length": length}
-        return Sample(operands, {**params, "reverse": reverse, "unroll": unroll}, domain=(-0.9, 0.9))
+        return SampleInput(operands, {**params, "reverse": reverse, "unroll": unroll}, domain=(-0.9, 0.9))
 
     return [
         one(cell, 1, 1, 3, f64(2), f64(2), f64(3, 2)),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Lin, aval_of
+from functorch_like.core import UndefinedPrimal, aval_of
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var
 from functorch_like.primitives.base.accumulating import widened
@@ -134,7 +134,7 @@ def pulled(
 ) -> tuple[list[Any], dict[str, Any], Callable[[Sequence[Any]], list[Any]]]:
     """Operands and parameters of the transposed scan, and what makes cotangents of all operands of its results."""
     given = groups(args, num_consts, num_carry)
-    flags = groups([type(a) is Lin for a in args], num_consts, num_carry)
+    flags = groups([type(a) is UndefinedPrimal for a in args], num_consts, num_carry)
     linear = [*flags.consts, *[True] * num_carry, *flags.slices]
     form = transposed_form(jaxpr, num_consts, num_carry, linear, [c is not None for c in cts])
     ends = [
@@ -162,7 +162,7 @@ def pulled(
             ]
         )
         whole = [next(found) if h else None for h in form.has]
-        return [f if type(a) is Lin else None for f, a in zip(whole, args, strict=True)]
+        return [f if type(a) is UndefinedPrimal else None for f, a in zip(whole, args, strict=True)]
 
     return operands, {"jaxpr": form.jaxpr, "num_consts": len(consts), "num_carry": len(carries)}, finish
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis
+from functorch_like.core import BatchAxis
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import structural
@@ -17,8 +17,8 @@ from functorch_like.primitives.higher_order.control_flow.scan import scan
 NAME = "in_turn"
 
 
-def in_turn(
-    axis: Axis,
+def sequential_vmap(
+    axis: BatchAxis,
     args: Sequence[Any],
     dims: Sequence[int | None],
     apply: Callable[..., list[Any]],

@@ -16,7 +16,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit_carrying, token_avals
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of, state
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of, state
 from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
@@ -25,9 +25,9 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow.loop_invariants import reached
 from functorch_like.primitives.higher_order.control_flow.scan_operands import Groups, groups
-from functorch_like.primitives.higher_order.control_flow.sequential_vmap import in_turn
+from functorch_like.primitives.higher_order.control_flow.sequential_vmap import sequential_vmap
 from functorch_like.primitives.higher_order.control_flow.while_transforms import live_form, stopping_form, tangent_form
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batched, place, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 PREDICATE = ShapedArray((), np.dtype(bool))
@@ -140,7 +140,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
 
 # ------------------------------------------------------------------------------------------------------------- batch
 def _batch(
-    axis: Axis,
+    axis: BatchAxis,
     args: Sequence[Any],
     dims: Sequence[int | None],
     *,
@@ -154,12 +154,12 @@ def _batch(
     carries: list[int | None] = list(at_starts)
     while True:
         wanted = [ANYWHERE if d is None else d for d in carries]
-        body, more, told = batched(body_jaxpr, axis, [*at_consts, *carries], wanted)
+        body, more, told = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], wanted)
         grown = [t if d is None else d for d, t in zip(carries, told, strict=True)]
         if grown == carries:
             break
         carries = grown
-    cond = batched(cond_jaxpr, axis, [*at_asked, *carries])
+    cond = batch_jaxpr(cond_jaxpr, axis, [*at_asked, *carries])
     each = cond.told[0] is not None
     if each:
         carries = [0 if d is None else d for d in carries]
@@ -177,9 +177,9 @@ def _batch(
         apply = lambda *values: while_(*values, cond_jaxpr=cond_jaxpr, body_jaxpr=body_jaxpr, **params)
         avals = [*cond_jaxpr.in_avals[:cond_nconsts], *body_jaxpr.in_avals]
         kept = lambda key, make: body_jaxpr.memo((*key, cond_jaxpr, cond_nconsts), make)
-        return in_turn(axis, args, dims, apply, avals, kept)
-    first = batched(cond_jaxpr, axis, [*at_asked, *carries], [0])
-    steps = batched(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
+        return sequential_vmap(axis, args, dims, apply, avals, kept)
+    first = batch_jaxpr(cond_jaxpr, axis, [*at_asked, *carries], [0])
+    steps = batch_jaxpr(body_jaxpr, axis, [*at_consts, *carries], [d or 0 for d in carries])
     goes_on, made = stopping_form(axis, first, steps, carries)
     consts = [*first.consts, *asked, *steps.consts, *consts]
     going = evaluate(first.jaxpr, [*first.consts, *asked, *moved])
@@ -190,13 +190,13 @@ def _batch(
 
 
 # ----------------------------------------------------------------------------------------------------------- samples
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     f64, i32 = (lambda *shape, dtype=dtype: ShapedArray(shape, dtype) for dtype in ("float64", "int32"))
     make = lambda fun, *avals: stage(fun, avals, name="f", parent=core.EVALUATE)[0]
 
-    def one(cond: Jaxpr, body: Jaxpr, asked: int, consts: int, *operands: Any, smooth: bool = True) -> Sample:
+    def one(cond: Jaxpr, body: Jaxpr, asked: int, consts: int, *operands: Any, smooth: bool = True) -> SampleInput:
         params = {"cond_jaxpr": cond, "body_jaxpr": body, "cond_nconsts": asked, "body_nconsts": consts}
-        return Sample(operands, params, smooth=smooth)
+        return SampleInput(operands, params, smooth=smooth)
 
     less: Callable[..., Any] = lambda end, i, *_: [elementwise.lt(i, end)]
     step: Callable[..., Any] = lambda w, i, c: [
@@ -228,16 +228,16 @@ while_ = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No(
+    transpose=NotDefined(
         "reverse mode would have to keep values of every step, and how many steps a while_loop takes is not known "
         "before it has run; use lax.fori_loop with bounds that are Python ints, or lax.scan, over the most steps there "
         "may be, with lax.cond to skip those that are too many; or forward mode (jvp, jacfwd); or ft.custom_vjp"
     ),
     batch=_batch,
     samples=_samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=lambda args, params: evaluate_alone(while_, "body_jaxpr", args, params),
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
-    multiple=True,
+    multiple_results=True,
 )

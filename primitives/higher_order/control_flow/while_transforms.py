@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, aval_of, state
+from functorch_like.core import BatchAxis, aval_of, state
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, Var, evaluate
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, derive, rearranged, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, derive, jvp_jaxpr, rearranged
 from functorch_like.primitives.reductions import reductions
 
 Dims = Sequence[int | None]
@@ -74,7 +74,7 @@ def tangent_form(
     def make() -> WhileForm:
         carries = list(some)
         while True:
-            steps, more, has = with_tangents(body, [*consts, *carries], carries)
+            steps, more, has = jvp_jaxpr(body, [*consts, *carries], carries)
             if has == carries:
                 break
             carries = has
@@ -90,7 +90,7 @@ def tangent_form(
     return body.memo(key, make)
 
 
-def stopping_form(axis: Axis, cond: Derived, body: Derived, dims: Dims) -> tuple[Jaxpr, Jaxpr]:
+def stopping_form(axis: BatchAxis, cond: Derived, body: Derived, dims: Dims) -> tuple[Jaxpr, Jaxpr]:
     """A loop whose elements stop on their own.
 
     Its first carry is which elements go on, so that the condition is computed once for each step. The consts of the

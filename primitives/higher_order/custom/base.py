@@ -13,7 +13,16 @@ from typing import Any
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, named_axis, state, tracing
+from functorch_like.core import (
+    BatchAxis,
+    Primitive,
+    SampleInput,
+    UndefinedPrimal,
+    aval_of,
+    named_axis,
+    new_trace,
+    state,
+)
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import batching, reverse
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
@@ -63,7 +72,7 @@ def explicit(
 
 # ------------------------------------------------------------------------------------------------------------- rows
 def custom_row(
-    name: str, *, jvp: Callable[..., Any], batch: Callable[..., Any], samples: Callable[[], list[Sample]]
+    name: str, *, jvp: Callable[..., Any], batch: Callable[..., Any], samples: Callable[[], list[SampleInput]]
 ) -> Primitive:
     """A row of a function with rules.
 
@@ -92,11 +101,11 @@ def custom_row(
         batch=batch,
         samples=samples,
         # On a tape only tangents are unknown: the function is applied inside of another's rule, and must be linear.
-        split=lambda tape, args, params: run(params["fun"], args),
+        partial_eval=lambda tape, args, params: run(params["fun"], args),
         evaluate=lambda args, params: run(params["fun"], args),
-        staged=staged,
+        stage_params=staged,
         effects=lambda **params: params["fun"].effects if isinstance(params["fun"], Jaxpr) else frozenset(),
-        multiple=True,
+        multiple_results=True,
     )
 
 
@@ -116,7 +125,7 @@ def _lower(e: Any, *operands: Any, fun: Jaxpr, **_: Any) -> list[Any]:
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, **_: Any) -> list[Any]:
-    linear = [type(a) is Lin for a in args]
+    linear = [type(a) is UndefinedPrimal for a in args]
     known = [a for a, lin in zip(args, linear, strict=True) if not lin]
     back = iter(reverse.backward_jaxpr(fun, linear, known, cts))
     return [next(back) if lin else None for lin in linear]
@@ -161,9 +170,9 @@ class Mapped:
         dims: of the operands.
     """
 
-    def __init__(self, over: BatchTrace | Axis, dims: Sequence[int | None]) -> None:
+    def __init__(self, over: BatchTrace | BatchAxis, dims: Sequence[int | None]) -> None:
         self.over = over
-        self.axis = over if isinstance(over, Axis) else over.axis
+        self.axis = over if isinstance(over, BatchAxis) else over.axis
         self.free = all(d is None for d in dims)
         self.where: list[int | None] | None = None
 
@@ -171,10 +180,10 @@ class Mapped:
         self, fun: Callable[..., Sequence[Any]], args: Sequence[Any], dims: Sequence[int | None]
     ) -> tuple[list[Any], list[int | None]]:
         """Results of a function mapped over the axis, and where they have it."""
-        if isinstance(self.over, Axis):
+        if isinstance(self.over, BatchAxis):
             return batching.batch(fun, self.axis, args, dims)
         trace = Continued(self.over, state.trace)
-        with tracing(trace), named_axis(self.axis.name, self.axis.size):
+        with new_trace(trace), named_axis(self.axis.name, self.axis.size):
             outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
         outs = [trace.own(o) for o in outs]
         mine = [type(o) is BatchTracer and o._trace is trace for o in outs]

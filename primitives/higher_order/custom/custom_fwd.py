@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, No, Primitive, Sample
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.interpreters import forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -23,7 +23,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import cos, sin
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, reference
 
 
 def _lower(e: Any, *operands: Any, fwd: Jaxpr, fun: Jaxpr) -> list[Any]:
@@ -37,9 +37,9 @@ def _jvp(
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[int | None], *, fwd: Jaxpr, fun: Jaxpr
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, fwd: Jaxpr, fun: Jaxpr
 ) -> tuple[Sequence[Any], list[int | None]]:
-    parts = [batched(jaxpr, axis, dims, [0] * len(jaxpr.outputs)) for jaxpr in (fwd, fun)]
+    parts = [batch_jaxpr(jaxpr, axis, dims, [0] * len(jaxpr.outputs)) for jaxpr in (fwd, fun)]
     consts, (wide_fwd, wide_fun) = united(parts)
     outs = custom_fwd(*consts, *args, fwd=wide_fwd, fun=wide_fun)
     return outs, [0] * len(outs)
@@ -52,11 +52,11 @@ def _prune(used: tuple[bool, ...], *, fwd: Jaxpr, fun: Jaxpr) -> tuple[list[bool
     return kept, [k < len(fun.outputs) for k in range(len(used))], {"fwd": fun, "fun": fun}
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     vector = ShapedArray((3,), np.dtype("float32"))
     fun, _ = stage(lambda x, y: [mul(sin(x), y)], [vector, vector], name="f", parent=core.EVALUATE)
     fwd, _ = stage(lambda x, y: [mul(sin(x), y), cos(x)], [vector, vector], name="f_fwd", parent=core.EVALUATE)
-    return [Sample((vector, vector), {"fwd": fwd, "fun": fun})]
+    return [SampleInput((vector, vector), {"fwd": fwd, "fun": fun})]
 
 
 #: `fwd` gives the results of `fun`, and then the residuals, of the same operands.
@@ -66,12 +66,12 @@ custom_fwd = Primitive(
     ref=lambda *args, fwd, fun: tuple(reference(fwd, args)),
     lower=_lower,
     jvp=_jvp,
-    transpose=No("the forward rule of a custom_vjp function is not linear; only its derivative is transposed"),
+    transpose=NotDefined("the forward rule of a custom_vjp function is not linear; only its derivative is transposed"),
     batch=_batch,
     samples=_samples,
-    split=lambda tape, args, params: evaluate(params["fwd"], args),
+    partial_eval=lambda tape, args, params: evaluate(params["fwd"], args),
     evaluate=lambda args, params: evaluate(params["fwd"], args),
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, fwd, fun: fwd.effects,
-    multiple=True,
+    multiple_results=True,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Sample
+from functorch_like.core import BatchAxis, SampleInput
 from functorch_like.interpreters import forward
 from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -29,7 +29,7 @@ def _jvp(
 
 
 def _batch(
-    over: BatchTrace | Axis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, rule: Rule, consts: int
+    over: BatchTrace | BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, rule: Rule, consts: int
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
     mapped = Mapped(over, dims)
     both = {"fun": mapped.function(fun, dims), "rule": _mapped_rule(mapped, rule, dims[consts:])}
@@ -62,7 +62,7 @@ def _mapped_rule(mapped: Mapped, rule: Rule, dims: Sequence[int | None]) -> Rule
     return mapped_rule
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     vector = ShapedArray((3,), np.dtype("float32"))
     fun = lambda x, y: [mul(sin(x), y), sin(y)]
     jaxpr, _ = stage(fun, [vector, vector], name="f", parent=core.EVALUATE)
@@ -70,7 +70,7 @@ def _samples() -> list[Sample]:
     def derived(primals: Sequence[Any], tangents: Sequence[Any], expected: Any) -> tuple[list[Any], list[Any]]:
         return forward.jvp(fun, primals, tangents)
 
-    return [Sample((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
+    return [SampleInput((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
 
 
 custom_jvp_call = custom_row("custom_jvp_call", jvp=_jvp, batch=_batch, samples=_samples)

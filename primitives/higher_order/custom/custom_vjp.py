@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, state
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of, state
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
 from functorch_like.interpreters.batching import BatchTrace
@@ -47,7 +47,7 @@ def _jvp(
 
 
 def _batch(
-    over: BatchTrace | Axis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, fwd: Fwd, consts: int
+    over: BatchTrace | BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, fwd: Fwd, consts: int
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
     mapped = Mapped(over, dims)
     both = {"fun": mapped.function(fun, dims), "fwd": _mapped_fwd(mapped, fwd, dims[consts:])}
@@ -113,7 +113,7 @@ def _mapped_bwd(
     return mapped_bwd
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     vector = ShapedArray((3,), np.dtype("float32"))
     fun = lambda x, y: [mul(sin(x), y), sin(y)]
     jaxpr, _ = stage(fun, [vector, vector], name="f", parent=core.EVALUATE)
@@ -123,7 +123,7 @@ def _samples() -> list[Sample]:
         return linear.transpose(cts)
 
     fwd = lambda primals, perturbed, expected: (fun(*primals), primals, derived)
-    return [Sample((vector, vector), {"fun": jaxpr, "fwd": fwd, "consts": 0})]
+    return [SampleInput((vector, vector), {"fun": jaxpr, "fwd": fwd, "consts": 0})]
 
 
 custom_vjp_call = custom_row("custom_vjp_call", jvp=_jvp, batch=_batch, samples=_samples)
@@ -180,12 +180,12 @@ def _lin_transpose(
     given = iter(cts)
     whole = bwd(args[:residuals], [next(given) if dtypes.is_inexact(a.dtype) else None for a in out_avals])
     back = [b for b, alive in zip(whole, live, strict=True) if alive]
-    unknown = [type(a) is Lin for a in args[residuals:]]
+    unknown = [type(a) is UndefinedPrimal for a in args[residuals:]]
     return [*[None] * residuals, *(b if u else None for b, u in zip(back, unknown, strict=True))]
 
 
 def _lin_batch(
-    axis: Axis,
+    axis: BatchAxis,
     args: Sequence[Any],
     dims: Sequence[int | None],
     *,
@@ -215,7 +215,7 @@ custom_lin = Primitive(
     transpose=_lin_transpose,
     batch=_lin_batch,
     samples=list,
-    split=lambda tape, args, params: tape.record(custom_lin, args, params),
+    partial_eval=lambda tape, args, params: tape.record(custom_lin, args, params),
     evaluate=_lin_evaluate,
-    multiple=True,
+    multiple_results=True,
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, Sample, aval_of
+from functorch_like.core import BatchAxis, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError
 from functorch_like.interpreters import batching, forward
 from functorch_like.interpreters.batching import BatchTrace
@@ -33,7 +33,7 @@ Rule = Callable[[int, Sequence[bool], Sequence[Any], Any], tuple[Sequence[Any], 
 
 
 def _batch(
-    over: BatchTrace | Axis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, rule: Rule, consts: int
+    over: BatchTrace | BatchAxis, args: Sequence[Any], dims: Sequence[int | None], *, fun: Fun, rule: Rule, consts: int
 ) -> tuple[Sequence[Any], Sequence[int | None]]:
     batched = [d is not None for d in dims]
     if any(batched[:consts]):
@@ -47,7 +47,7 @@ def _batch(
     if not any(batched):  # it may close over values of the map
         mapped = Mapped(over, dims)
         return mapped.run(lambda *xs: run(fun, xs), args, dims)
-    size = over.size if isinstance(over, Axis) else over.axis.size
+    size = over.size if isinstance(over, BatchAxis) else over.axis.size
     leading = [a if d is None else structural.move(a, d, 0) for a, d in zip(args[consts:], dims[consts:], strict=True)]
     outs, out_batched = rule(size, batched[consts:], leading, _expected(fun, args, dims))
     return outs, [0 if b else None for b in out_batched]
@@ -122,18 +122,18 @@ def _dealt(flat: Sequence[Any], some: Sequence[bool], consts: int = 0) -> tuple[
     return primals, [(next(first) if k < consts else next(last)) if s else None for k, s in enumerate(some)]
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     vector = ShapedArray((3,), np.dtype("float32"))
     jaxpr, _ = stage(lambda x, y: [mul(sin(x), y), sin(y)], [vector, vector], name="f", parent=core.EVALUATE)
 
     def derived(size: int, batched: Sequence[bool], args: Sequence[Any], expected: Any) -> tuple[list[Any], list[bool]]:
         dims = [0 if b else None for b in batched]
-        outs, where = batching.batch(lambda *xs: run(jaxpr, xs), Axis(size), args, dims)
+        outs, where = batching.batch(lambda *xs: run(jaxpr, xs), BatchAxis(size), args, dims)
         return [o if d is None else structural.move(o, d, 0) for o, d in zip(outs, where, strict=True)], [
             d is not None for d in where
         ]
 
-    return [Sample((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
+    return [SampleInput((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
 
 
 custom_vmap_call = custom_row("custom_vmap_call", jvp=_jvp, batch=_batch, samples=_samples)

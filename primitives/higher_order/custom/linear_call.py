@@ -8,7 +8,7 @@ from typing import Any
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import forward
 from functorch_like.ir import passes
@@ -17,7 +17,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batched, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 
@@ -54,30 +54,30 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, fun: Jaxpr, count: 
 
 
 def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int) -> list[Any]:
-    if any(type(a) is Lin for a in args[:count]):
+    if any(type(a) is UndefinedPrimal for a in args[:count]):
         raise DifferentiationError(
             "a linear_call is linear in its linear arguments alone, and is transposed by a residual",
             fix="transpose by the linear arguments",
         )
     given = [zeros(a.strong()) if ct is None else ct for ct, a in zip(cts, fun.out_avals, strict=True)]
     back = linear_call(*args[:count], *given, fun=transpose, transpose=fun, count=count)
-    return [None] * count + [b if type(a) is Lin else None for a, b in zip(args[count:], back, strict=True)]
+    return [None] * count + [b if type(a) is UndefinedPrimal else None for a, b in zip(args[count:], back, strict=True)]
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, fun: Jaxpr, transpose: Jaxpr, count: int
 ) -> tuple[Any, list[int]]:
     moved = [
         structural.widen(a, axis.size) if d is None else structural.move(a, d, 0)
         for a, d in zip(args, dims, strict=True)
     ]
-    both = [batched(j, axis, [0] * len(j.inputs), [0] * len(j.outputs)) for j in (fun, transpose)]
+    both = [batch_jaxpr(j, axis, [0] * len(j.inputs), [0] * len(j.outputs)) for j in (fun, transpose)]
     consts, (forth, back) = united([(made.jaxpr, made.consts) for made in both])
     out = linear_call(*consts, *moved, fun=forth, transpose=back, count=len(consts) + count)
     return out, [0] * len(out)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     scalar, vector = ShapedArray((), "float64"), ShapedArray((3,), "float64")
     made = lambda f, *avals: stage(f, avals, name="f", parent=core.EVALUATE)[0]
     wide = lambda r: structural.broadcast_in_dim(r, shape=(3,), broadcast_dimensions=())
@@ -85,8 +85,8 @@ def _samples() -> list[Sample]:
     summed = made(lambda x: [structural.reduce_sum(x, axes=(0,)), elementwise.neg(x)], vector)
     spread = made(lambda a, b: [elementwise.sub(wide(a), b)], scalar, vector)
     return [
-        Sample((scalar, vector), {"fun": scaled, "transpose": scaled, "count": 1}),
-        Sample((vector,), {"fun": summed, "transpose": spread, "count": 0}),
+        SampleInput((scalar, vector), {"fun": scaled, "transpose": scaled, "count": 1}),
+        SampleInput((vector,), {"fun": summed, "transpose": spread, "count": 0}),
     ]
 
 
@@ -100,5 +100,5 @@ linear_call = Primitive(
     batch=_batch,
     samples=_samples,
     evaluate=lambda args, params: evaluate_alone(linear_call, "fun", args, params),
-    multiple=True,
+    multiple_results=True,
 )

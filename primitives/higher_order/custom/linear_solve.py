@@ -16,7 +16,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
 from functorch_like.errors import DifferentiationError, ShapeError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -25,10 +25,10 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     ANYWHERE,
-    batched,
+    batch_jaxpr,
+    jvp_jaxpr,
     rearranged,
     reference,
-    with_tangents,
 )
 
 #: The four functions, in the order in which what they close over comes among the operands.
@@ -95,7 +95,7 @@ def _jvp(
     right: list[Any] = moved.b
     if any(t is not None for t in moved.matvec):
         some = [t is not None for t in moved.matvec] + [False] * n
-        derived, consts, has = with_tangents(matvec, some)
+        derived, consts, has = jvp_jaxpr(matvec, some)
         found = evaluate(derived, [*consts, *given.matvec, *outs[:n], *(t for t in moved.matvec if t is not None)])
         rest = iter(found[len(has) :])
         pushed = [next(rest) if h else None for h in has]
@@ -132,7 +132,7 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, functions: Functions,
 
 
 def _batch(
-    axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, functions: Functions, counts: tuple[int, ...]
 ) -> tuple[list[Any], list[Any]]:
     given, at = _Operands(args, counts), _Operands(dims, counts)
     n = len(given.b)
@@ -148,7 +148,7 @@ def _batch(
             mapped.append(None)
             continue
         rest = [ANYWHERE] * (len(jaxpr.outputs) - n)
-        derived, consts, told = batched(jaxpr, axis, [*at.groups[k], *[0] * n], [*[0] * n, *rest])
+        derived, consts, told = batch_jaxpr(jaxpr, axis, [*at.groups[k], *[0] * n], [*[0] * n, *rest])
         mapped.append(derived)
         given.groups[k] = [*consts, *given.groups[k]]
         if k == 2:
@@ -158,7 +158,7 @@ def _batch(
 
 
 # ------------------------------------------------------------------------------------------------------------ samples
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     """The cyclic system 2 x[i] + x[i + 1] = b[i] of three unknowns, whose inverse is (4 - 2 turn + turn turn) / 9."""
     vector = ShapedArray((3,), np.float32)
 
@@ -176,7 +176,9 @@ def _samples() -> list[Sample]:
     )
     functions = [matvec(1), matvec(2), solve(1), solve(2)]
     staged = tuple(stage(f, [vector], name=f"f{k}", parent=core.EVALUATE)[0] for k, f in enumerate(functions))
-    return [Sample((vector,), {"functions": (*staged[:2], *(_alone(f, 1) for f in staged[2:])), "counts": (0,) * 4})]
+    return [
+        SampleInput((vector,), {"functions": (*staged[:2], *(_alone(f, 1) for f in staged[2:])), "counts": (0,) * 4})
+    ]
 
 
 linear_solve = Primitive(
@@ -188,8 +190,10 @@ linear_solve = Primitive(
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    split=lambda tape, args, params: tape.record(linear_solve, args, params),  # what is unknown is b: it is linear
+    partial_eval=lambda tape, args, params: tape.record(
+        linear_solve, args, params
+    ),  # what is unknown is b: it is linear
     evaluate=_evaluate,
     effects=lambda *, functions, counts: functions[2].effects,
-    multiple=True,
+    multiple_results=True,
 )

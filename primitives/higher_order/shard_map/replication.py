@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, held
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, inner_jaxprs
 from functorch_like.primitives.base.shapes import broadcast_in_dim
 from functorch_like.primitives.elementwise.arithmetic import mul
 
@@ -53,7 +53,7 @@ def _of_results(e: Equation, ins: list[Axes], around: Axes) -> list[Axes]:
     if name is not None:
         after = union - {name} if e.prim.name in _UNIFYING else union | {name}
         return [after] * len(e.outputs)
-    inner = list(held(e.params))
+    inner = list(inner_jaxprs(e.params))
     if not inner:
         return [union] * len(e.outputs)
     (first, *others) = inner
@@ -69,7 +69,7 @@ def _made_in(jaxpr: Jaxpr) -> Axes:
         name = e.params.get("axis_name")
         if name is not None and e.prim.name not in _UNIFYING:
             axes.add(name)
-        for inner in held(e.params):
+        for inner in inner_jaxprs(e.params):
             axes |= _made_in(inner)
     return frozenset(axes)
 

@@ -18,7 +18,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.compiler.lower import emit, token_avals
-from functorch_like.core import Axis, Lin, Primitive, Sample, aval_of, named_axis, state
+from functorch_like.core import BatchAxis, Primitive, SampleInput, UndefinedPrimal, aval_of, named_axis, state
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
@@ -28,9 +28,9 @@ from functorch_like.primitives.base.shapes import full_like, insert, reshape
 from functorch_like.primitives.collectives.reduce_over_axis import psum
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.higher_order.call import CallSpec, call
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, batched, derive, with_tangents
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, batch_jaxpr, derive, jvp_jaxpr
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
-from functorch_like.primitives.higher_order.partial_eval import halves
+from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 from functorch_like.primitives.higher_order.shard_map.replication import without_needless
 
 Specs = tuple[Any, ...]
@@ -152,7 +152,7 @@ def _jvp(
 ) -> tuple[list[Any], list[Any]]:
     some = [t is not None for t in tangents]
     with axes_in_scope(mesh, axes):
-        derived, consts, has = with_tangents(jaxpr, some)
+        derived, consts, has = jvp_jaxpr(jaxpr, some)
     outs = shard_map(
         *consts,
         *primals,
@@ -168,7 +168,7 @@ def _jvp(
 
 
 def _batch(
-    axis: Axis,
+    axis: BatchAxis,
     args: Sequence[Any],
     dims: Sequence[int | None],
     *,
@@ -181,7 +181,7 @@ def _batch(
     split = axis.spmd_name
     inner = axis if split is None else _split_axis(axis, mesh)
     with axes_in_scope(mesh, axes):
-        derived, consts, where = batched(jaxpr, inner, dims)
+        derived, consts, where = batch_jaxpr(jaxpr, inner, dims)
     manual = axes if split is None else (*axes, *((split,) if isinstance(split, str) else split))
 
     def placed(specs: Specs, at: Sequence[int | None]) -> Specs:
@@ -204,7 +204,7 @@ def _inserted(spec: Any, dim: int, entry: Any) -> Any:
     return type(spec)(*insert(entries, dim, entry))
 
 
-def _split_axis(axis: Axis, mesh: Any) -> Axis:
+def _split_axis(axis: BatchAxis, mesh: Any) -> BatchAxis:
     names = (axis.spmd_name,) if isinstance(axis.spmd_name, str) else axis.spmd_name
     count = math.prod(mesh.shape[name] for name in names)
     if axis.name is not None:
@@ -229,7 +229,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     in_specs, out_specs = params["in_specs"], params["out_specs"]
     unknown = tuple(tape.var(a) is not None for a in args)
     with axes_in_scope(mesh, axes):
-        found = halves(jaxpr, unknown)
+        found = partial_eval_jaxpr(jaxpr, unknown)
         first = len(found.unknown_out) - sum(found.unknown_out)
         known, linear, consts, residuals = jaxpr.memo(
             ("stacked halves", unknown), lambda: _stacked(found, first, len(args) - sum(unknown))
@@ -305,7 +305,7 @@ def _transpose(
     in_specs: Specs,
     out_specs: Specs,
 ) -> list[Any]:
-    linear = tuple(type(a) is Lin for a in args)
+    linear = tuple(type(a) is UndefinedPrimal for a in args)
     some = tuple(c is not None for c in cts)
     with axes_in_scope(mesh, axes):
         backward = jaxpr.memo(
@@ -359,22 +359,22 @@ def _total(ct: Any, axes: Sequence[str]) -> Any:
     return ct
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     return []  # it needs several devices: tests/sharding
 
 
 shard_map = Primitive(
     "shard_map",
     shape=_shape,
-    ref=core.No("a shard_map has no meaning without its mesh; tests/sharding run it on one"),
+    ref=core.NotDefined("a shard_map has no meaning without its mesh; tests/sharding run it on one"),
     lower=_lower,
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,
     samples=_samples,
-    split=_split,
+    partial_eval=_split,
     evaluate=_evaluate,
-    prune=_prune,
+    dce=_prune,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
-    multiple=True,
+    multiple_results=True,
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Axis, aval_of
+from functorch_like.core import BatchAxis, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -46,7 +46,7 @@ def apply_elementwise(jaxpr: Jaxpr, left: Sequence[Any], right: Sequence[Any]) -
     shape = aval_of(left[0]).shape
     flat = [structural.reshape(x, shape=(math.prod(shape),)) for x in (*left, *right)]
     outs, dims = batching.batch(
-        lambda *xs: evaluate(jaxpr, xs), Axis(math.prod(shape)), flat, [0] * len(flat), "reduce"
+        lambda *xs: evaluate(jaxpr, xs), BatchAxis(math.prod(shape)), flat, [0] * len(flat), "reduce"
     )
     widened = [structural.widen(o, math.prod(shape)) if d is None else o for o, d in zip(outs, dims, strict=True)]
     return [structural.reshape(o, shape=shape) for o in widened]

@@ -15,7 +15,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives import elementwise, structural
@@ -61,7 +61,9 @@ def _lower(e: Any, *values: Any, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> l
     return [out] if len(values) == 2 else list(out)
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> Any:
+def _batch(
+    axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, dimensions: tuple[int, ...]
+) -> Any:
     (operands, inits), (at, inits_at) = halves(args), halves(dims)
     moved = [
         structural.widen(x, axis.size) if d is None else structural.move(x, d, 0)
@@ -91,10 +93,10 @@ def _jvp(
     return forward.jvp(fold, primals, tangents)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     greatest, where = body(lambda a, b: [elementwise.max(a, b)], REAL), greatest_and_where()
     mixed = body(lambda a, b: [elementwise.xor(a, b)], INTEGER)
-    one = lambda jaxpr, dimensions, *operands, smooth=True: Sample(
+    one = lambda jaxpr, dimensions, *operands, smooth=True: SampleInput(
         operands, {"jaxpr": jaxpr, "dimensions": dimensions}, smooth=smooth
     )
     return [
@@ -114,8 +116,8 @@ reduce = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No("a fold by a computation of one's own is not linear; differentiate it with its jvp rule"),
+    transpose=NotDefined("a fold by a computation of one's own is not linear; differentiate it with its jvp rule"),
     batch=_batch,
     samples=_samples,
-    multiple=True,
+    multiple_results=True,
 )

@@ -15,7 +15,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Axis, No, Primitive, Sample, aval_of
+from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives import elementwise, structural
@@ -65,7 +65,7 @@ def _lower(e: Any, *values: Any, jaxpr: Jaxpr, **params: Any) -> list[Any]:
     return [out] if len(values) == 2 else list(out)
 
 
-def _batch(axis: Axis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
+def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: Jaxpr, **params: Any) -> Any:
     (operands, inits), (at, inits_at) = halves(args), halves(dims)
     if all(d is None for d in inits_at):
         operands, dim = align(axis, operands, at)
@@ -115,10 +115,10 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
     return forward.jvp(lambda *values: _by_taps(*halves(values), jaxpr, params), primals, tangents)
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     product, where = body(lambda a, b: [elementwise.mul(a, b)], REAL), greatest_and_where()
     numbers = np.arange(20, dtype=np.int32).reshape(4, 5)
-    of = lambda jaxpr, params, *operands: Sample(operands, params | {"jaxpr": jaxpr})
+    of = lambda jaxpr, params, *operands: SampleInput(operands, params | {"jaxpr": jaxpr})
     return [
         of(product, window_params((2,), (1,)), ShapedArray((5,), "float32"), ONE),
         of(product, window_params((3,), (2,), ((1, 2),), (2,), (2,)), ShapedArray((4,), "float32"), ONE),
@@ -134,8 +134,8 @@ reduce_window = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No("a fold by a computation of one's own is not linear; differentiate it with its jvp rule"),
+    transpose=NotDefined("a fold by a computation of one's own is not linear; differentiate it with its jvp rule"),
     batch=_batch,
     samples=_samples,
-    multiple=True,
+    multiple_results=True,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import No, Primitive, Sample, aval_of
+from functorch_like.core import NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.interpreters import forward
 from functorch_like.ir.jaxpr import Jaxpr
@@ -64,16 +64,18 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, jaxpr: Jaxpr, **par
     return outs[0], changes[0]
 
 
-def _samples() -> list[Sample]:
+def _samples() -> list[SampleInput]:
     body = lambda fun, dtype: stage(fun, [ShapedArray((), dtype)], name="body", parent=core.EVALUATE)[0]
     double = body(lambda x: [elementwise.add(x, elementwise.square(x))], "float32")
     more = body(lambda x: [elementwise.add(x, structural.full_like(x, 1))], "int32")
     points, rows = ScatterDimensionNumbers((), (0,), (0,)), ScatterDimensionNumbers((1,), (0,), (0,))
 
-    def one(shape: Any, indices: Any, updates: Any, numbers: Any, jaxpr: Jaxpr, dtype: str, unique: bool) -> Sample:
+    def one(
+        shape: Any, indices: Any, updates: Any, numbers: Any, jaxpr: Jaxpr, dtype: str, unique: bool
+    ) -> SampleInput:
         params = {"dimension_numbers": numbers, "mode": "drop", "indices_are_sorted": False, "unique_indices": unique}
         avals = ShapedArray(shape, dtype), np.array(indices, np.int32), ShapedArray(updates, dtype)
-        return Sample(avals, params | {"jaxpr": jaxpr})
+        return SampleInput(avals, params | {"jaxpr": jaxpr})
 
     return [
         one((5,), [[1], [3]], (2,), points, double, "float32", True),
@@ -90,7 +92,7 @@ scatter_apply = Primitive(
     ref=_ref,
     lower=_lower,
     jvp=_jvp,
-    transpose=No("a function of one's own is not linear in the operand; differentiate it with its jvp rule"),
+    transpose=NotDefined("a function of one's own is not linear in the operand; differentiate it with its jvp rule"),
     batch=lambda axis, args, dims, **params: scatter_batch(scatter_apply, axis, args, dims, **params),
     samples=_samples,
 )
