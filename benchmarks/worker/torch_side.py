@@ -24,7 +24,7 @@ def leaves(arrays: list) -> list[torch.Tensor]:
 
 def import_() -> Sampler:
     """`import torch`."""
-    return lambda: in_new_process(IMPORT.format(imports="import torch"))
+    return lambda: in_new_process("-c", IMPORT.format(imports="import torch"))
 
 
 def eager_add() -> Sampler:

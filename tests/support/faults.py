@@ -148,7 +148,7 @@ FAULTS: dict[str, Fault] = {
         DERIVED,
     ),
     "tangents of the inputs are mixed up": Fault(
-        REVERSE + "Linear.apply",
+        REVERSE + "LinearMap.apply",
         "zip(self.inputs, tangents, strict=True)",
         "zip(self.inputs[::-1], tangents, strict=True)",
         ("linearize_is_jvp",),
@@ -204,7 +204,7 @@ FAULTS: dict[str, Fault] = {
         CUSTOM + "Continued.own", "value._trace is of", "False", ("transformations/test_custom_jvp.py",)
     ),
     "results of a mapped function with rules stay where they are": Fault(
-        CUSTOM + "Mapped.place", "S.move(x, dim, wanted)", "x", ("transformations/test_custom_vjp.py",)
+        CUSTOM + "Mapped.place", "structural.move(x, dim, wanted)", "x", ("transformations/test_custom_vjp.py",)
     ),
     "a cotangent that elements share is counted once": Fault(
         "primitives.higher_order.custom.custom_vjp:_mapped_bwd",
@@ -340,7 +340,7 @@ FAULTS: dict[str, Fault] = {
         "transforms.chunked_vmap:_scanned", "full((rounds,), count,", "full((rounds,), 0,", OPTIONS
     ),
     "another number is folded into a key": Fault(
-        "primitives.random.threefry:_draw_batch", "S.zeros(aval_of(low)), low)", "low, low)", OPTIONS
+        "primitives.random.threefry:_draw_batch", "structural.zeros(aval_of(low)), low)", "low, low)", OPTIONS
     ),
     "keys in jitted functions are not asked about": Fault(
         BATCH + "BatchTrace.matters",

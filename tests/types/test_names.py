@@ -14,7 +14,16 @@ import pytest
 import functorch_like as ft
 from functorch_like import public_names
 
-SHORT = {"ft": ft, "fnp": ft.numpy, "np": np, "random": ft.random, "lax": ft.lax, "nn": ft.nn, "tree": ft.tree}
+SHORT = {
+    "ft": ft,
+    "fnp": ft.numpy,
+    "np": np,
+    "random": ft.random,
+    "lax": ft.lax,
+    "nn": ft.nn,
+    "tree": ft.tree,
+    "extend": ft.extend,
+}
 #: Classes of NumPy that functions take as dtypes, and other names of it.
 OF_NUMPY = {
     "character", "complexfloating", "dtype", "flexible", "floating", "generic", "index_exp", "inexact", "integer",
