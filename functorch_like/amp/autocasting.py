@@ -13,7 +13,7 @@ from functorch_like import dtypes
 from functorch_like.amp.policy import NOTHING, Policy, make_policy
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.pickling import transformation
-from functorch_like.core import EVALUATE, Primitive, Trace, aval_of, infer, state, tracing
+from functorch_like.core import EVALUATE, Primitive, Trace, abstract_eval, aval_of, new_trace, state
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -62,7 +62,7 @@ class AutocastTrace(Trace):
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         parent = state.trace = self.parent
         try:
-            if prim.evaluate is not None or prim.split is not None:
+            if prim.evaluate is not None or prim.partial_eval is not None:
                 return parent.process(prim, args, self.inner_params(prim, params))
             avals = [aval_of(a) for a in args]
             dtype = self.policy.dtype_for(prim, avals, params)
@@ -101,7 +101,7 @@ class AutocastTrace(Trace):
             return cast_jaxpr(fun, self.policy)
 
         def cast(*args: Any) -> Any:
-            with tracing(AutocastTrace(state.trace, self.policy)):
+            with new_trace(AutocastTrace(state.trace, self.policy)):
                 out = fun(*args)
             if isinstance(out, tuple) and out and callable(out[-1]):
                 return (*out[:-1], self.function(out[-1]))
@@ -115,14 +115,14 @@ def _apply_in(
     dtype: dtypes.DType, prim: Primitive, args: Sequence[Any], avals: Sequence[ShapedArray], params: dict[str, Any]
 ) -> Any:
     """Apply a primitive under the current trace to floats of a dtype, and give the results their own dtypes again."""
-    wanted = infer(prim, avals, params)
+    wanted = abstract_eval(prim, avals, params)
     operands = [_convert(a, dtype, aval.weak_type) if dtypes.is_float(aval.dtype) else a
                 for a, aval in zip(args, avals, strict=True)]  # fmt: skip
     if params.get("preferred_element_type") is not None:
         # A wider result would make products of its cotangents, in reverse mode, as wide.
         params = {**params, "preferred_element_type": None}
     out = state.trace.process(prim, operands, params)
-    if prim.multiple:
+    if prim.multiple_results:
         return [_convert(o, w.dtype, w.weak_type) for o, w in zip(out, wanted, strict=True)]
     return _convert(out, wanted.dtype, wanted.weak_type)
 
@@ -142,7 +142,7 @@ def cast_jaxpr(jaxpr: Jaxpr, policy: Policy) -> Jaxpr:
 
         def cast(*args: Any) -> list[Any]:
             trace = AutocastTrace(state.trace, policy)
-            with tracing(trace):
+            with new_trace(trace):
                 outs = evaluate(jaxpr, args)
             changed[:] = [trace.changed]
             # Literals are strongly typed when they are applied again.
@@ -166,7 +166,7 @@ class AutocastBlock:
 
     def __enter__(self) -> None:
         stack = ExitStack()
-        stack.enter_context(tracing(AutocastTrace(state.trace, self._policy)))
+        stack.enter_context(new_trace(AutocastTrace(state.trace, self._policy)))
         self._entered.stacks = [*getattr(self._entered, "stacks", ()), stack]
 
     def __exit__(self, *error: object) -> None:
@@ -260,7 +260,7 @@ def _cast_function(fun: Any, policy: Policy) -> Any:
 
     @functools.wraps(fun, updated=())
     def cast(*args: Any, **kwargs: Any) -> Any:
-        with tracing(AutocastTrace(state.trace, policy)):
+        with new_trace(AutocastTrace(state.trace, policy)):
             return fun(*args, **kwargs)
 
     return cast

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from functorch_like import dtypes, tree
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import DtypeError
 from functorch_like.primitives.elementwise.conversion import convert_element_type
@@ -14,7 +14,7 @@ from functorch_like.typing import DTypeLike
 T = TypeVar("T")
 
 
-@boundary.public
+@api_boundary.public
 def cast_floating(tree_of_arrays: T, dtype: DTypeLike) -> T:
     """Convert the floating-point arrays of a pytree; leave integers, bools, complex numbers, keys and others alone.
 

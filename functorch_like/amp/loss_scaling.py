@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from functorch_like import dtypes, lax, tree
 from functorch_like import numpy as fnp
-from functorch_like.calling import api_boundary as boundary
+from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
 from functorch_like.core import Array, aval_of
 from functorch_like.errors import ArgumentError, TreeError
@@ -44,7 +44,7 @@ class Scaled(NamedTuple):
     state: LossScale
 
 
-@boundary.public
+@api_boundary.public
 def loss_scale(initial: float = 2.0**15) -> LossScale:
     """Return the state to begin loss scaling with.
 
@@ -159,7 +159,7 @@ def _next(
     return LossScale(fnp.where(finite, up, down), fnp.where(finite & ~grows, state.good_steps + 1, 0))
 
 
-@boundary.public
+@api_boundary.public
 def apply_if_finite(finite: Array, new: T, old: T) -> T:
     """Return the new state of a training loop where the gradients were finite, and the old one where they were not.
 

@@ -13,21 +13,22 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends.precision_names import Fp32
 from functorch_like.core import TABLE, Primitive
 from functorch_like.errors import ArgumentError, DtypeError, nearest
+from functorch_like.primitives import elementwise
 from functorch_like.primitives.contractions.convolution import conv_general_dilated
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.contractions.ragged_dot import ragged_dot
-from functorch_like.primitives.elementwise import names as E
 from functorch_like.primitives.reductions.cumlogsumexp import cumlogsumexp
 from functorch_like.primitives.reductions.cumulative import cumprod, cumsum
 from functorch_like.primitives.reductions.reductions import reduce_prod
-from functorch_like.primitives.structural.data_movement import reduce_sum
+from functorch_like.primitives.structural import reduce_sum
 
 #: Computed in the narrow dtype.
 PRODUCTS: frozenset[Primitive] = frozenset((dot_general, conv_general_dilated, ragged_dot))
 #: Computed in float32 where operands are narrower.
 SENSITIVE: frozenset[Primitive] = frozenset((
-    E.acos, E.asin, E.cosh, E.erf_inv, E.exp, E.exp2, E.expm1, E.log, E.log1p, E.logistic, E.pow, E.rsqrt, E.sinh,
-    E.tan, cumlogsumexp, cumprod, cumsum, reduce_prod, reduce_sum,
+    elementwise.acos, elementwise.asin, elementwise.cosh, elementwise.erf_inv, elementwise.exp, elementwise.exp2,
+    elementwise.expm1, elementwise.log, elementwise.log1p, elementwise.logistic, elementwise.pow, elementwise.rsqrt,
+    elementwise.sinh, elementwise.tan, cumlogsumexp, cumprod, cumsum, reduce_prod, reduce_sum,
 ))  # fmt: skip
 NARROW = (dtypes.bfloat16, dtypes.float16)
 
@@ -98,7 +99,7 @@ def _primitive(which: str, name: str | Primitive) -> Primitive:
             f"{which}= of autocast names {name!r}, which is no primitive{nearest(str(name), TABLE)}",
             fix="`python -m functorch_like.primitives` lists them; make_jaxpr(f)(...) shows those of a function",
         )
-    if prim.evaluate is not None or prim.split is not None:
+    if prim.evaluate is not None or prim.partial_eval is not None:
         raise ArgumentError(
             f"{which}= of autocast names {prim.name}, which holds a function; the policy applies inside of it",
             fix="name the primitives of the function",

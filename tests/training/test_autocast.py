@@ -8,7 +8,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like.ir.jaxpr import held
+from functorch_like.ir.jaxpr import inner_jaxprs
 from functorch_like.sharding import PartitionSpec as P
 
 ULP = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
@@ -42,7 +42,7 @@ def products(fun, *args):
         for e in jaxpr.equations:
             if e.prim.name in ("dot_general", "conv_general_dilated", "ragged_dot"):
                 found.append(e.outputs[0].aval.dtype.name)
-            for inner in held(e.params):
+            for inner in inner_jaxprs(e.params):
                 walk(inner)
 
     walk(ft.make_jaxpr(fun)(*args))
