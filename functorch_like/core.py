@@ -98,7 +98,7 @@ class Primitive:
         transpose: `(ct, args, **params) -> cotangents`, one for each operand, None where it has none; linear
             operands arrive as `UndefinedPrimal`. With `multiple_results`, ct is a list with None for zeros.
         batch: `(axis, args, dims, **params) -> (out, dim)`; dims[i] is None where args[i] is not batched.
-        samples: `() -> [Sample, ...]`: what the tests feed the row.
+        samples: `() -> [SampleInput, ...]`: what the tests feed the row.
         partial_eval: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
         evaluate: of higher-order rows only: how it runs on concrete operands (first-order rows are lowered alone).
         stage_params: of rows whose parameters hold Python functions only: `(args, params) -> (args, params)`, what

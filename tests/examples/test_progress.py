@@ -25,7 +25,7 @@ def shown(text, columns):
     lines = []
     for row in text.split("\n"):
         screen = ""
-        for part in row.partial_eval("\r"):
+        for part in row.split("\r"):
             assert len(part) < columns, "a full last column wraps on some terminals"
             screen = part + screen[len(part) :]
         lines.append(screen.rstrip())
