@@ -70,7 +70,7 @@ _disk.on_settings(lambda: (_Settings.enabled.value, _Settings.directory.value, _
 
 
 class Stats(NamedTuple):
-    """What the cache did in this process, and what lies on the disk.
+    """Counts of the cache in this process, and of the files on disk.
 
     Attributes:
         hits: programs loaded.
@@ -90,7 +90,7 @@ class Stats(NamedTuple):
 
 
 def stats() -> Stats:
-    """What the cache did in this process, and what lies on the disk.
+    """Return counts of the cache in this process, and of the files on disk.
 
     >>> from functorch_like import backends
     >>> backends.cache.stats().hits >= 0

@@ -1,4 +1,4 @@
-"""What the processor can do: `backends.cpu.get_cpu_capability()`."""
+"""Instruction sets of the processor: `backends.cpu.get_cpu_capability()`."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def fast_lowering(row: str, what: str) -> Callable[[], bool]:
 
 
 def _chosen() -> Callable[[str], bool]:
-    """Whether a row's fast lowering is on."""
+    """Return True if a primitive's fast lowering is on."""
     chosen = _Settings.fast_lowerings.value
     if type(chosen) is bool:
         return lambda row: chosen
@@ -101,7 +101,7 @@ def _chosen() -> Callable[[str], bool]:
 
 @functools.cache
 def get_cpu_capability() -> Capability:
-    """What the processor can do, and XLA compiles for.
+    """Return the newest instruction set that the processor has and XLA compiles for.
 
     Returns:
         The widest instruction set as text ("AVX512", "AVX2", "NEON", ...), as PyTorch has it; attributes tell the
@@ -115,7 +115,7 @@ def get_cpu_capability() -> Capability:
 
 
 def has_bfloat16() -> bool:
-    """Whether the processor has units for products of bfloat16."""
+    """Return True if the processor has units for products of bfloat16."""
     return not features().isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
 
 

@@ -114,7 +114,7 @@ _client.on_memory(lambda: (_Settings.preallocate.value, _Settings.memory_fractio
 
 
 def preferred_linalg_library(backend: str | None = None) -> str:
-    """Which library linear algebra on GPUs calls: cuSOLVER. It cannot be chosen here.
+    """Return the library that linear algebra on GPUs calls, cuSOLVER; it cannot be chosen here.
 
     Args:
         backend: None to ask; "default" or "cusolver" are taken, and change nothing.
@@ -130,7 +130,7 @@ def preferred_linalg_library(backend: str | None = None) -> str:
 
 
 def preferred_blas_library(backend: str | None = None) -> str:
-    """Which library products of matrices on GPUs call: XLA times cuBLAS, cuBLASLt and kernels of its own, and chooses.
+    """Return the library for products on GPUs: XLA times cuBLAS, cuBLASLt and its own kernels, and chooses.
 
     Args:
         backend: None to ask; "default" or "autotuned" are taken, and change nothing.
@@ -181,7 +181,7 @@ cufft_plan_cache = PlanCache()
 
 # -------------------------------------------------------------------------------------------------------- what is there
 def is_built() -> bool:
-    """Whether the plugin that makes jaxlib work with NVIDIA's GPUs is installed.
+    """Return True if the plugin that makes jaxlib work with NVIDIA's GPUs is installed.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.cuda.is_built(), bool)
@@ -191,7 +191,7 @@ def is_built() -> bool:
 
 
 def is_available() -> bool:
-    """Whether programs can run on a GPU here.
+    """Return True if programs can run on a GPU here.
 
     >>> from functorch_like import backends
     >>> backends.cuda.is_available() == (backends.cuda.device_count() > 0)
@@ -201,12 +201,12 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many GPUs programs can run on."""
+    """Return the number of GPUs that programs can run on."""
     return len([d for d in xla.devices() if d.platform in ("gpu", "cuda")])
 
 
 class DeviceProperties(NamedTuple):
-    """What a GPU is like.
+    """Properties of a GPU.
 
     Attributes:
         name: as NVIDIA calls it.
@@ -223,7 +223,7 @@ class DeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Any = "gpu") -> DeviceProperties:
-    """What a GPU is like.
+    """Return the properties of a GPU.
 
     Args:
         device: as `devices()` lists it, or "gpu:1".
@@ -240,7 +240,7 @@ def get_device_properties(device: Any = "gpu") -> DeviceProperties:
 
 
 def memory_stats(device: Any = "gpu") -> dict[str, int]:
-    """What the client of a GPU tells of its memory, in bytes: bytes_in_use, peak_bytes_in_use, bytes_limit, ...
+    """Return the memory statistics of a GPU's client, in bytes: bytes_in_use, peak_bytes_in_use, bytes_limit, ...
 
     Args:
         device: as for `get_device_properties`.

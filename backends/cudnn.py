@@ -60,7 +60,7 @@ conv = Conv()
 
 
 def is_available() -> bool:
-    """Whether there is a GPU for cuDNN to work on, and cuDNN.
+    """Return True if there is a GPU for cuDNN to work on, and cuDNN.
 
     >>> from functorch_like import backends
     >>> backends.cudnn.is_available() <= backends.cuda.is_available()

@@ -68,22 +68,22 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether programs must give the same bits in each run."""
+    """Return True if programs must give the same bits in each run."""
     return Determinism.deterministic_algorithms.value != "off"
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether operations that cannot are warned of, instead of being refused."""
+    """Return True if operations that are not deterministic give a warning, in place of an error."""
     return Determinism.deterministic_algorithms.value == "warn"
 
 
 def wanted() -> bool:
-    """Whether rows must lower to operations with a fixed order of sums; asked while lowering."""
+    """Return True if primitives must lower to operations with a fixed order of sums."""
     return are_deterministic_algorithms_enabled() or cudnn.deterministic
 
 
 def refuse(what: str, fix: str) -> None:
-    """What a row calls while lowering if determinism is wanted and the platform has no way to it.
+    """Refuse an operation, or warn, while lowering: no deterministic form of it exists on the platform.
 
     Args:
         what: the operation, and why it is not deterministic.

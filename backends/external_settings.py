@@ -1,4 +1,4 @@
-"""What is kept elsewhere, and shown with the settings: most of it is read from the environment and stays."""
+"""Settings kept outside of the package, shown with its own: most are read from the environment."""
 
 from __future__ import annotations
 

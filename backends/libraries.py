@@ -1,4 +1,4 @@
-"""Which libraries of kernels this jaxlib's XLA can use on CPUs, found out by compiling a small program."""
+"""Kernel libraries that this jaxlib's XLA can use on CPUs, found by compiling a small program."""
 
 from __future__ import annotations
 

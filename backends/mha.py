@@ -1,4 +1,4 @@
-"""Which form of attention `nn.dot_product_attention` takes, as PyTorch's settings of scaled_dot_product_attention.
+"""Forms of attention for `nn.dot_product_attention`: PyTorch's settings of scaled_dot_product_attention.
 
 `math` computes the whole matrix of logits; `flash` goes by blocks of keys, `mem_efficient` by blocks of queries, and
 both compute blocks again for derivatives. `cudnn`'s kernel is not called by this package.
@@ -52,7 +52,7 @@ most_logits: int
 
 
 def get_fastpath_enabled() -> bool:
-    """Whether forms of attention other than `math` may be taken where nobody asks for one."""
+    """Return True if forms of attention other than `math` may be taken where nobody asks for one."""
     return _Settings.fastpath.value
 
 
@@ -82,22 +82,22 @@ def enable_cudnn_sdp(enabled: bool) -> None:
 
 
 def math_sdp_enabled() -> bool:
-    """Whether attention may compute the whole matrix of logits."""
+    """Return True if attention may compute the whole matrix of logits."""
     return _Settings.math.value
 
 
 def flash_sdp_enabled() -> bool:
-    """Whether attention may go by blocks of keys."""
+    """Return True if attention may go by blocks of keys."""
     return _Settings.flash.value
 
 
 def mem_efficient_sdp_enabled() -> bool:
-    """Whether attention may go by blocks of queries."""
+    """Return True if attention may go by blocks of queries."""
     return _Settings.mem_efficient.value
 
 
 def cudnn_sdp_enabled() -> bool:
-    """What `enable_cudnn_sdp` was told."""
+    """Return the value given to `enable_cudnn_sdp`."""
     return _Settings.cudnn.value
 
 
@@ -132,7 +132,7 @@ def block_of(size: int) -> int | None:
 
 
 def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """Whether attention can go by blocks of keys.
+    """Return True if attention can go by blocks of keys.
 
     Args:
         params: the arguments.
@@ -148,7 +148,7 @@ def can_use_flash_attention(params: SDPAParams, debug: bool = False) -> bool:
 
 
 def can_use_efficient_attention(params: SDPAParams, debug: bool = False) -> bool:
-    """Whether attention can go by blocks of queries.
+    """Return True if attention can go by blocks of queries.
 
     Args:
         params: the arguments.
@@ -165,7 +165,7 @@ def can_use_cudnn_attention(params: SDPAParams, debug: bool = False) -> bool:
 
 
 def uncut(form: str, params: SDPAParams) -> str:
-    """Why attention cannot go by blocks, in the form "flash" or "mem_efficient"; "" where it can."""
+    """Return the reason why attention cannot go by blocks in the form "flash" or "mem_efficient"; "" if it can."""
     x, what = (params.key, "keys") if form == "flash" else (params.query, "queries")
     count = x.shape[-3]
     return "" if block_of(count) else f"{count} {what} cannot be cut into equal blocks of {LEAST} to {MOST}"

@@ -20,7 +20,7 @@ def is_available() -> bool:
 
 
 def blas() -> str:
-    """What SciPy, whose LAPACK linear algebra on CPUs calls, was built with.
+    """Return the BLAS that SciPy was built with; linear algebra on CPUs calls SciPy's LAPACK.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.mkl.blas(), str)

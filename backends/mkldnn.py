@@ -69,7 +69,7 @@ enabled: bool | None
 
 
 def is_available() -> bool:
-    """Whether this jaxlib's XLA came with oneDNN.
+    """Return True if this jaxlib's XLA came with oneDNN.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.mkldnn.is_available(), bool)
@@ -79,7 +79,7 @@ def is_available() -> bool:
 
 
 def fusions() -> tuple[str, ...]:
-    """What oneDNN is handed where it is used: the names of XLA's kinds of fusions.
+    """Return the names of XLA's kinds of fusions that oneDNN gets where it is used.
 
     >>> from functorch_like import backends
     >>> backends.mkldnn.fusions()

@@ -6,7 +6,7 @@ from functorch_like.backends import plugins
 
 
 def is_built() -> bool:
-    """Whether a plugin for Apple's GPUs is installed.
+    """Return True if a plugin for Apple's GPUs is installed.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.mps.is_built(), bool)

@@ -1,4 +1,4 @@
-"""How `einsum` of three and more operands finds the order of its contractions: settings of the package opt_einsum.
+"""Order of contractions in `einsum` of three and more operands: settings of the package opt_einsum.
 
 Matrices A (1000, 2), B (2, 1000) and C (1000, 1) are multiplied with 4 million operations from the left and with 8
 thousand from the right. What is best is told from the shapes, when a function is traced; it costs nothing in compiled
@@ -25,7 +25,7 @@ _named = one_of(*STRATEGIES)
 
 
 def is_available() -> bool:
-    """Whether the package opt_einsum is installed. Without it, operands are contracted from left to right."""
+    """Return True if the package opt_einsum is installed. Without it, operands are contracted from left to right."""
     return importlib.util.find_spec("opt_einsum") is not None
 
 
@@ -52,7 +52,7 @@ class PathCache(Group, name="opt_einsum.path_cache"):
 
     @property
     def size(self) -> int:
-        """How many are kept now."""
+        """Return the number of values kept now."""
         return len(self.paths)
 
     def clear(self) -> None:
@@ -60,7 +60,7 @@ class PathCache(Group, name="opt_einsum.path_cache"):
         self.paths.clear()
 
     def get(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is kept under a key, or is made and kept."""
+        """Return the value kept under a key; make and keep it if there is none."""
         found = self.paths.pop(key, None)
         found = make() if found is None else found
         self.paths[key] = found  # the last one is the one used last

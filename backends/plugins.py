@@ -23,5 +23,5 @@ def installed() -> dict[str, str]:
 
 
 def names(*parts: str) -> bool:
-    """Whether a plugin whose name contains one of these is installed."""
+    """Return True if a plugin whose name contains one of these is installed."""
     return any(part in name.lower() for name in installed() for part in parts)

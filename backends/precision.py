@@ -1,4 +1,4 @@
-"""How exact products of float32 are: TF32, bfloat16 and their like.
+"""Precision of products of float32: TF32, bfloat16 and others.
 
 By default products and convolutions of float32 are full float32 on every platform. Others decide otherwise: JAX lets
 GPUs use TF32, and TPUs bfloat16, unless `jax_default_matmul_precision` says "highest"; PyTorch lets convolutions on
@@ -67,13 +67,13 @@ class Precision(Module):
 
 
 def of_products() -> Fp32 | None:
-    """What the settings in force say of products; None is full float32."""
+    """Return the precision of products under the settings in force; None is full float32."""
     values = in_force()
     return None if values is NOTHING_SET else values.derive(_products)
 
 
 def of_convolutions() -> Fp32 | None:
-    """What the settings in force say of convolutions; None is full float32."""
+    """Return the precision of convolutions under the settings in force; None is full float32."""
     values = in_force()
     return None if values is NOTHING_SET else values.derive(_convolutions)
 
@@ -148,7 +148,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` would be given to have the present settings.
+    """Return the argument of `set_float32_matmul_precision` that gives the present settings.
 
     Raises:
         ArgumentError: where settings were changed one by one, so that none of the three names fits.

@@ -63,7 +63,7 @@ _OF_CONVOLUTIONS: dict[str, str] = dict.fromkeys(("BF16_BF16_F32", "F16_F16_F32"
 
 @dataclasses.dataclass(frozen=True)
 class Fp32:
-    """What settings said of products of float32 when an operation was traced, for each platform."""
+    """Precision of products of float32 for each platform, as set when an operation was traced."""
 
     gpu: str
     cpu: str

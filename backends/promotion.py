@@ -1,4 +1,4 @@
-"""How operands of different dtypes and ranks meet: as NumPy has it, or only where the program says so.
+"""Promotion of operands of different dtypes and ranks: NumPy's, or only explicit conversion.
 
 >>> from functorch_like import backends
 >>> with backends.promotion.flags(dtypes="strict", ranks="raise"):

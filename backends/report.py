@@ -1,4 +1,4 @@
-"""What `backends.describe()` and `python -m functorch_like.backends` show."""
+"""Report shown by `backends.describe()` and `python -m functorch_like.backends`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from functorch_like.backends import plugins
 
 
 def is_built() -> bool:
-    """Whether a plugin for AMD's GPUs is installed.
+    """Return True if a plugin for AMD's GPUs is installed.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.rocm.is_built(), bool)

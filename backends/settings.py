@@ -87,7 +87,7 @@ class Setting(Generic[T]):
             self._put_global(self.from_environment(self.default), "environment")
 
     def from_environment(self, default: T) -> T:
-        """What its environment variable says; `default` where that is unset or empty.
+        """Return the value of its environment variable; `default` where that is unset or empty.
 
         Raises:
             ArgumentError: for text it does not take.
@@ -112,12 +112,12 @@ class Setting(Generic[T]):
 
     @property
     def value(self) -> T:
-        """What it is in this thread now."""
+        """Value in this thread now."""
         return thread_local_values.read(self.name)
 
     @property
     def source(self) -> str:
-        """Where the value came from: "default", "environment", "code" or "with-block"."""
+        """Origin of the value: "default", "environment", "code" or "with-block"."""
         return thread_local_values.source(self.name)
 
     def set(self, value: Any) -> None:
@@ -157,11 +157,11 @@ class Setting(Generic[T]):
             )
 
     def effect(self, platform: str) -> str:
-        """Why it has no effect on a platform; "" where it has one."""
+        """Return the reason why it has no effect on a platform; "" where it has one."""
         return self.elsewhere.get(platform, "")
 
     def changes_of(self, value: Any) -> dict[str, Any]:
-        """What setting it to a value sets, by name: itself, or what it is another view of."""
+        """Return the settings, by name, that setting it to a value changes: itself, or those it is a view of."""
         return {self.name: self.checked(value)}
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Where the values of settings are held: globally, in blocks of threads, and in the key of jit.
+"""Values of settings: global, in blocks of a thread, and in the key of jit.
 
 Values that matter to compiled programs are held in ONE object of jaxlib's jit key, the same object for the same
 values. So changing a setting looks programs up anew, changing it back finds the old ones, and a call costs the same
@@ -25,7 +25,7 @@ class Values:
         self._derived: dict[Any, Any] = {}
 
     def derive(self, make: Callable[[], Any]) -> Any:
-        """What follows from these values, made once. `make` reads settings; it is the key, too."""
+        """Return `make()` for these values, computed once. `make` reads settings; it is the key, too."""
         try:
             return self._derived[make]
         except KeyError:
@@ -48,7 +48,7 @@ _OTHERS = xla.config("settings_outside_keys", NOTHING_SET, in_jit_key=False)
 
 
 def in_force() -> Values:
-    """What this thread has set of what matters to compiled programs; `NOTHING_SET` if all is as by default."""
+    """Return this thread's settings that matter to compiled programs; `NOTHING_SET` if all are the defaults."""
     return _KEYED.value
 
 
@@ -66,7 +66,7 @@ def read(name: str) -> Any:
 
 
 def source(name: str) -> str:
-    """Where it came from: "default", "environment", "code" or "with-block"."""
+    """Return the origin of a value: "default", "environment", "code" or "with-block"."""
     if any(name in changes for _, changes in _thread.layers):
         return "with-block"
     return _global[name][1] if name in _global else "default"

@@ -1,4 +1,4 @@
-"""What a setting may be: kinds of values, which check what code gives and read what environment variables say."""
+"""Kinds of values of settings: they check values given in code, and parse environment variables."""
 
 from __future__ import annotations
 

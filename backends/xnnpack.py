@@ -26,7 +26,7 @@ enabled: bool
 
 
 def is_available() -> bool:
-    """Whether this jaxlib's XLA came with XNNPACK.
+    """Return True if this jaxlib's XLA came with XNNPACK.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.xnnpack.is_available(), bool)

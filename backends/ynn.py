@@ -46,7 +46,7 @@ fusions: tuple[str, ...] | None
 
 
 def is_available() -> bool:
-    """Whether this jaxlib's XLA came with YNNPACK.
+    """Return True if this jaxlib's XLA came with YNNPACK.
 
     >>> from functorch_like import backends
     >>> isinstance(backends.ynn.is_available(), bool)

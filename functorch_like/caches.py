@@ -1,4 +1,4 @@
-"""What is kept between calls, to be found and dropped: `clear_caches`.
+"""Registry of all caches between calls, for `clear_caches`.
 
 Whoever keeps traces or programs in a dictionary makes it a `Cache`. What is derived from a jaxpr is kept on that jaxpr,
 and goes with it.

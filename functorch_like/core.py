@@ -188,7 +188,7 @@ class Trace:
         raise NotImplementedError
 
     def is_nested_in(self, other: Trace) -> bool:
-        """Whether this one runs under the other."""
+        """Return True if this one runs under the other."""
         trace = self.parent
         while trace is not other:
             if trace is EVALUATE:
@@ -213,7 +213,7 @@ EVALUATE = Evaluate()
 
 
 class _State(threading.local):
-    """What a thread is doing: its current trace, the source line that re-evaluation carries along, axis names."""
+    """State of a thread: its current trace, the source line that re-evaluation carries along, axis names."""
 
     trace: Trace = EVALUATE
     source: Any = None
@@ -410,7 +410,7 @@ def _int_dtype(value: int) -> np.dtype[Any]:
 
 
 def is_value(x: Any) -> bool:
-    """Whether `aval_of` takes it."""
+    """Return True if `aval_of` takes it."""
     return isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
 
 

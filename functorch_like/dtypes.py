@@ -299,7 +299,7 @@ def result_type(*values: Any) -> DType:
 
 # ------------------------------------------------------------------------------------------------------- questions
 def issubdtype(arg1: Any, arg2: Any) -> bool:
-    """Whether a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
+    """Return True if a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
 
     >>> import functorch_like.numpy as fnp
     >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)
@@ -327,7 +327,7 @@ def canonicalize_dtype(dtype: Any) -> DType:
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """How many bits an element has.
+    """Return the number of bits of an element.
 
     >>> itemsize_bits("float32"), itemsize_bits("int4")
     (32, 4)

@@ -169,7 +169,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
 
 @api_boundary.public
 def deserialize(blob: bytes | bytearray) -> Exported:
-    """What `Exported.serialize` wrote.
+    """Load a function that `Exported.serialize` wrote.
 
     Only read what you trust: the program is compiled and run.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ResizeMethod(enum.Enum):
-    """What pixels in between are made of: the nearest one, or a mean with the weights of a kernel."""
+    """Interpolation between pixels: the nearest one, or a mean with the weights of a kernel."""
 
     NEAREST = 0
     LINEAR = 1

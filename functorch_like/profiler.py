@@ -85,7 +85,7 @@ def stop_trace() -> None:
 
 
 class Profile:
-    """What ran within a block of `profile`; prints as a table.
+    """Operations that ran within a block of `profile`; prints as a table.
 
     Attributes:
         operations: time by operation of compiled programs, the longest first: name, program, calls, seconds, line.
@@ -283,7 +283,7 @@ def save_device_memory_profile(file: str | os.PathLike[str], device: Any = None)
 
 @api_boundary.public
 def device_memory_profile(device: Any = None) -> bytes:
-    """Which memory is allocated and where it was, for `pprof`: gzipped, as https://github.com/google/pprof reads it.
+    """Return allocated memory by place of allocation, gzipped, in the format of https://github.com/google/pprof.
 
     Args:
         device: as for `memory_stats`.

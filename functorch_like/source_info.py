@@ -49,12 +49,12 @@ _USER_FACING = (_OURS + "__main__.py", _OURS + "examples" + os.sep)
 
 @functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
-    """Whether a source file is the user's."""
+    """Return True if a source file is the user's."""
     return not is_ours(file)
 
 
 def is_ours(file: str) -> bool:
-    """Whether a source file belongs to the package (and so is hidden from users)."""
+    """Return True if a source file belongs to the package (and so is hidden from users)."""
     path = os.path.abspath(file)
     inside = path.startswith(_OURS) and not path.startswith(_USER_FACING)
     return inside or f"{os.sep}functools.py" in path or f"{os.sep}contextlib.py" in path

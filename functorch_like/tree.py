@@ -251,7 +251,7 @@ def static(**kwargs: Any) -> Any:
 
 
 def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
-    """Whether every leaf is true.
+    """Return True if every leaf is true.
 
     >>> all([True, {"a": 1}]), all([True, {"a": 0}])
     (True, False)

@@ -77,7 +77,7 @@ _tree.register_pytree_node(
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
-    """Whether none of some objects is a node.
+    """Return True if none of some objects is a node.
 
     >>> ft.tree_util.all_leaves([1, "a"]), ft.tree_util.all_leaves([1, (2,)])
     (True, False)
@@ -86,7 +86,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 
 def is_tree_node(x: Any) -> bool:
-    """Whether an object is a node, of any number of children, and no leaf.
+    """Return True if an object is a node, of any number of children, and no leaf.
 
     >>> ft.tree_util.is_tree_node(()), ft.tree_util.is_tree_node(1.0)
     (True, False)
@@ -133,7 +133,7 @@ def treedef_children(treedef: Any) -> list[Any]:
 
 
 def treedef_is_leaf(treedef: Any) -> bool:
-    """Whether a structure is that of a leaf.
+    """Return True if a structure is that of a leaf.
 
     >>> ft.tree_util.treedef_is_leaf(ft.tree.structure(1.0))
     True

@@ -55,7 +55,7 @@ def _module(row: Primitive, sample: SampleInput, platform: str) -> str:
 
 
 def platforms(row: Primitive) -> str:
-    """Where it lowers, with a star if not alike; nothing where it lowers nowhere by itself."""
+    """Platforms that it lowers on, with a star if not alike; empty if it lowers nowhere by itself."""
     texts: dict[str, list[str]] = {}
     for platform in PLATFORMS:
         try:

@@ -1,7 +1,9 @@
 """Habits no linter setting can hold by itself."""
 
+import ast
 import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,3 +22,43 @@ def test_a_shadowed_test_is_never_excused():
     excused = re.compile(r"noqa:[^#\n]*F811|noqa\s*$", re.MULTILINE)
     files = [path for top in SOURCES for path in (ROOT / top).rglob("*.py") if path != Path(__file__)]
     assert [path for path in files if excused.search(path.read_text())] == []
+
+
+PACKAGE = ("functorch_like", "backends", "primitives")
+#: A first line is a noun phrase or an imperative, never a clause without a head ("What it returns", "Whether it is").
+HEADLESS = re.compile(r"(What|Whether|How|Where|Who|Whom|Whose|Why|When|Which|That)\b")
+
+
+def files() -> list[Path]:
+    return [path for top in PACKAGE for path in sorted((ROOT / top).rglob("*.py"))]
+
+
+def docstrings(path: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield f"{path.relative_to(ROOT)}:{node.body[0].lineno}", text
+
+
+def test_docstrings_begin_with_a_noun_phrase_or_an_imperative():
+    every = [pair for path in files() for pair in docstrings(path)]
+    assert [f"{where}: {text.splitlines()[0]}" for where, text in every if HEADLESS.match(text)] == []
+
+
+#: Names that the code had for the field's terms (docs/glossary.md).
+OLD_WORDS = {
+    "No": "NotDefined", "Lin": "UndefinedPrimal", "Sample": "SampleInput", "align2": "promote_and_broadcast2",
+    "with_tangents": "jvp_jaxpr", "Told": "StaticValue",
+    "Perturbed": "TangentTracer", "written_out": "instantiate", "close_over": "argnums_partial",
+}  # fmt: skip
+
+
+def test_old_words_stay_out():
+    defined = [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.name}; say {OLD_WORDS[node.name]}"
+        for path in files()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in OLD_WORDS
+    ]
+    assert defined == []

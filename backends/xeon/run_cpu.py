@@ -67,7 +67,7 @@ def choose(
     node: int | None = None,
     logical: bool = False,
 ) -> list[list[Core]]:
-    """Which cores each instance runs on; none are shared.
+    """Choose the cores of each instance; no two share one.
 
     Args:
         all_cores: to choose from.
@@ -132,7 +132,7 @@ def environment(
 
 
 def command(arguments: argparse.Namespace, chosen: Sequence[Core]) -> list[str]:
-    """What one instance runs: the script, and before it numactl where it is installed and there are several nodes."""
+    """Return the command of one instance: the script, after numactl if it is installed and there are several nodes."""
     script = [sys.executable, *(["-m"] if arguments.module else []), *arguments.script]
     nodes = sorted({core.node for core in chosen})
     if shutil.which("numactl") and Path("/sys/devices/system/node/node1").exists():

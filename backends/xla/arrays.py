@@ -23,7 +23,7 @@ _put = xc.batched_device_put
 
 
 class SeveralDevices(Protocol):
-    """What is done with arrays on several devices, by the module that comes with the first mesh."""
+    """Operations on arrays on several devices; the module that comes with the first mesh provides them."""
 
     def place(self, x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any: ...
     def move(self, x: Any, place: Any, weak_type: bool) -> Any: ...
@@ -143,7 +143,7 @@ def release(values: Iterable[Any]) -> None:
 
 
 def is_deleted(x: Any) -> bool:
-    """Whether the array's memory was donated or deleted."""
+    """Return True if the array's memory was donated or deleted."""
     return x.is_deleted()
 
 

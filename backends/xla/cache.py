@@ -37,13 +37,13 @@ _asked: Callable[[], tuple[bool, str, int]] = lambda: (True, "", DEFAULT_BYTES)
 
 
 def on_settings(ask: Callable[[], tuple[bool, str, int]]) -> None:
-    """What tells whether programs are kept, where ("" is the default place), and how many bytes of them."""
+    """Set the function that returns if programs are kept, where ("" is the default place), and the limit in bytes."""
     global _asked
     _asked = ask
 
 
 def directory() -> Path | None:
-    """Where programs are kept; None if the cache is off, or there is no directory that is ours alone."""
+    """Return the directory of programs; None if the cache is off, or no directory is this user's alone."""
     enabled, named, _ = _asked()
     return _usable(named) if enabled else None
 
@@ -74,7 +74,7 @@ def default_directory() -> Path:
 
 
 def _trouble(path: Path) -> str:
-    """Why a directory cannot be trusted, or an empty string."""
+    """Return the reason why a directory cannot be trusted, or an empty string."""
     found = path.stat()
     if _belongs_to_another(found):
         return f"{path} belongs to another user"
@@ -184,7 +184,7 @@ def _read(name: str | None) -> bytes | None:
 
 
 def _header(name: str, body: bytes) -> bytes:
-    """What a file begins with. It covers the name: an entry under another name is another program."""
+    """Return the first bytes of a file. They cover the name: an entry under another name is another program."""
     return _MAGIC + digest.sha256(name.encode() + b"\n" + body).digest()
 
 
@@ -234,7 +234,7 @@ class File(NamedTuple):
 
 
 def files(folder: Path) -> list[File]:
-    """What lies in a directory of the cache."""
+    """List the files in a directory of the cache."""
     found: list[File] = []
     for entry in os.scandir(folder):
         try:

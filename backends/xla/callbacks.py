@@ -70,7 +70,7 @@ class HostCall:
 
 
 def checked(outs: Sequence[Any], avals: Sequence[ShapedArray]) -> list[np.ndarray[Any, Any]]:
-    """What a callback returned, as arrays of exactly the shapes and dtypes that were promised."""
+    """Convert a callback's result to arrays of exactly the promised shapes and dtypes."""
     return [_checked(out, aval, k) for k, (out, aval) in enumerate(zip(outs, avals, strict=True))]
 
 
@@ -97,7 +97,7 @@ def _checked(out: Any, aval: ShapedArray, position: int) -> np.ndarray[Any, Any]
 
 
 def _is_int(out: Any, aval: ShapedArray) -> bool:
-    """Whether it is a Python int where an unsigned dtype or a float is wanted."""
+    """Return True if it is a Python int where an unsigned dtype or a float is wanted."""
     return isinstance(out, (bool, int)) and aval.dtype.kind != "b"
 
 

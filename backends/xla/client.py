@@ -70,13 +70,13 @@ _asked_threads: Callable[[], int] = lambda: 0
 
 
 def on_threads(ask: Callable[[], int]) -> None:
-    """What tells how many threads the CPU's client computes with; 0 is as many as the process may use."""
+    """Set the function that returns the number of threads of the CPU's client; 0 means all that the process may use."""
     global _asked_threads
     _asked_threads = ask
 
 
 def started() -> bool:
-    """Whether a device was used, so that what clients are made with is settled."""
+    """Return True if a device was used, so that what clients are made with is settled."""
     return bool(_clients)
 
 

@@ -51,7 +51,7 @@ def cpu_devices(count: int) -> list[Any]:
 
 
 class Program(NamedTuple):
-    """What was compiled.
+    """A compiled program that cannot run here.
 
     Attributes:
         text: optimised HLO.

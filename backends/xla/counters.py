@@ -1,4 +1,4 @@
-"""What was done so far, in plain numbers. Tests guard speed with these instead of clocks."""
+"""Counts of traces, compilations and transfers. Tests guard speed with these instead of clocks."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def snapshot() -> dict[str, int]:
 
 
 def since(before: dict[str, int]) -> dict[str, int]:
-    """What grew since an earlier snapshot, and by how much."""
+    """Return the counts that grew since an earlier snapshot, and by how much."""
     return {name: count - before[name] for name, count in snapshot().items() if count != before[name]}

@@ -54,7 +54,7 @@ _asked_memory: Callable[[], tuple[bool | None, float | None]] = lambda: (None, N
 
 
 def on_memory(ask: Callable[[], tuple[bool | None, float | None]]) -> None:
-    """What tells whether the client takes its memory at once, and which share of it; None leaves that to XLA."""
+    """Set the function that returns the client's way to take memory: at once or not, and the share; None: XLA's."""
     global _asked_memory
     _asked_memory = ask
 
@@ -70,7 +70,7 @@ def find_plugin() -> Path | None:
 
 
 def _has_device() -> bool:
-    """Whether the driver shows a GPU. Loading the plugin takes 400 MB, so look before."""
+    """Return True if the driver shows a GPU. Loading the plugin takes 400 MB, so look before."""
     return any(os.path.exists(path) for path in ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg"))
 
 

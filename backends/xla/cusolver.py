@@ -22,7 +22,7 @@ _HYBRID = {"geev": ("cuhybrid_eig_real", "cuhybrid_eig_comp"), "geqp3": ("cuhybr
 
 
 def has(routine: str) -> bool:
-    """Whether there is a kernel."""
+    """Return True if there is a kernel."""
     return routine in _TARGETS or routine in _HYBRID
 
 

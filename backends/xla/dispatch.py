@@ -29,7 +29,7 @@ _polish: Callable[[BaseException], BaseException | None] = lambda error: None
 
 
 def on_error(polish: Callable[[BaseException], BaseException | None]) -> None:
-    """What is done to an exception that leaves a compiled function, before it, or what this returns, is raised."""
+    """Set the function that edits an exception before it leaves a compiled function; its result is raised."""
     global _polish
     _polish = polish
 

@@ -1,4 +1,4 @@
-"""What happens to programs (traced, lowered, compiled, loaded, run), told to who listens while it happens."""
+"""Events of programs (traced, lowered, compiled, loaded, run), sent to listeners as they happen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "
 
 
 def heard() -> bool:
-    """Whether anybody listens in this thread, so that an event is worth preparing."""
+    """Return True if a listener is set in this thread, so that an event is worth preparing."""
     return bool(_listeners.all) or LOGGED.value
 
 

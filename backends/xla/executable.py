@@ -38,7 +38,7 @@ _FastPath = namedtuple(
 
 
 def handler(aval: ShapedArray, where: Any, committed: bool) -> Any:
-    """What makes arrays of the results of a program."""
+    """Return the function that makes arrays of the results of a program."""
     if HANDLER_SKIPS_CHECKS:
         return xc.array_result_handler(aval, where, committed, True)
     return xc.array_result_handler(aval, where, committed)
@@ -54,7 +54,7 @@ def fast_path(
     kept: Sequence[bool] | None,
     const_args: Sequence[Any],
 ) -> Any:
-    """What C++ needs to run a program by itself."""
+    """Return the record that lets C++ run a program by itself."""
     taken = len(in_shardings)
     return _FastPath(
         inner,
@@ -172,7 +172,7 @@ class Executable:
         const_args: Sequence[Any] = (),
         committed: bool = False,
     ) -> Any:
-        """What a miss returns for C++ to run this program by itself; None if it has to come to Python.
+        """Return the record that lets C++ run this program by itself; None if calls have to come to Python.
 
         Args:
             out_tree: structure of the result.

@@ -1,4 +1,4 @@
-"""What a report says about this installation."""
+"""Facts about this installation, for reports."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _uniform(bits: np.ndarray[Any, Any]) -> bool:
 
 
 def argument_avals(module: ir.Module) -> list[ShapedArray]:
-    """What the module's `main` takes."""
+    """Return the avals of the arguments of the module's `main`."""
     with lock:
         main: Any = module.body.operations[0]  # `build` writes it first
         taken: Any = ir.FunctionType(ir.TypeAttr(main.attributes["function_type"]).value).inputs

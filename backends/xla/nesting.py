@@ -139,7 +139,7 @@ def _give_back() -> None:
 
 
 def _levels() -> int:
-    """How many levels of recursion are left."""
+    """Return the number of levels of recursion that are left."""
     count = 0
     try:
         while count < _MOST_LEVELS:
@@ -156,7 +156,7 @@ _fresh: dict[int, int] = {}  # by the limit that Python has
 
 
 def _levels_of_a_thread() -> int:
-    """How many levels a new thread has."""
+    """Return the number of levels of a new thread."""
     limit = sys.getrecursionlimit()
     if limit not in _fresh:
         thread = threading.Thread(target=lambda: _fresh.__setitem__(limit, _levels()))

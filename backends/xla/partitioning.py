@@ -1,4 +1,4 @@
-"""How a program is split over the devices of a mesh, as text for Shardy, XLA's partitioner."""
+"""Partition of a program over the devices of a mesh, as text for Shardy, XLA's partitioner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Partitioning(NamedTuple):
         return str(self.mesh)
 
     def text(self) -> tuple[Any, ...]:
-        """What the program's text depends on; not the devices themselves."""
+        """Part of the key that the program's text depends on; the devices themselves are not in it."""
         specs = lambda all_: (
             None if all_ is None else tuple(s and (_shape(s.mesh), s.spec, s.memory_kind) for s in all_)
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class Peers(Protocol):
-        """How this process talks to the others about programs."""
+        """Exchange of programs between this process and the others."""
 
         def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
             """Compare digests of a program; return what each process says about it, None if they agreed on it before.

@@ -24,7 +24,7 @@ _FORBIDS = (
 
 @functools.cache
 def _described() -> dict[str, str]:
-    """What /proc/cpuinfo says of the first processor, which stands for all."""
+    """Return the flags of the first processor in /proc/cpuinfo, which stands for all."""
     found: dict[str, str] = {}
     try:
         with open("/proc/cpuinfo") as file:
@@ -39,7 +39,7 @@ def _described() -> dict[str, str]:
 
 
 def name() -> str:
-    """What its maker calls it."""
+    """Return the processor's name as its maker gives it."""
     found = _described()
     return found.get("model name") or found.get("CPU part") or platform.machine()
 
@@ -63,7 +63,7 @@ def allowed(features: Iterable[str], flags: str) -> frozenset[str]:
 
 @functools.cache
 def identity() -> bytes:
-    """What machine code depends on. `cpu_feature_guard` of jaxlib names only its own minimum."""
+    """Return the features that machine code depends on. `cpu_feature_guard` of jaxlib names only its own minimum."""
     wanted = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU part")
     lines = [f"{key}: {value}" for key, value in _described().items() if key in wanted]
     return "\n".join([platform.machine(), platform.system(), *lines]).encode()

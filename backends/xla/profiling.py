@@ -21,7 +21,7 @@ _active = threading.Lock()  # XLA has one profiler for the process
 
 
 class Operation(NamedTuple):
-    """What one operation of a compiled program did while it was profiled.
+    """Time and count of one operation of a compiled program under the profiler.
 
     Attributes:
         name: XLA's; a fusion of several operations of the user's counts as one.

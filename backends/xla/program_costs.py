@@ -1,4 +1,4 @@
-"""What a compiled program costs, read from the text of its optimised HLO: products, memory traffic, collectives.
+"""Costs of a compiled program from the text of its optimised HLO: products, memory traffic, collectives.
 
 Bodies of loops count as often as they run, where XLA knows that; else once. Of branches all count.
 """
@@ -73,7 +73,7 @@ class Collective(NamedTuple):
 
 
 class Costs(NamedTuple):
-    """What one run costs on one device.
+    """Costs of one run on one device.
 
     Attributes:
         flops: of products and convolutions.
@@ -173,7 +173,7 @@ def _width(kind: str) -> float:
 
 
 def _multiplicities(computations: dict[str, list[Instruction]], entry: str) -> dict[str, tuple[int, bool]]:
-    """How often each computation runs, and whether it is a part of a fusion, which has one kernel."""
+    """Return the number of runs of each computation, and whether it is part of a fusion, which has one kernel."""
     found: dict[str, tuple[int, bool]] = {}
 
     def visit(name: str, runs: int, fused: bool) -> None:

@@ -1,4 +1,4 @@
-"""What XLA does within a block: programs compiled and loaded as they are, and then where the time went."""
+"""Record of XLA's work within a block: programs compiled and loaded, and the time of each part."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class ShardedExecutable(Executable):
         return collectives(self._inner)
 
     def report(self, asked: Partitioning) -> str:
-        """How the program is split, who chose that, and what its devices exchange, in words."""
+        """Describe in words how the program is partitioned, who chose that, and what its devices exchange."""
         outs = asked.outs or (None,) * len(self.out_shardings)
         texts = [f"over {self.mesh!r}"]
         for what, chosen, said in (("argument", self.in_shardings, asked.ins), ("result", self.out_shardings, outs)):
@@ -141,7 +141,7 @@ class ShardedExecutable(Executable):
         const_args: Sequence[Any] = (),
         committed: bool = True,
     ) -> Any:
-        """What a miss returns for C++ to run this program by itself; None if it has to come to Python."""
+        """Return the record that lets C++ run this program by itself; None if calls have to come to Python."""
         if self.calls_python or self._windowed:
             return None
         avals = self.out_avals if out_avals is None else list(out_avals)

@@ -18,7 +18,7 @@ from functorch_like.backends.xla import arrays, client, compile_options, mlir, s
 
 
 def survives(module: Any, device: Any, options: dict[str, Any], seconds: float = 120.0) -> bool:
-    """Whether a process that compiles and runs a module under these options lives to tell.
+    """Return True if a process that compiles and runs a module under these options does not die.
 
     Args:
         module: what `build` made.

@@ -1,4 +1,4 @@
-"""Where the user is: jaxlib's traceback object, taken in 0.12 us and decoded only when somebody asks."""
+"""The user's line: jaxlib's traceback object, taken in 0.12 us and decoded only on request."""
 
 from __future__ import annotations
 

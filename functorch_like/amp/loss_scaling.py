@@ -29,7 +29,7 @@ class LossScale(NamedTuple):
 
 
 class Scaled(NamedTuple):
-    """What a function made by `scaled_value_and_grad` returns.
+    """Result of a function made by `scaled_value_and_grad`.
 
     Attributes:
         value: the loss, or `(loss, aux)` with `has_aux`, not scaled.

@@ -34,7 +34,7 @@ NARROW = (dtypes.bfloat16, dtypes.float16)
 
 
 class Policy(NamedTuple):
-    """What `autocast` does with each primitive.
+    """Treatment of each primitive by `autocast`.
 
     Attributes:
         dtype: the narrow dtype.

@@ -1,4 +1,4 @@
-"""Where arrays live: devices, and moving pytrees of arrays to and from them."""
+"""Devices, and moving pytrees of arrays to and from them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def devices(backend: str | None = None) -> list[Any]:
 
 @api_boundary.public
 def device_count(backend: str | None = None) -> int:
-    """How many devices a platform has.
+    """Return the number of devices of a platform.
 
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
@@ -87,7 +87,7 @@ def local_devices(backend: str | None = None) -> list[Any]:
 
 @api_boundary.public
 def local_device_count(backend: str | None = None) -> int:
-    """How many devices of a platform belong to this process.
+    """Return the number of devices of a platform that belong to this process.
 
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
@@ -121,7 +121,7 @@ def process_index(backend: str | None = None) -> int:
 
 @api_boundary.public
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together; 1 where this one is alone.
+    """Return the number of processes that compute together; 1 if this one is alone.
 
     Args:
         backend: "cpu" or "gpu"; the default platform if None.

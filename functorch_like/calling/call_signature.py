@@ -29,7 +29,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 class Static(NamedTuple):
-    """Which arguments are static, by position and by name.
+    """Static arguments, by position and by name.
 
     A parameter named by either is static however the caller passes it, where the function's signature is known.
     """
@@ -88,7 +88,7 @@ CHECKED = frozenset({int, np.int64, np.uint64})
 
 
 def argument_path(in_tree: Any, position: int) -> str:
-    """What a user calls a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
+    """Return the user's name for a leaf of `(args, kwargs)`: `args[0]['w']`, `kwargs['rate']`."""
     return _said_path(tree.leaf_paths(in_tree)[position])
 
 
@@ -213,7 +213,7 @@ class FlatCall:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What a trace depends on, besides the function.
+        """Key of a trace: all that it depends on besides the function.
 
         Static values count by type too: 1, 1.0 and True are three, and so are (1,), (1.0,) and (True,).
         """
@@ -252,7 +252,7 @@ class FlatCall:
         return flat, trees
 
     def traced(self) -> bool:
-        """Whether the call is inside a transformation that must see it: a traced argument, or staging."""
+        """Return True if the call is inside a transformation that must see it: a traced argument, or staging."""
         return state.trace.staging or any(isinstance(a, Tracer) for a in self.leaves)
 
 

@@ -27,7 +27,7 @@ tree.register_pytree_node(
 
 
 def is_float0(x: Any) -> bool:
-    """Whether it is the derivative by an integer."""
+    """Return True if it is the derivative by an integer."""
     return type(x) is np.ndarray and x.dtype == dtypes.float0
 
 
@@ -40,7 +40,7 @@ def flatten_results(out: Any) -> tuple[list[Any], Any]:
 
 
 def without_axis(x: Any, axis: int) -> Any:
-    """What one element of a map over this axis has of float0 zeros."""
+    """Return float0 zeros for one element of a map over this axis."""
     return np.zeros(x.shape[:axis] + x.shape[axis + 1 :], dtypes.float0)
 
 

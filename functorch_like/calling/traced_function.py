@@ -38,7 +38,7 @@ class TracedFunction(NamedTuple):
 
 
 def name_of(fun: Any) -> str:
-    """What errors and jaxprs call a function."""
+    """Return a function's name in errors and jaxprs."""
     return getattr(fun, "__name__", type(fun).__name__)
 
 

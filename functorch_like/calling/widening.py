@@ -1,4 +1,4 @@
-"""What the user hears where a NumPy array of 64 bits widens a narrower array.
+"""Warning where a NumPy array of 64 bits widens a narrower array.
 
 Dtypes are promoted in `dtypes.py`, by rules that know nothing of NumPy: a float32 array and a float64 one give float64.
 Who made the first may not have chosen the second, for float64 is what NumPy, pandas and scikit-learn hand out.
@@ -90,7 +90,7 @@ def _called() -> str:
 
 
 def _name(frame: types.FrameType) -> str:
-    """What users call the function of a frame; "" where they have no name for it."""
+    """Return the user's name of the function of a frame; "" where it has none."""
     name = frame.f_code.co_name
     if name in _WRAPPERS:
         held = next((frame.f_locals[v] for v in _WRAPPERS[name] if v in frame.f_locals), "")

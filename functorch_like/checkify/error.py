@@ -33,7 +33,7 @@ class Site:
     loops: tuple[tuple[str, int], ...] = ()
 
     def told(self, at: int, steps: Sequence[Any], values: Sequence[Any]) -> str:
-        """What failed."""
+        """Message of the failure."""
         around = [_step(int(steps[level]), what) for what, level in reversed(self.loops)]
         return "".join(around) + self.text(at, values)
 
@@ -70,7 +70,7 @@ class Places(NamedTuple):
 
 
 class Error:
-    """What a checkified function returns beside its result.
+    """Error value that a checkified function returns beside its result.
 
     It is a pytree of arrays, so that it may be returned from `jit`, carried through loops, and mapped: under vmap
     there is one for each element, and `get` tells which of them failed.
@@ -82,7 +82,7 @@ class Error:
         self._flat, self._places = list(flat), places
 
     def get(self) -> str | None:
-        """What went wrong first, with the line; None if nothing did.
+        """Return the first failure with its line; None if nothing failed.
 
         Raises:
             ConcretizationError: inside of a transformation, where it is not known yet.
@@ -98,7 +98,7 @@ class Error:
             raise CheckError("\n".join(text for text, _ in found), at=", ".join(filter(None, lines)))
 
     def failures(self) -> list[tuple[str, str]]:
-        """What went wrong, and the line, of each element of a map."""
+        """Return the failure and its line for each element of a map."""
         if not self._flat:
             return []
         codes, positions, *rest = map(np.asarray, self._flat)

@@ -95,7 +95,7 @@ def _padded(own: Places, branch: Jaxpr, places: Places, before: int) -> Jaxpr:
 
 # -------------------------------------------------------------------------------------------------------------- loops
 def _merged(before: Sequence[Any], now: Sequence[Any], step: Any, depth: int) -> list[Any]:
-    """What has failed after a step of a loop, with places at a depth inside of it: it is the first time that counts."""
+    """Merge the failures of a step of a loop, with places at a depth inside of it: the first in time counts."""
     if not now:
         return []
     now = [*now[: 2 + depth], step, *now[2 + depth :]]

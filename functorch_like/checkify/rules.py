@@ -1,4 +1,4 @@
-"""What is checked of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
+"""Checks of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
 
 A side table from names of rows to rules `(state, source, operands, params) -> results`. `RULES.get(name, plain)` is
 what happens to a primitive.
@@ -162,7 +162,7 @@ def _element(x: Any, position: Any, axes: int) -> Any:
 
 
 def _print(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
-    """Where a program runs once more to see what failed, it does not print once more."""
+    """Print nothing: a program that runs again to find a failure must not print again."""
     return [] if "silent" in state.wanted else list(prim(*operands, **params))
 
 

@@ -1,4 +1,4 @@
-"""What has failed so far, while a jaxpr is run with its checks."""
+"""Failures found so far, while a jaxpr is run with its checks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Candidate(NamedTuple):
 
 
 class State:
-    """What can fail so far, and what is known of it.
+    """Sites that can fail so far, and what is known of them.
 
     Most places look for elements that are not finite. Of arrays of one shape, one array keeps the number of the first
     such place for each element; so a check is two elementwise operations, which fuse with what is checked, and only at
@@ -76,7 +76,7 @@ class State:
         self.places = Places((*self.places.sites, *places.sites), max(self.places.depth, places.depth))
 
     def flat(self) -> list[Any]:
-        """What is known, as `Places` says."""
+        """Failures as a flat list, laid out as `Places` says."""
         found = [*self._candidates, *(_least(x) for x in self._elements.values())]
         if not found:
             return []
@@ -113,7 +113,7 @@ def _least(numbers: Any) -> _Candidate:
 
 
 def first_true(flags: Any) -> tuple[Any, Any]:
-    """Whether any element is true, and which is the first, counted in rows."""
+    """Return if any element is true, and the position of the first in row-major order."""
     size = aval_of(flags).size
     if not aval_of(flags).shape:
         return flags, NONE
@@ -126,7 +126,7 @@ def first_true(flags: Any) -> tuple[Any, Any]:
 
 
 def first(before: Any, now: Any) -> Any:
-    """Whether something fails now, and nothing has before."""
+    """Return True if something fails now, and nothing has before."""
     return elementwise.and_(elementwise.eq(before, NONE), elementwise.ne(now, NONE))
 
 

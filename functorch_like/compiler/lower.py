@@ -69,7 +69,7 @@ class Lowered:
 
     @property
     def calls_python(self) -> bool:
-        """Whether the program has callbacks."""
+        """True if the program has callbacks."""
         assert self.module is not None  # building it finds them
         return bool(self._host_calls)
 
@@ -222,7 +222,7 @@ def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any
 
 
 def token_avals(*jaxprs: Jaxpr) -> list[ShapedArray]:
-    """What a region or function with these bodies carries besides their values: a token, if one has ordered effects."""
+    """Return the avals that a region or function carries besides values: a token, if a body has ordered effects."""
     return [xla.TOKEN] if any("ordered" in jaxpr.effects for jaxpr in jaxprs) else []
 
 

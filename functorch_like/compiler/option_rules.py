@@ -27,7 +27,7 @@ _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 
 
 class Content:
-    """What of a program its options depend on. Work is counted in multiplications."""
+    """Facts about a program that its options depend on. Work is counted in multiplications."""
 
     products: float = 0  # of all matrix products and convolutions
     batched: float = 0  # of products of many matrices, none of them tiny
@@ -40,7 +40,7 @@ class Content:
 
 
 def content(jaxpr: Jaxpr) -> Content:
-    """What a program contains, the jaxprs inside of its equations included."""
+    """Collect the facts about a program, the jaxprs inside of its equations included."""
     found = Content()
     largest = max((v.aval.size for v in jaxpr.inputs), default=0)
     _read(jaxpr, found, largest, looped=False)
@@ -81,7 +81,7 @@ def _read_product(e: Equation, found: Content, looped: bool) -> None:
 
 
 def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
-    """Whether a product's left operand is made of another product, and which outputs are made of one.
+    """Return if a product's left operand is made of another product, and the outputs that are made of one.
 
     YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
 

@@ -75,7 +75,7 @@ def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 
 def is_transpose(part: Jaxpr) -> bool:
-    """Whether a part is one. Its result must be laid out row by row, or XLA leaves the work to whoever reads it."""
+    """Return True if a part is one. Its result must be laid out row by row, or XLA leaves the work to its readers."""
     return part.equations[-1].prim.name == "transpose"
 
 
@@ -145,7 +145,7 @@ def _is_constant(e: Equation) -> bool:
 
 
 def _copies(jaxpr: Jaxpr) -> list[int]:
-    """How often XLA would compute each equation: in how many places that are computed on their own it is wanted.
+    """Count for each equation the separately computed places that use it: XLA would compute it that often.
 
     It is 0 for constants and for equations that are no part of fusions.
     """

@@ -1,4 +1,4 @@
-"""Where a program runs: one device, or a mesh with a sharding for each argument and result."""
+"""Placement of a program: one device, or a mesh with a sharding for each argument and result."""
 
 from __future__ import annotations
 

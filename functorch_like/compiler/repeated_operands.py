@@ -73,7 +73,7 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
 
 
 def _of_reshape(before: tuple[int, ...], after: tuple[int, ...], of: frozenset[int]) -> frozenset[int]:
-    """Where dimensions are merged or divided, all that take part must repeat, and then all that come out do."""
+    """Follow repetition through a reshape: merged or divided dimensions repeat only if all that take part do."""
     found: set[int] = set()
     i = j = 0
     while i < len(before) and j < len(after):

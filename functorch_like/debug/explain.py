@@ -12,7 +12,7 @@ from functorch_like.errors import ArgumentError
 
 
 class Explanation:
-    """What happened during a call; prints as text.
+    """Record of a call; prints as text.
 
     Attributes:
         result: what the call returned.
@@ -24,7 +24,7 @@ class Explanation:
         self.name, self.result, self.events, self.seconds = name, result, happened, seconds
 
     def count(self, kind: str) -> int:
-        """How many events of a kind there were: "trace", "derive", "lower", "compile", "load", ..."""
+        """Return the number of events of a kind: "trace", "derive", "lower", "compile", "load", ..."""
         return sum(event.kind == kind for event in self.events)
 
     def __str__(self) -> str:

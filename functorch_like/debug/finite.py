@@ -89,7 +89,7 @@ def _told(program: Program, args: Sequence[Any], position: int, kind: str) -> No
 
 
 def _calls_out(jaxpr: Jaxpr) -> bool:
-    """Whether running it again would be seen outside."""
+    """Return True if running it again would be seen outside."""
     return any(e.prim.name == "io_callback" or any(map(_calls_out, inner_jaxprs(e.params))) for e in jaxpr.equations)
 
 

@@ -1,4 +1,4 @@
-"""What the package tells of itself: its surroundings, and a log of what it compiles."""
+"""Report of the package's surroundings, and a log of compilations."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _PER_HOST = 8
 
 @dataclasses.dataclass(frozen=True)
 class Rates:
-    """What one device does in a second; the user's figures.
+    """Rates of one device, in operations and bytes a second; the user's figures.
 
     Attributes:
         flops: operations of products.
@@ -109,7 +109,7 @@ class Exchange:
 
 
 class Plan:
-    """What a program takes on each device of a mesh; prints as text.
+    """Costs of a program on each device of a mesh; prints as text.
 
     Attributes:
         name: of the function.

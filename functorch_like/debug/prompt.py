@@ -217,7 +217,7 @@ def _read(first: bool) -> str | None:
 
 
 def _ready(stdin: Any) -> bool:
-    """Whether reading would not wait: an open pipe that nobody writes to must not stop the program for ever."""
+    """Return True if reading would not wait: an open pipe without a writer must not stop the program for ever."""
     try:
         descriptor = stdin.fileno()
     except (OSError, ValueError):  # no file: it answers at once

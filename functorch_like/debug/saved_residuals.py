@@ -1,4 +1,4 @@
-"""What reverse mode would keep of a function between its run and its derivative, as a list to read."""
+"""List of the residuals that reverse mode would keep of a function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functorch_like.primitives.higher_order.partial_eval import partial_eval_jax
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
-    """What is kept, each with where it comes from. Nothing is computed."""
+    """List the residuals of a function, each with its origin. Nothing is computed."""
     call = FlatCall(Static((), ()), args, kwargs, abstract=True)
     flat, _ = call.flatten_function(fun)
     jaxpr, consts = stage(flat, call.avals, name=getattr(fun, "__name__", "f"), chain="print_saved_residuals")
@@ -61,7 +61,7 @@ def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) ->
 
 
 def _origin(jaxpr: Jaxpr, position: int) -> str:
-    """Which equation makes an output, and the user's line."""
+    """Describe the equation that makes an output, with the user's line."""
     atom = jaxpr.outputs[position]
     if isinstance(atom, Literal):
         return "from a constant"

@@ -1,4 +1,4 @@
-"""Whether a block leaves traced values behind: a list, an attribute or a cache that holds on to them."""
+"""Return True if a block leaves traced values behind: a list, an attribute or a cache that holds on to them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def alive() -> dict[int, Tracer]:
 
 
 def left(before: dict[int, Tracer]) -> str:
-    """What is alive that was not before, and who holds it, as text; "" where there is nothing."""
+    """Describe the tracers that are alive and were not before, with their holders; "" if there are none."""
     gc.collect()
     leaked = [t for t in _tracers() if id(t) not in before]
     if not leaked:

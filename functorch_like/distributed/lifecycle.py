@@ -29,7 +29,7 @@ _FAILURE_WAIT = 3.0
 
 
 class Joined(NamedTuple):
-    """What a process has of the program that it joined.
+    """State of a process in the program that it joined.
 
     Attributes:
         member: its connection to the coordinator.
@@ -274,7 +274,7 @@ def _lost_peers() -> str:
 
 
 class _Peers:
-    """How the compiler talks to the other processes."""
+    """Exchange between the compilers of all processes."""
 
     def agree(self, digest: bytes, name: str, ranks: frozenset[int], about: bytes) -> dict[int, bytes] | None:
         """Compare digests of the program that all processes of `ranks` are about to compile."""

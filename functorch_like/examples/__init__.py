@@ -1,4 +1,4 @@
-"""What `python -m functorch_like` runs, in files of one idea each, to read and to import.
+"""The parts of `python -m functorch_like`, in files of one idea each, to read and to import.
 
 `data` loads the handwritten digits, `models` builds networks from functions and pytrees, `training` fits one network,
 `ensemble` fits many at once, `persample` and `curvature` look at the fitted one; `costs`, `progress` and `report` say

@@ -1,4 +1,4 @@
-"""What a compiled function cost: tracing, lowering, compiling, and each call."""
+"""Costs of a compiled function: tracing, lowering, compiling, and each call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functorch_like.ir.jaxpr import Jaxpr
 
 @dataclass
 class Cost:
-    """What one function cost, in seconds.
+    """Costs of one function, in seconds.
 
     Attributes:
         name: what to call it.
@@ -73,6 +73,6 @@ class Costs(list[Cost]):
 
 
 def operations(jaxpr: Jaxpr) -> int:
-    """How many equations a jaxpr has, those of the jaxprs inside it included."""
+    """Return the number of equations of a jaxpr, those of the jaxprs inside it included."""
     inner = (value for equation in jaxpr.equations for value in equation.params.values() if isinstance(value, Jaxpr))
     return len(jaxpr.equations) + sum(operations(value) for value in inner)

@@ -38,7 +38,7 @@ QUICK_EPOCHS = {"conv": 6, "mlp": 15}
 
 
 class Options(NamedTuple):
-    """What the command line decides."""
+    """Options of the command line."""
 
     model: str = "conv"
     epochs: int = EPOCHS["conv"]
@@ -47,7 +47,7 @@ class Options(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came out, for those who call `run` from Python."""
+    """Results, for callers of `run` in Python."""
 
     accuracy: float
     ensemble_accuracy: float
@@ -132,7 +132,7 @@ def run(options: Options, digits: Digits, report: Report | None = None) -> Outco
 
 # ------------------------------------------------------------------------------------------------------ the chapters
 def say_hello(report: Report, options: Options, model: Model, digits: Digits) -> None:
-    """What will be trained on what."""
+    """Print what will be trained on which images."""
     shapes = ft.eval_shape(lambda: start(model, options.seed).params)
     count = sum(int(np.prod(leaf.shape)) for leaf in tree.leaves(shapes))
     report.line(f"{report.strong('functorch_like')} {ft.__version__} on {ft.devices()[0].platform}: handwritten digits")
@@ -168,7 +168,7 @@ def train(report: Report, costs: Costs, options: Options, model: Model, digits: 
 
 
 def look_at_samples(report: Report, costs: Costs, model: Model, params: Params, digits: Digits) -> np.ndarray:
-    """Which images pull hardest on the trained parameters: one gradient for each image, from one program."""
+    """Show the images with the largest gradients: one gradient for each image, from one program."""
     report.title("Per-sample gradients", "vmap(grad(loss), in_axes=(None, 0, 0))")
     images, labels = digits.train_images, digits.train_labels
     norms = np.asarray(
@@ -240,7 +240,7 @@ def train_ensemble(
 
 
 def tell_costs(report: Report, costs: Costs) -> None:
-    """What each transformation cost."""
+    """Print the costs of each transformation."""
     report.title("Costs", "jit(f).trace(x).lower().compile()")
     rows = [
         (

@@ -16,12 +16,12 @@ NARROWEST_BAR, WIDEST_BAR = 8, 30
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that can go back to the start of its line."""
+    """Return True if a stream is a terminal that can go back to the start of its line."""
     return stream.isatty() and os.environ.get("TERM", "") != "dumb"
 
 
 def encodes(stream: TextIO, text: str) -> bool:
-    """Whether a stream can write a text."""
+    """Return True if a stream can write a text."""
     try:
         text.encode(getattr(stream, "encoding", None) or "ascii")
     except (UnicodeError, LookupError):

@@ -68,7 +68,7 @@ class Report:
             self.line(self.faint(text) if i == 0 else text)
 
     def histogram(self, values: np.ndarray, bins: int = 8) -> None:
-        """How many positive values lie in each decade or part of one."""
+        """Count positive values in each decade or part of one."""
         low, high = (math.floor(math.log10(v)) for v in (max(values.min(), 1e-12), values.max()))
         low = max(low, high + 1 - bins)
         edges = 10.0 ** np.arange(low, high + 2)

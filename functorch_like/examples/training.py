@@ -18,7 +18,7 @@ RATE = 2e-3
 
 
 class State(NamedTuple):
-    """What a step changes: parameters, Adam's running means of gradients and of their squares, and a count."""
+    """State that a step changes: parameters, Adam's running means of gradients and their squares, and a count."""
 
     params: Params
     mean: Params
@@ -98,7 +98,7 @@ def compiled_step(model: Model) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- loop
 def steps_per_epoch(count: int) -> int:
-    """How many batches there are in so many images; the rest waits for the next shuffle."""
+    """Return the number of full batches in so many images; the rest waits for the next shuffle."""
     return count // BATCH
 
 
@@ -115,7 +115,7 @@ def schedule(seed: int, count: int, epochs: int, rate: float = RATE) -> Iterator
 
 
 class History(NamedTuple):
-    """What `fit` saw: the loss of each step, and the accuracy on the held-out images after each epoch."""
+    """Record of `fit`: the loss of each step, and the accuracy on the held-out images after each epoch."""
 
     losses: list[float]
     accuracies: list[float]

@@ -1,4 +1,4 @@
-"""What is useful and may still change: `experimental.ode`, ordinary differential equations."""
+"""Functions that are useful and may still change: `experimental.ode`, ordinary differential equations."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class BatchTrace(Trace):
         return out if dim is None else BatchTracer(self, out, dim)
 
     def matters(self, prim: Primitive, params: dict[str, Any]) -> bool:
-        """Whether the axis means something to a primitive without operands that have it, or to a jaxpr in it."""
+        """Return True if the axis means something to a primitive without operands that have it, or to a jaxpr in it."""
         axis = self.axis
         if prim.partial_eval is not None:
             return True

@@ -185,11 +185,11 @@ class Program:
             raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
 
     def leaves_python(self) -> bool:
-        """Whether C++ may run it by itself."""
+        """Return True if C++ may run it by itself."""
         return INSPECTED.value is None and not self.executable.calls_python
 
     def fastpath(self, out_tree: Any) -> Any:
-        """What C++ needs to run it for later calls of the same signature; None where it may not."""
+        """Return the record that lets C++ run later calls of the same signature; None where it may not."""
         if not self.leaves_python():
             return None
         return self.executable.fastpath(out_tree, self.out_avals, self.kept, self.consts, committed=self.committed)

@@ -113,7 +113,7 @@ class LinearMap:
         return list(places.values())
 
     def values(self, places: Sequence[Sequence[tuple[int, int]]]) -> list[Any]:
-        """What equations read at these places."""
+        """Return the values that equations read at these places."""
         return [self.equations[i].inputs[k] for (i, k), *_ in places]
 
     def holding(self, places: Sequence[Sequence[tuple[int, int]]], values: Iterable[Any]) -> LinearMap:

@@ -1,4 +1,4 @@
-"""Which values have a dtype that NumPy chose: its arrays, what is made of them, and what is computed of these.
+"""Values whose dtype NumPy chose: its arrays, arrays made of them, and results computed from these.
 
 NumPy makes float64 unasked. Where such a value widens another one, `widening.py` tells the user; what it asks is here.
 It asks as operations are traced. Calls of what is compiled pay nothing.
@@ -54,7 +54,7 @@ def chosen(x: Any) -> None:
 
 
 def origin(x: Any) -> str:
-    """What to call a value whose dtype NumPy chose; "" for others.
+    """Return a name for a value whose dtype NumPy chose; "" for others.
 
     Arrays of rank 0 count as numbers, which widen nothing.
     """

@@ -51,7 +51,7 @@ class Equation:
 
 
 def effects(equation: Equation) -> frozenset[str]:
-    """What an equation does besides computing its results."""
+    """Effects besides computing results: some of "ordered" and "unordered"."""
     of = equation.prim.effects
     return of(**equation.params) if of is not None else frozenset()
 
@@ -99,13 +99,13 @@ class Jaxpr:
 
     @property
     def effects(self) -> frozenset[str]:
-        """What running it does besides computing results: some of "ordered" and "unordered"."""
+        """Effects besides computing results: some of "ordered" and "unordered"."""
         if self._effects is None:
             self._effects = frozenset[str]().union(*(effects(e) for e in self.equations if e.prim.effects))
         return self._effects
 
     def memo(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What was derived from this jaxpr under a key, made at the first request.
+        """Return the value derived from this jaxpr under a key; make it at the first request.
 
         Two threads may make it at once; both get what the first one made, so that what hangs on it is not made twice.
         """

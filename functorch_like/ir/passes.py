@@ -61,7 +61,7 @@ def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool
 
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
-    """Which inputs some equation or output reads."""
+    """Return for each input whether an equation or output reads it."""
     read = {a for a in jaxpr.outputs if type(a) is Var}
     for e in jaxpr.equations:
         read.update(a for a in e.inputs if type(a) is Var)

@@ -1,4 +1,4 @@
-"""What a program lacks: the names of JAX that it and the libraries it imports mention, and that are missing here.
+"""Names of JAX that a program and the libraries it imports mention, and that are missing here.
 
 Sources are parsed; nothing of the program is run.
 """

@@ -1,4 +1,4 @@
-"""What loops hand from step to step: a body must give a carry of the type that it takes."""
+"""Carries of loops: a body must return a carry of the type that it takes."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def pmin(x: Any, axis_name: Any) -> Any:
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """What one position along a named axis has, for all of them.
+    """Send one position's value along a named axis to all positions.
 
     Args:
         x: array, or pytree of arrays.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Precision(enum.StrEnum):
-    """How exact the products of float32 matrices must be, where the hardware has faster ones."""
+    """Precision of products of float32 matrices, where the hardware has faster ones."""
 
     DEFAULT = "default"
     HIGH = "high"
@@ -31,7 +31,7 @@ DotAlgorithmPreset.__module__ = __name__
 
 
 class DotAlgorithm(NamedTuple):
-    """How sums of products are computed: what a `DotAlgorithmPreset` stands for.
+    """Computation of sums of products: the meaning of a `DotAlgorithmPreset`.
 
     Attributes:
         lhs_precision_type, rhs_precision_type: dtypes that operands are rounded to; "tf32" is one, too.

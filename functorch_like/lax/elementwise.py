@@ -167,7 +167,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
 # ------------------------------------------------------------------------------------------------------ rounding, parts
 class RoundingMethod(enum.IntEnum):
-    """What `round` does with halves."""
+    """Treatment of halves by `round`."""
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

@@ -44,12 +44,12 @@ def _each(x: Any, fun: Callable[[Any], Any]) -> Any:
 
 
 def _number(x: Any) -> Any:
-    """What can be added up: booleans are counted."""
+    """Convert to a dtype that can be added up: booleans are counted."""
     return structural.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
-    """What all positions along a named axis hold.
+    """Collect the values of all positions along a named axis.
 
     Args:
         x: array, or pytree of arrays.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FftType(enum.IntEnum):
-    """What `fft` computes."""
+    """Kind of transform that `fft` computes."""
 
     FFT = 0
     IFFT = 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Which cipher turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
+    """Cipher that turns counters into bits. The default is Threefry, the faster of the two on CPUs."""
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # ---------------------------------------------------------------------------------------------------- gather, scatter
 class GatherScatterMode(enum.StrEnum):
-    """What `gather` and the scatters do out of bounds: move inside, fill in (or drop), or promise there is nothing."""
+    """Treatment of indices out of bounds: move them inside, fill in (or drop), or promise that there are none."""
 
     CLIP = "clip"
     FILL_OR_DROP = "fill"
@@ -30,7 +30,7 @@ class GatherScatterMode(enum.StrEnum):
 
 
 def mode_of(mode: Any) -> str:
-    """What to do out of bounds, by the row's name for it."""
+    """Return the mode for indices out of bounds by the primitive's name for it."""
     if mode is not None and not isinstance(mode, str):
         raise error(ArgumentError, f"mode={mode!r} is unknown", "use 'clip', 'fill', 'drop' or 'promise_in_bounds'")
     return "fill" if mode in (None, "drop", "fill") else str(mode)

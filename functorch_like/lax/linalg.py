@@ -151,7 +151,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
 
 
 class SvdAlgorithm(enum.StrEnum):
-    """How `svd` goes about it: as the platform does best, by QR iterations, by Jacobi rotations, by polar factors."""
+    """Algorithm of `svd`: the platform's best, QR iterations, Jacobi rotations, or polar factors."""
 
     DEFAULT = "default"
     QR = "qr"

@@ -21,7 +21,7 @@ _OTHERS = ("tpu", "rocm")
 def platform_dependent(
     *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
 ) -> Any:
-    """What one of several functions gives, by the platform that the program is compiled for.
+    """Return the result of one of several functions, chosen by the platform that the program is compiled for.
 
     Args:
         args: pytrees of arrays, for the functions.

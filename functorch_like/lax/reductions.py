@@ -134,7 +134,7 @@ cumlogsumexp = _running(
 
 # ------------------------------------------------------------------------------------------------------ initial values
 def initial(init_value: Any, dtype: Any) -> Any:
-    """What a reduction starts from, in the operand's dtype."""
+    """Return the initial value of a reduction, in the operand's dtype."""
     if aval_of(init_value).shape:
         raise error(ShapeError, f"init_value {aval_of(init_value)!r} is no scalar", "give a number")
     if isinstance(init_value, (ArrayImpl, Tracer)):
@@ -146,7 +146,7 @@ def initial(init_value: Any, dtype: Any) -> Any:
 
 
 def is_identity(init: Any, identity: Any) -> bool:
-    """Whether starting from it changes nothing; of traced values that is not known."""
+    """Return True if it is known to be the identity of the reduction; traced values never are."""
     return not isinstance(init, Tracer) and bool(np.asarray(init) == identity)
 
 

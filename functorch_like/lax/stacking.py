@@ -114,7 +114,7 @@ def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
 
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Axis) -> Array:
-    """What stands at positions along some dimensions: `src[idxs[0], idxs[1], ...]` for the dimensions `axes`.
+    """Take positions along some dimensions: `src[idxs[0], idxs[1], ...]` for the dimensions `axes`.
 
     Args:
         src: array.

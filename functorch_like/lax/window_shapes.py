@@ -1,4 +1,4 @@
-"""What shapes convolutions and reductions of windows have, without computing them."""
+"""Shapes of convolutions and reductions of windows, without computing them."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def conv_general_dilated_patches(
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
-    """What the window of a convolution sees, at each of its places: elements are copied, not multiplied.
+    """Extract the window of a convolution at each of its places: elements are copied, not multiplied.
 
     Args:
         lhs: operand: batch, features and n spatial dimensions.

@@ -18,7 +18,7 @@ from functorch_like.transforms.checkpoint import checkpoint
 
 
 class Parts(NamedTuple):
-    """What attention computes from, and how, for any block of rows (queries) and columns (keys).
+    """Operands and options of attention, for any block of rows (queries) and columns (keys).
 
     Attributes:
         query: [B, K, G, T, H]: G heads of the query for each of the K of the key.

@@ -1,4 +1,4 @@
-"""What the array API standard asks of a library about itself: `fnp.__array_namespace_info__()`."""
+"""Inspection of the namespace, as the array API standard defines it: `fnp.__array_namespace_info__()`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ArrayNamespaceInfo:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """What arrays can do: outside of transformations that stage, indexing by masks and shapes that follow values.
+        """Return the capabilities of eager arrays: indexing by masks, and shapes that depend on values.
 
         The number of dimensions is that of NumPy, through which arrays are printed and come from Python.
 
@@ -83,7 +83,7 @@ class ArrayNamespaceInfo:
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
-    """What this namespace has: capabilities, devices, dtypes.
+    """Return the properties of this namespace: capabilities, devices, dtypes.
 
     >>> fnp.__array_namespace_info__().default_dtypes()["integral"].name
     'int32'

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _order(bitorder: Any, name: str) -> Any:
-    """What the eight bits are worth, as shifts."""
+    """Return the weights of the eight bits, as shifts."""
     if bitorder not in ("big", "little"):
         raise promotion.error(ArgumentError, f"fnp.{name} with bitorder={bitorder!r}", "use 'big' or 'little'")
     return bitorder == "big"

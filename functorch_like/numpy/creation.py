@@ -357,5 +357,5 @@ def empty_like(
 
 
 def is_static(x: Any) -> bool:
-    """Whether a value is known while the function runs and may decide on shapes."""
+    """Return True if a value is known while the function runs and may decide on shapes."""
     return math.isfinite(x) if isinstance(x, (int, float, np.integer, np.floating)) else False

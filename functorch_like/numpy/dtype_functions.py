@@ -82,7 +82,7 @@ _KINDS = {
 
 
 def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
-    """Whether a dtype is of a kind: a dtype, or "bool", "integral", "real floating", ...; or one of a tuple of these.
+    """Return True if a dtype is of a kind: a dtype, "bool", "integral", ..., or one of a tuple of these.
 
     Raises:
         ArgumentError: for a kind that is not known.
@@ -102,7 +102,7 @@ def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
 
 
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
-    """Whether a cast between dtypes is of a sort, as `numpy.can_cast`.
+    """Return True if a cast between dtypes is of a sort, as `numpy.can_cast`.
 
     >>> fnp.can_cast(fnp.int8, fnp.int32)
     True
@@ -112,7 +112,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether an array, a number, a list of them, a dtype or a type of numbers is complex.
+    """Return True if an array, number, list of numbers, dtype or type is complex.
 
     >>> fnp.iscomplexobj(fnp.ones(2))
     False
@@ -129,7 +129,7 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def isrealobj(x: Any) -> bool:
-    """Whether an array or number is not of complex dtype.
+    """Return True if an array or number is not of complex dtype.
 
     >>> fnp.isrealobj(fnp.ones(2))
     True
@@ -138,7 +138,7 @@ def isrealobj(x: Any) -> bool:
 
 
 def isscalar(element: Any) -> bool:
-    """Whether it is a number, or an array of rank 0.
+    """Return True if it is a number, or an array of rank 0.
 
     >>> fnp.isscalar(1.0), fnp.isscalar(fnp.ones(2))
     (True, False)
@@ -147,7 +147,7 @@ def isscalar(element: Any) -> bool:
 
 
 def iscomplex(x: ArrayLike) -> Array:
-    """Whether elements have an imaginary part that is not zero.
+    """Return True where elements have an imaginary part that is not zero.
 
     >>> fnp.iscomplex(fnp.asarray([1 + 1j, 1])).tolist()
     [True, False]
@@ -156,7 +156,7 @@ def iscomplex(x: ArrayLike) -> Array:
 
 
 def isreal(x: ArrayLike) -> Array:
-    """Whether elements have no imaginary part.
+    """Return True where elements have no imaginary part.
 
     >>> fnp.isreal(fnp.asarray([1 + 1j, 1])).tolist()
     [False, True]
@@ -165,7 +165,7 @@ def isreal(x: ArrayLike) -> Array:
 
 
 def iterable(y: Any) -> bool:
-    """Whether an object can be iterated over; an array of rank 0 cannot.
+    """Return True if an object can be iterated over; an array of rank 0 cannot.
 
     >>> fnp.iterable([1, 2]), fnp.iterable(fnp.asarray(1))
     (True, False)

@@ -34,7 +34,7 @@ class Contraction:
 
 @dataclasses.dataclass(frozen=True)
 class PathInfo:
-    """What a path costs.
+    """Costs of a path.
 
     Attributes:
         subscripts: letters of all operands, and of the result.
@@ -64,7 +64,7 @@ class PathInfo:
 
     @property
     def speedup(self) -> float:
-        """How many times fewer operations than one loop over all letters."""
+        """Operations of one loop over all letters, divided by those of the path."""
         return self.naive_flops / max(self.flops, 1)
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ def _real(x: Any, name: str) -> Any:
 
 
 class _Layout(NamedTuple):
-    """Where the exponent stands in the bits of a dtype."""
+    """Position of the exponent in the bits of a dtype."""
 
     bits: np.dtype[Any]
     mantissa: int

@@ -94,7 +94,7 @@ def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
 def histogram(
     a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
 ) -> tuple[Any, Any]:
-    """How many elements fall into each bin; the last bin includes its right edge.
+    """Count the elements in each bin; the last bin includes its right edge.
 
     Args:
         a: array of real numbers, flattened.
@@ -145,7 +145,7 @@ def _bin(x: Any, edges: Any) -> Any:
 
 
 def _counted(place: Any, n: int, weights: Any) -> Any:
-    """How often each place occurs; places that are not there count nothing."""
+    """Count the occurrences of each place; places that are not there count nothing."""
     dtype = dtypes.default_int() if weights is None else aval_of(weights).dtype
     return fnp.zeros(n, dtype).at[place].add(1 if weights is None else weights, mode="drop")
 
@@ -158,7 +158,7 @@ def histogram2d(
     weights: ArrayLike | None = None,
     density: bool | None = None,
 ) -> tuple[Any, Any, Any]:
-    """How many points fall into each rectangle.
+    """Count the points in each rectangle.
 
     Args:
         x: (n,), the first coordinates.
@@ -183,7 +183,7 @@ def histogram2d(
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
 ) -> tuple[Any, list[Any]]:
-    """How many points fall into each box.
+    """Count the points in each box.
 
     Args:
         sample: (n, d): n points; or d arrays of coordinates.
@@ -238,7 +238,7 @@ def _histogramdd(sample: Any, edges: Any, weights: Any, density: bool) -> Any:
 
 
 def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0, *, length: int | None = None) -> Array:
-    """How often each whole number occurs.
+    """Count the occurrences of each whole number.
 
     Args:
         x: whole numbers (n,).

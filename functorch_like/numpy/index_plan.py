@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[...]`, taken apart into a plan: hashable items, and the arrays they refer to.
+"""Parse an index expression `x[...]` into a plan: hashable items, and the arrays they refer to.
 
 Items of a plan, one for each dimension of the operand, and ("new",) for `None`:
 ("at", i) a static position; ("dyn", k) a position that is data: scalar number k; ("cut", start, size, step) a slice;
@@ -48,7 +48,7 @@ class Nothing(Exception):
 
 
 class _Places(NamedTuple):
-    """Where a mask is true along one of its dimensions, and how long that is."""
+    """Positions where a mask is true along one of its dimensions, and the dimension's size."""
 
     places: Any
     size: int
@@ -204,5 +204,5 @@ def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:
 
 
 def is_plain(x: Any) -> bool:
-    """Whether a value is an array rather than a tracer."""
+    """Return True if a value is an array rather than a tracer."""
     return type(x) is ArrayImpl or isinstance(x, np.ndarray)

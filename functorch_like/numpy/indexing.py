@@ -102,7 +102,7 @@ def get(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
 ) -> Any:
-    """What a plan reads, by rows."""
+    """Gather the elements that a plan selects."""
     if plan.advanced:
         return _gathered(x, plan, mode, fill_value, indices_are_sorted, unique_indices)
     dims = [item for item in plan.items if item[0] != "new"]
@@ -190,12 +190,12 @@ def _final(x: Any, items: tuple[Item, ...]) -> Any:
 
 # ----------------------------------------------------------------------------------------------------------- gathering
 def is_position(item: Item) -> bool:
-    """Whether an item belongs to the index arrays: NumPy counts ints among them where there is one."""
+    """Return True if an item belongs to the index arrays: NumPy counts ints among them where there is one."""
     return item[0] in ("arr", "at", "dyn")
 
 
 def batch_place(items: tuple[Item, ...]) -> int:
-    """How many dimensions of the result, without those of the index arrays, come before them."""
+    """Return the number of dimensions of the result before those of the index arrays."""
     at = [k for k, item in enumerate(items) if is_position(item)]
     together = at == list(range(at[0], at[0] + len(at)))
     return at[0] if together else 0

@@ -71,7 +71,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
 
 
 def _merged(places: Any, n: int, many: int) -> Any:
-    """Where the elements of the result come from: from 0 on those of the array, from n on the values."""
+    """Return the source of each element of the result: from 0 on those of the array, from n on the values."""
     places = fnp.broadcast_to(fnp.where(places < 0, places + n, places), (many,))
     order = fnp.argsort(places)
     at = places[order] + fnp.arange(many)

@@ -100,7 +100,7 @@ greater_equal = _compare("greater_equal", elementwise.ge, "x1 >= x2, element by 
 
 # ------------------------------------------------------------------------------------------------------------- logic
 def truth(x: Any) -> Any:
-    """Whether each element is true: not zero."""
+    """Return True where elements are true: not zero."""
     aval = aval_of(x)
     if aval.dtype == dtypes.bool_:
         return promotion.convert(x, dtypes.bool_) if type(x) in promotion.NUMBERS else x
@@ -212,7 +212,7 @@ bitwise_not = bitwise_invert = invert
 def isclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Array:
-    """Whether |a - b| <= atol + rtol * |b|, element by element.
+    """Return True where |a - b| <= atol + rtol * |b|.
 
     Args:
         a: array or number.
@@ -250,7 +250,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
 ) -> Any:
-    """Whether all elements are close, as `isclose` says.
+    """Return True if all elements are close, as `isclose` says.
 
     >>> bool(fnp.allclose(fnp.ones(3), fnp.ones(3) + 1e-7))
     True
@@ -260,12 +260,12 @@ def allclose(
 
 @eager_jit
 def every(x: Any) -> Any:
-    """Whether all elements of a boolean array are true."""
+    """Return True if all elements of a boolean array are true."""
     return reductions.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
-    """Whether two arrays have the same shape and elements.
+    """Return True if two arrays have the same shape and elements.
 
     >>> bool(fnp.array_equal(fnp.arange(3), fnp.arange(3))), bool(fnp.array_equal(fnp.arange(3), fnp.arange(4)))
     (True, False)
@@ -279,7 +279,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
-    """Whether two arrays are equal after broadcasting.
+    """Return True if two arrays are equal after broadcasting.
 
     >>> bool(fnp.array_equiv(fnp.ones(3), fnp.ones((2, 3))))
     True

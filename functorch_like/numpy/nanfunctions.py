@@ -36,7 +36,7 @@ _DOC = """{summary} of the elements that are not NaN{empty}.
 
 
 def _seen(x: Any, where: Any) -> Any:
-    """Which elements to take; None for all."""
+    """Return a mask of the elements to take; None for all."""
     if not dtypes.is_inexact(aval_of(x).dtype):
         return where
     number = elementwise.eq(x, x)

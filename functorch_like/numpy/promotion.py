@@ -127,7 +127,7 @@ def _broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
 
 
 def is_array(x: Any) -> bool:
-    """Whether it is an array, of whatever sort, and not a number."""
+    """Return True if it is an array of any kind, and not a number."""
     return isinstance(x, (ArrayImpl, Tracer, np.ndarray))
 
 

@@ -262,7 +262,7 @@ _all, _any = _truth(reductions.reduce_and, True, "all"), _truth(reductions.reduc
 def all(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether all elements over axes are true (not zero); of nothing, True.
+    """Return True if all elements over axes are true (not zero); of nothing, True.
 
     >>> bool(fnp.all(fnp.asarray([1, 0])))
     False
@@ -274,7 +274,7 @@ def all(
 def any(
     a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: ArrayLike | None = None
 ) -> Array:
-    """Whether an element over axes is true (not zero); of nothing, False.
+    """Return True if an element over axes is true (not zero); of nothing, False.
 
     >>> bool(fnp.any(fnp.asarray([1, 0])))
     True
@@ -284,7 +284,7 @@ def any(
 
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
-    """How many elements over axes are not zero.
+    """Count the elements over axes that are not zero.
 
     >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
     2
@@ -367,5 +367,5 @@ def _ptp(a: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def count(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
-    """How many elements a reduction takes together."""
+    """Return the number of elements that a reduction combines."""
     return math.prod(shape[a] for a in axes)

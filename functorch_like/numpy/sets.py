@@ -59,7 +59,7 @@ def _known(x: Any, what: str) -> np.ndarray[Any, Any]:
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
-    """What is in one of two arrays, sorted and without repetition.
+    """Union of two arrays, sorted and without repetition.
 
     Args:
         ar1: array, flattened.
@@ -143,7 +143,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Any:
-    """What is in both of two arrays, sorted and without repetition.
+    """Intersection of two arrays, sorted and without repetition.
 
     Args:
         ar1: array, flattened.
@@ -204,7 +204,7 @@ def isin(
     *,
     method: str = "auto",
 ) -> Array:
-    """Whether each element is among the test elements. NaN never is.
+    """Return True where elements are among the test elements; NaN never is.
 
     Args:
         element: array.

@@ -133,7 +133,7 @@ METHODS = (None, "scan", "scan_unrolled", "sort", "compare_all")
 def searchsorted(
     a: ArrayLike, v: ArrayLike, side: str = "left", sorter: ArrayLike | None = None, *, method: str | None = None
 ) -> Array:
-    """Where to put values into a sorted array so that it stays sorted.
+    """Find the positions at which values go into a sorted array so that it stays sorted.
 
     Args:
         a: one-dimensional and sorted.

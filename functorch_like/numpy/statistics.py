@@ -62,7 +62,7 @@ def _mean(a: Any, axis: Any, dtype: Any, keepdims: bool, where: Any = None) -> A
 
 
 def _counted(x: Any, axis: Any, keepdims: bool, where: Any, like: Any) -> Any:
-    """How many elements each result is made of, in the shape and dtype of `like`."""
+    """Return the number of elements of each result, in the shape and dtype of `like`."""
     aval = aval_of(x)
     if where is None:
         return structural.full_like(like, reductions.count(aval.shape, axes_of(axis, aval.ndim, "fnp.mean")))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """Result of `unique_all`."""
 
     values: Any
     indices: Any
@@ -42,14 +42,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """Result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """Result of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any

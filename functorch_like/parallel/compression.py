@@ -17,7 +17,7 @@ from functorch_like.errors import ArgumentError
 
 
 class Int8Error(NamedTuple):
-    """What a device has not sent yet.
+    """Error feedback: the part of the gradient that a device has not sent yet.
 
     Attributes:
         sent: of its own values, in the shape of the array.

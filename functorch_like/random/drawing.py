@@ -1,4 +1,4 @@
-"""What distributions with parameters share: arguments made ready, one compiled kernel, rounds of rejection."""
+"""Shared parts of distributions with parameters: arguments, one compiled program, rounds of rejection."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def _cumulative(p: Any) -> Any:
 
 
 def _inverse(u: Any, cumulative: Any, shape: tuple[int, ...], n: int) -> Any:
-    """How many of the running sums are not above u times the last: found by halving."""
+    """Count the running sums not above u times the last, by bisection."""
     last = structural.slice(cumulative, start_indices=(n - 1,), limit_indices=(n,), strides=None)
     total = promotion.broadcast(structural.reshape(last, shape=()), shape)
     target = elementwise.min(elementwise.mul(u, total), elementwise.nextafter(total, structural.full_like(total, 0)))

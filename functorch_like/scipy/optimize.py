@@ -16,7 +16,7 @@ __all__ = ("OptimizeResults", "minimize")
 
 
 class OptimizeResults(NamedTuple):
-    """What `minimize` found.
+    """Result of `minimize`.
 
     Attributes:
         x: the last point, like x0.
@@ -214,7 +214,7 @@ def _minimized(value: Callable[[Any], Any], x: Any, way: Any, options: Mapping[s
 
 
 def _searched(value: Callable[[Any], Any], x: Any, f: Any, g: Any, p: Any, start: Any, most: int) -> tuple[Any, ...]:
-    """How far to go along p: where the weak conditions of Wolfe hold. With the function there, and whether it fell."""
+    """Search along p for a step that meets the weak Wolfe conditions. Return the function there, and if it fell."""
     slope = _product(g, p)
 
     def step(state: Any) -> Any:

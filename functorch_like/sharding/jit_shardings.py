@@ -19,7 +19,7 @@ from functorch_like.sharding.constraints import constrain
 
 
 class JitShardings:
-    """What `in_shardings` and `out_shardings` say.
+    """Shardings given as `in_shardings` and `out_shardings`.
 
     Args:
         name: of the function.
@@ -94,7 +94,7 @@ class JitShardings:
                     raise
 
     def place(self, traced: Any, call: FlatCall) -> Any:
-        """Where a call runs: a `Partitioning`, or a device where all shardings are None."""
+        """Placement of a call: a `Partitioning`, or a device where all shardings are None."""
         ins, outs = self.arguments(call), self.results(traced)
         mesh = next((s.mesh for s in (*ins, *(outs or ())) if s is not None), None)
         if mesh is None:

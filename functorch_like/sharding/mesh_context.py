@@ -22,7 +22,7 @@ def _checked(mesh: Any, function: str) -> Any:
 
 
 class _Chosen:
-    """What `set_mesh` returns: as a context manager it puts the mesh from before back."""
+    """Result of `set_mesh`: as a context manager it restores the mesh from before."""
 
     def __init__(self, before: Any) -> None:
         self._before = before

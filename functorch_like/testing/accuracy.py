@@ -1,4 +1,4 @@
-"""How exact the compiled elementwise rows are: `python -m functorch_like.testing.accuracy`.
+"""Accuracy of the compiled elementwise primitives: `python -m functorch_like.testing.accuracy`.
 
 Each row is run over dense and special inputs of each floating and complex dtype and held against mpmath, or where
 mpmath has no such function against the row's meaning in double precision (told by the column "oracle"). Errors are in
@@ -38,7 +38,7 @@ _SLACK = 1.25
 
 
 class Errors(NamedTuple):
-    """How far results are from the exact ones.
+    """Distances of results from the exact ones.
 
     Args:
         ulp: the largest error.
@@ -150,7 +150,7 @@ def _job(name: str, dtype: str, count: int) -> peer.Job:
 
 
 def worse(row: Row) -> bool:
-    """Whether JAX is closer to the exact results.
+    """True if JAX is closer to the exact results.
 
     >>> from functorch_like.testing.accuracy import Errors, Row, worse
     >>> worse(Row("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.0, (), 0, "")))

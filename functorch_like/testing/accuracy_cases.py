@@ -1,4 +1,4 @@
-"""What the accuracy report measures: each elementwise row with its parameters, and the inputs it gets.
+"""Cases of the accuracy report: each elementwise primitive with its parameters and inputs.
 
 Rows that are exact by nature (comparisons, bits, choices) are not here.
 """
@@ -73,7 +73,7 @@ def _cases() -> list[Case]:
 
 
 def label(case: Case) -> str:
-    """What a line of the report is called."""
+    """Name of a line of the report."""
     return case.row + "".join(f" {k}={v}" for k, v in case.params.items())
 
 

@@ -40,7 +40,7 @@ OK, REFUSED, FAILED = "ok", "refused", "failed"
 
 
 class Result(NamedTuple):
-    """What became of one program.
+    """Outcome of one program.
 
     Attributes:
         group: "primitives", "settings" or "steps".

@@ -1,4 +1,4 @@
-"""Whether two pytrees hold the same values; if not, where they part first and what stands there."""
+"""Return if two pytrees hold the same values; if not, the first place where they differ, and both values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def assert_trees_equal(got: Any, want: Any, *, signed_zeros: bool = False, what:
 def difference(
     got: Any, want: Any, rtol: float | None = None, atol: float | None = None, check_dtypes: bool = True
 ) -> str:
-    """How one array differs from another, as the end of a sentence; empty where they agree."""
+    """Describe how one array differs from another, as the end of a sentence; empty if they agree."""
     a, b = as_numpy(got), as_numpy(want)
     if a.shape != b.shape:
         return f"has another shape:\n  got    {_described(a)}\n  want   {_described(b)}"

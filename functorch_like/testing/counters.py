@@ -1,4 +1,4 @@
-"""How much was compiled, traced and moved within a block: guards of speed that need no clock.
+"""Counts of compilations, traces and transfers within a block: guards of speed that need no clock.
 
 Counts are those of the whole process, so other threads count too.
 """
@@ -16,7 +16,7 @@ _TRANSFERS = ("host_to_device", "device_to_host", "device_to_device")
 
 
 class Counted:
-    """What grew since it was made; it stops growing at the end of the block.
+    """Growth of the counters since it was made; it stops at the end of the block.
 
     Attributes:
         count: the sum.

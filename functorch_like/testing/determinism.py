@@ -1,4 +1,4 @@
-"""Whether a function gives the same bits in each run."""
+"""Return True if a function gives the same bits in each run."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _gap(first: np.ndarray[Any, Any], other: np.ndarray[Any, Any]) -> str:
 
 
 def run(task: str, out: str) -> None:
-    """What a fresh process does: compile the program in a file, run it, and write the results."""
+    """Compile the program in a file, run it, and write the results: the work of a fresh process."""
     from functorch_like.avals import ShapedArray
 
     given = pickle.loads(Path(task).read_bytes())

@@ -85,7 +85,7 @@ def with_bars(
 
 
 class Limits(NamedTuple):
-    """What the floating dtypes of a program's values can hold.
+    """Range of the floating dtypes of a program's values.
 
     Args:
         eps: the largest unit of rounding among them.

@@ -1,4 +1,4 @@
-"""Whether derivatives are what finite differences say, at every order and in both modes."""
+"""Check derivatives against finite differences, at every order and in both modes."""
 
 from __future__ import annotations
 

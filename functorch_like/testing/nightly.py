@@ -36,7 +36,7 @@ _ATTEMPTS = 150
 
 
 class Effort(NamedTuple):
-    """How programs are compiled.
+    """Way to compile programs.
 
     Args:
         ways: besides the default, in turn; None for all.
@@ -137,7 +137,7 @@ def examine(kind: str, seed: int, number: int, effort: Effort = _ALL, attempts: 
 
 
 def _messages(check: Any, program: Program, number: int, effort: Effort) -> list[str]:
-    """What is wrong, errors that the program should not raise included."""
+    """List what is wrong, errors that the program should not raise included."""
     try:
         return check(program, number, effort)
     except differential.Refused:
@@ -150,7 +150,7 @@ def _messages(check: Any, program: Program, number: int, effort: Effort) -> list
 
 
 def _sort(messages: list[str]) -> str:
-    """What tells one defect from another, about: the law or the way that is broken, or the error and its line."""
+    """Return a rough key of a defect: the law or the way that is broken, or the error and its line."""
     kind, _, rest = messages[0].partition(":")
     return f"{kind} {rest.rpartition('(')[2]}" if kind.endswith("Error") else kind
 

@@ -55,7 +55,7 @@ def _long(value: Any, dtype: Any) -> Any:
 
 
 def functions(mp: Any, y: int = 0, m: int = 0, wrt: int = 0, rounding_method: int = 0) -> dict[str, Callable[..., Any]]:
-    """What mpmath has for each row, given the row's parameters."""
+    """mpmath's function for each primitive, given the primitive's parameters."""
     same = ("exp", "expm1", "log", "sqrt", "sin", "cos", "tan", "asin", "acos", "sinh", "cosh")
     lower = lambda a, x: mp.gammainc(a, 0, x, regularized=True)
     beta = lambda a, b, x: mp.betainc(a, b, 0, x, regularized=True)

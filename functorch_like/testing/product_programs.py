@@ -289,7 +289,7 @@ class Drawer:
         return self.w.write(self.c.pick(forms).format(x=v.name, a=axis))
 
     def around(self, v: Value) -> Value | None:
-        """What is elementwise, or moves elements."""
+        """Elementwise operations and movements of elements around a product."""
         c = self.c
         kind = c.below(8)
         if kind == 0:

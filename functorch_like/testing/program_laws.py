@@ -53,7 +53,7 @@ def check(
 
 
 def _has_one_way_rule(jaxpr: Jaxpr) -> bool:
-    """Whether forward mode met a custom_vjp function, which is refused when the program is compiled."""
+    """Return True if forward mode met a custom_vjp function, which is refused when the program is compiled."""
     return any(
         e.prim.name == "custom_lin" or any(map(_has_one_way_rule, inner_jaxprs(e.params))) for e in jaxpr.equations
     )
@@ -111,13 +111,13 @@ def _argnums(program: Program) -> tuple[int, ...]:
 
 
 def _with_gradient(program: Program) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """What makes of the function one that returns its results and the gradient of their sum."""
+    """Return a transformation to a function of the results and the gradient of their sum."""
     argnums = _argnums(program)
     return lambda f: lambda *args: (f(*args), ft.grad(_summed(f), argnums=argnums)(*args))
 
 
 def _has_gradient(program: Program, args: Sequence[Array]) -> bool:
-    """Whether reverse mode takes it: not where a loop runs until a condition fails."""
+    """Return True if reverse mode takes it: not where a loop runs until a condition fails."""
     try:
         differential.staged(_with_gradient(program)(program.function(wide=True)), differential.widened(args))
     except FtError:

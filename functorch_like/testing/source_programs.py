@@ -124,7 +124,7 @@ def namespace(main: str, narrow: str) -> dict[str, Any]:
 
 
 class Value(NamedTuple):
-    """What a line has computed."""
+    """Result of a line."""
 
     name: str
     shape: tuple[int, ...]

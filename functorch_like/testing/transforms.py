@@ -1,4 +1,4 @@
-"""Whether a function means the same under `vmap` and `jit`, and keeps the dtypes it is given."""
+"""Check that a function gives the same under `vmap` and `jit`, and keeps dtypes."""
 
 from __future__ import annotations
 

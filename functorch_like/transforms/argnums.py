@@ -63,7 +63,7 @@ def aval_for(x: Any, name: str) -> ShapedArray:
 
 
 def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
-    """Whether to differentiate by a leaf in reverse mode."""
+    """Return True if a leaf is to be differentiated in reverse mode."""
     aval = aval_for(x, name)
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise DifferentiationError(

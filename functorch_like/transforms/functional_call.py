@@ -100,7 +100,7 @@ def _name(path: Any) -> str:
 
 
 def _is_array(x: Any) -> bool:
-    """Whether being the same object means being the same parameter: numbers are shared by accident."""
+    """Return True if the same object is the same parameter: Python numbers are shared by accident."""
     return isinstance(x, (ArrayImpl, Tracer, np.ndarray))
 
 

@@ -278,7 +278,7 @@ def _rows(
 
 # ------------------------------------------------------------------------------------------------------ unit vectors
 def _offsets(avals: list[ShapedArray]) -> tuple[int, list[int]]:
-    """How many elements there are, and the number of the first of each array."""
+    """Return the number of elements, and the offset of each array."""
     ends = list(itertools.accumulate([a.size for a in avals], initial=0))
     return ends[-1], ends[:-1]
 

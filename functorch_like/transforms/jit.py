@@ -82,7 +82,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 
 def jit_is_disabled() -> bool:
-    """Whether this is inside a `disable_jit` block."""
+    """Return True if this is inside a `disable_jit` block."""
     return _DISABLED.value
 
 
@@ -278,7 +278,7 @@ class _Jit:
 
     # ------------------------------------------------------------------------------------------------------ calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
-        """What C++ calls when it has not seen the signature, or does not know the type of an argument."""
+        """Handle a call whose signature C++ has not seen, or with an argument of a type that it does not know."""
         if self.static.nums or self.static.names:
             args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
@@ -322,7 +322,7 @@ class _Jit:
         return found
 
     def donated(self, call: FlatCall) -> tuple[bool, ...]:
-        """Which leaves are donated."""
+        """Return for each leaf whether it is donated."""
         if not (self.donate.nums or self.donate.names):
             return ()
         args, kwargs = call.tree.unflatten(range(len(call.leaves)))

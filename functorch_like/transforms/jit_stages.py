@@ -1,4 +1,4 @@
-"""What a jitted function goes through, as objects to look at: traced, lowered, compiled."""
+"""Stages of a jitted function, as objects to look at: traced, lowered, compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from functorch_like.primitives.higher_order.call import CallSpec
 
 
 class ArgInfo(NamedTuple):
-    """What is known of one argument of a program.
+    """Facts about one argument of a program.
 
     Attributes:
         shape, dtype, weak_type: its type.

@@ -160,7 +160,7 @@ class Linearized:
         return self.function.out_tree.unflatten(self.outs)
 
     def results(self, derivative: Fun) -> tuple[Any, ...]:
-        """What the user gets: the result, the derivative, and the aux part if there is one."""
+        """Results for the user: the value, the derivative, and the aux part if there is one."""
         function = self.function
         return (
             (self.out, derivative, function.aux_tree.unflatten(self.aux))
@@ -211,7 +211,7 @@ class _Derivative:
 
 
 class _Told(NamedTuple):
-    """What a derivative is besides the values that it remembers; equal to itself alone.
+    """Static part of a derivative: all but the values that it keeps; equal to itself alone.
 
     Attributes:
         places: where those are, as `Linear.places` gives them.

@@ -80,7 +80,7 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
 
 
 def surely_not_zero(x: Any) -> bool:
-    """Whether a known operand is seen to differ from zero; integers and traced values are not looked at."""
+    """Return True if an operand is known to differ from zero; integers and traced values are skipped."""
     if type(x) is not ArrayImpl and not isinstance(x, (np.ndarray, np.generic, float, complex)):
         return False
     return dtypes.is_inexact(aval_of(x).dtype) and bool(np.any(np.asarray(x) != 0))

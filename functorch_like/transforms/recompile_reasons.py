@@ -1,4 +1,4 @@
-"""Why a call was traced or compiled again: how its signature differs from the nearest one seen before."""
+"""Reasons why a call was traced or compiled again: the difference of its signature from the nearest one seen before."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def remember(fun: Callable[..., Any]) -> None:
 
 
 def first_time(fun: Callable[..., Any]) -> str:
-    """Why a function without earlier traces is traced."""
+    """Return the reason why a function without earlier traces is traced."""
     if getattr(fun, "__code__", None) in _CODES:
         return (
             "a function of the same source was traced before, but this is another function object: "
@@ -35,7 +35,7 @@ def first_time(fun: Callable[..., Any]) -> str:
 
 
 def difference(key: Any, earlier: Iterable[Any]) -> str:
-    """How a signature (`Call.key`) differs from the nearest of others."""
+    """Describe how a signature (`FlatCall.key`) differs from the nearest of others."""
     others = list(earlier)
     if not others:
         return ""
@@ -44,7 +44,7 @@ def difference(key: Any, earlier: Iterable[Any]) -> str:
 
 
 def _count(differences: Sequence[str]) -> int:
-    """How many things differ: of one argument the shape, the dtype and more may."""
+    """Count the differences: an argument may differ in shape, dtype and more."""
     return sum(text.count(" before, ") for text in differences)
 
 
@@ -104,7 +104,7 @@ def _of_settings(old: Sequence[Any], new: Sequence[Any]) -> list[str]:
 
 
 def of_program(key: tuple[Any, tuple[type, ...], bool], earlier: Iterable[Any], tree: Any) -> str:
-    """Why a trace is compiled once more: another device, or other kinds of values for the same avals."""
+    """Return the reason why a trace is compiled again: another device, or other kinds of values for the same avals."""
     device, kinds, committed = key
     for old_device, old_kinds, old_committed in earlier:
         if old_device != device:

@@ -1,4 +1,4 @@
-"""What derivative transformations share: functions on flat leaves, and checks of tangents and cotangents."""
+"""Shared parts of derivative transformations: functions on flat leaves, and checks of tangents and cotangents."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def check_tangent(primal: Any, tangent: Any, position: int, in_tree: Any) -> Any
 
 
 def _fits(given: ShapedArray, aval: ShapedArray) -> bool:
-    """Whether a tangent is of its primal's dtype, or a number that can be; a complex one is not real."""
+    """Return True if a tangent is of its primal's dtype, or a number that can be; a complex one is not real."""
     if given.dtype == aval.dtype:
         return True
     return given.weak_type and (dtypes.is_complex(aval.dtype) or not dtypes.is_complex(given.dtype))

@@ -133,7 +133,7 @@ def vmap(
 
 
 def _either(axes: Any, dims: Any, side: str, name: str) -> Any:
-    """What was given under JAX's name or under torch.func's."""
+    """Return the argument given under JAX's name or under torch.func's."""
     if dims is _UNSAID:
         return axes
     if axes != 0:

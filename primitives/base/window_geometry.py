@@ -1,4 +1,4 @@
-"""What rows over sliding windows share: their parameters, NumPy's view of them, and their attributes.
+"""Shared parts of primitives over sliding windows: parameters, NumPy's view of windows, and attributes.
 
 Every parameter gives one number (padding: a pair) for each dimension. base_dilation puts holes between elements,
 window_dilation puts holes into the window.
@@ -22,7 +22,7 @@ def dilated(n: int, dilation: int) -> int:
 
 
 def window_count(n: int, lo: int, hi: int, window: int, stride: int) -> int:
-    """How many windows fit into n elements padded by lo and hi."""
+    """Return the number of windows in n elements padded by lo and hi."""
     return max((lo + n + hi - window) // stride + 1, 0)
 
 
@@ -57,7 +57,7 @@ def taps(counts: Sequence[int], params: dict[str, Any]) -> Iterator[tuple[slice,
 
 
 def disjoint(params: dict[str, Any]) -> bool:
-    """Whether windows cover the operand from its start without overlap, padding or holes."""
+    """Return True if windows cover the operand from its start without overlap, padding or holes."""
     holes = (*params.get("base_dilation", ()), *params.get("window_dilation", ()))
     return (
         params["window_dimensions"] == params["window_strides"]
@@ -67,7 +67,7 @@ def disjoint(params: dict[str, Any]) -> bool:
 
 
 def few(params: dict[str, Any]) -> bool:
-    """Whether a window has so few elements that it may be taken apart."""
+    """Return True if a window has so few elements that it may be taken apart."""
     return math.prod(params["window_dimensions"]) <= FEW
 
 

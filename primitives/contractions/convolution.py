@@ -34,7 +34,7 @@ from functorch_like.primitives.reductions.makers import roomy
 
 
 class ConvDimensionNumbers(NamedTuple):
-    """Where (batch, feature, *spatial) stand in operand and result, and (out, in feature, *spatial) in the kernel."""
+    """Positions of (batch, feature, *spatial) in operand and result, of (out, in feature, *spatial) in the kernel."""
 
     lhs_spec: tuple[int, ...]
     rhs_spec: tuple[int, ...]

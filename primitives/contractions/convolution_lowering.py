@@ -1,4 +1,4 @@
-"""How convolutions lower: StableHLO's own form, and the pieces that other forms are written with."""
+"""Lowering of convolutions: StableHLO's own form, and the parts that other forms are built from."""
 
 from __future__ import annotations
 

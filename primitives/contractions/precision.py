@@ -1,4 +1,4 @@
-"""How exact products are: what `precision=` says, or else the settings in force, and what that lowers to."""
+"""Precision of products: `precision=`, or else the settings in force, and what that lowers to."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _NOTE = "raised in the callback of "
 
 
 def from_callback(error: BaseException) -> bool:
-    """Whether an exception is the user's own, and came out of a program that called back."""
+    """Return True if an exception is the user's own, and came out of a program that called back."""
     return any(note.startswith(_NOTE) for note in getattr(error, "__notes__", ()))
 
 

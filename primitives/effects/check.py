@@ -16,7 +16,7 @@ from functorch_like.primitives import structural
 
 
 class Message:
-    """What a failed check says.
+    """Message of a failed check.
 
     Args:
         fill: makes text of the values given to the check.

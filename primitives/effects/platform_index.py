@@ -1,4 +1,4 @@
-"""What depends on the platform that a program is compiled for: platform_index."""
+"""Dependence on the platform that a program is compiled for: platform_index."""
 
 from __future__ import annotations
 

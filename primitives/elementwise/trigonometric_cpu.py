@@ -20,7 +20,7 @@ _FARTHEST = 2.0**20
 
 
 def moderate(x: Term) -> Term:
-    """Where the reduction of an angle is exact."""
+    """Return True where the reduction of an angle is exact."""
     return abs(x) <= _FARTHEST
 
 
@@ -67,7 +67,7 @@ _ATAN = (
 
 
 def _asin_parts(x: Term) -> tuple[Term, Term]:
-    """Whether |x| > 1/2, and asin of |x|; there of sqrt((1 - |x|) / 2), as asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))."""
+    """Return |x| > 1/2 and asin of |x|, or there of sqrt((1 - |x|)/2): asin(x) = pi/2 - 2 asin(sqrt((1 - x)/2))."""
     size = abs(x)
     far = size > 0.5
     square = where(far, (1 - size) * 0.5, x * x)

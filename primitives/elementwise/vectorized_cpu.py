@@ -120,7 +120,7 @@ def cbrt(x: Term) -> Term:
 
 
 def few(x: Term, y: Term) -> Term:
-    """Where a quotient has so few digits that its product with y is exact."""
+    """Return True where a quotient has so few digits that its product with y is exact."""
     return (abs(x) <= 2.0**28 * abs(y)) & (abs(y) > 0) & finite(y)
 
 

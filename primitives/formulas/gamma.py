@@ -1,4 +1,4 @@
-"""What the incomplete gamma and beta functions are made of, as formulas of `Term`s in float64.
+"""Parts of the incomplete gamma and beta functions, as formulas of `Term`s in float64.
 
 Each keeps its relative accuracy where the textbook form cancels. The numbers are Taylor coefficients, computed with
 mpmath to 40 digits.

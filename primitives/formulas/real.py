@@ -19,7 +19,7 @@ def bits(x: Term) -> tuple[Any, Any]:
 
 
 def negative(x: Term) -> Term:
-    """Where the sign is set, that of a zero or a NaN too."""
+    """Return True where the sign is set, that of a zero or a NaN too."""
     raw, aval = bits(x)
     flags = x.aval.update(dtype=dtypes.bool_, weak_type=False)
     return Term(x.e, x.e.compare("LT", raw, x.e.full(0, aval), flags, "SIGNED"), flags)
@@ -31,17 +31,17 @@ def copysign(x: Term, y: Term) -> Term:
 
 
 def infinite(x: Term) -> Term:
-    """Where x is infinite."""
+    """Return True where x is infinite."""
     return abs(x).equals(math.inf)
 
 
 def finite(x: Term) -> Term:
-    """Where x is neither infinite nor NaN."""
+    """Return True where x is neither infinite nor NaN."""
     return abs(x) < math.inf
 
 
 def nan(x: Term) -> Term:
-    """Where x is NaN."""
+    """Return True where x is NaN."""
     return x.differs(x)
 
 

@@ -75,11 +75,11 @@ class Term:
         return self._compare("GE", other)
 
     def equals(self, other: Any) -> Term:
-        """Where two terms are equal."""
+        """Return True where two terms are equal."""
         return self._compare("EQ", other)
 
     def differs(self, other: Any) -> Term:
-        """Where two terms are not equal, as NaN is not to itself."""
+        """Return True where two terms are not equal, as NaN is not to itself."""
         return self._compare("NE", other)
 
     def __and__(self, other: Term) -> Term:

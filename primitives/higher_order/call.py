@@ -32,7 +32,7 @@ from functorch_like.primitives.higher_order.partial_eval import partial_eval_jax
 
 @dataclasses.dataclass(frozen=True)
 class CallSpec:
-    """What a call knows besides its jaxpr; a rule passes it on whole."""
+    """Facts about a call besides its jaxpr; a rule passes it on whole."""
 
     name: str = "call"
     inline: bool = False

@@ -130,7 +130,7 @@ def rearranged(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | Non
 
 
 def reference(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """What the equations mean, in NumPy."""
+    """Evaluate the equations in NumPy."""
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
     read: Callable[[Any], Any] = lambda a: a.value if type(a) is Literal else values[a]
     for e in jaxpr.equations:

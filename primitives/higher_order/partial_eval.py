@@ -57,7 +57,7 @@ def partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[b
 def places(
     atoms: Iterable[Any], inputs: Mapping[Any, int], outputs: list[Any], position: dict[Any, int]
 ) -> list[tuple[str, int]]:
-    """Where each atom is found: ("in", k) among the inputs, or ("out", k) among the outputs, which take what is new.
+    """Return the place of each atom: ("in", k) among the inputs, or ("out", k) among the outputs, which take new ones.
 
     `position` tells where the outputs are, and is kept up to date with them.
     """

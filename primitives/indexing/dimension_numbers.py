@@ -1,4 +1,4 @@
-"""What gather and the scatters share: dimension numbers, and the checks of what they say."""
+"""Dimension numbers of gather and the scatters, and their checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MODES = ("clip", "fill", "promise_in_bounds")
 
 
 class GatherDimensionNumbers(NamedTuple):
-    """Which dimension plays which part in `gather`; the index vector is the last dimension of the indices.
+    """Roles of the dimensions in `gather`; the index vector is the last dimension of the indices.
 
     Args:
         offset_dims: dimensions of the result that run inside a slice, sorted.
@@ -38,7 +38,7 @@ class GatherDimensionNumbers(NamedTuple):
 
 
 class ScatterDimensionNumbers(NamedTuple):
-    """Which dimension plays which part in the scatters; the index vector is the last dimension of the indices.
+    """Roles of the dimensions in the scatters; the index vector is the last dimension of the indices.
 
     Args:
         update_window_dims: dimensions of the updates that run inside a window, sorted.

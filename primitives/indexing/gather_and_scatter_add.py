@@ -55,7 +55,7 @@ def _shape(
 
 
 def fill_of(dtype: Any, fill_value: Any) -> Any:
-    """What stands for elements out of bounds: NaN, the smallest signed or greatest unsigned integer, True."""
+    """Return the fill value for elements out of bounds: NaN, the smallest signed or greatest unsigned integer, True."""
     if fill_value is None:
         if dtypes.is_inexact(dtype):
             fill_value = np.nan
@@ -171,7 +171,7 @@ def _transpose(
     ct: Any, args: Sequence[Any], *, dimension_numbers: GatherDimensionNumbers, slice_sizes: tuple[int, ...],
     fill_value: Any = None, **params: Any,
 ) -> list[Any]:  # fmt: skip
-    """What several slices read gets the sum of their cotangents."""
+    """Sum the cotangents of all slices that read an element."""
     operand, indices = args
     if not aval_of(ct).size:
         return [structural.zeros(operand.aval), None]
@@ -248,7 +248,7 @@ def _add_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
 
 
 def read_back(ct: Any, indices: Any, updates: ShapedArray, params: dict[str, Any]) -> Any:
-    """What a scatter with these parameters would overwrite in ct, in the shape of its updates; zero if dropped."""
+    """Read from ct what a scatter with these parameters would write, in the shape of its updates; zero if dropped."""
     n = params["dimension_numbers"]
     return gather(
         ct,

@@ -1,4 +1,4 @@
-"""What the rows of linear algebra share: stacks of matrices, products, triangles, lowering by other rows.
+"""Shared parts of linear algebra: stacks of matrices, products, triangles, lowering by other primitives.
 
 The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
 all operands. The rows take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the results
@@ -127,7 +127,7 @@ def _check(name: str, ranks: Sequence[int], takes: Sequence[Any], avals: Sequenc
 
 
 def _blank(aval: ShapedArray, lead: int) -> Any:
-    """What a factor of nothing is: the identity where it is a square matrix, else empty or zero."""
+    """Return the factor of an empty matrix: the identity where it is a square matrix, else empty or zero."""
     out = np.zeros(aval.shape, aval.dtype)
     if aval.ndim == lead + 1 and aval.dtype == I32:
         out[...] = np.arange(aval.shape[-1])  # the order of rows that have not moved

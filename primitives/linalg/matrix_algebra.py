@@ -55,7 +55,7 @@ def _index(x: Any, dim: int, shift: int = 0) -> Any:
 
 
 def on_diagonal(x: Any) -> Any:
-    """Where the diagonal is, as booleans of the shape of x."""
+    """Return a mask of the diagonal, in the shape of x."""
     return elementwise.eq(_index(x, -2), _index(x, -1))
 
 
@@ -65,12 +65,12 @@ def only(where: Any, x: Any) -> Any:
 
 
 def tril(x: Any, k: int = 0) -> Any:
-    """What is on the k-th diagonal and below it."""
+    """Return the elements on the k-th diagonal and below it; zero elsewhere."""
     return only(elementwise.ge(_index(x, -2, k), _index(x, -1)), x)
 
 
 def triu(x: Any, k: int = 0) -> Any:
-    """What is on the k-th diagonal and above it."""
+    """Return the elements on the k-th diagonal and above it; zero elsewhere."""
     return only(elementwise.le(_index(x, -2, k), _index(x, -1)), x)
 
 

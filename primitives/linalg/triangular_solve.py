@@ -189,7 +189,7 @@ def _longer(x: Any, by: int, fill: int) -> Any:
 
 
 def _tri_product(dl: Any, d: Any, du: Any, x: Any) -> Any:
-    """What a tridiagonal matrix makes of x; a diagonal that is None is zero."""
+    """Multiply a tridiagonal matrix by x; a diagonal that is None is zero."""
     m = aval_of(x).shape[-2]
     terms = []
     for diagonal, shift in ((dl, -1), (d, 0), (du, 1)):

@@ -73,7 +73,7 @@ def _sort_floats(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
 
 
 def _packs(dtype: Any) -> bool:
-    """Whether a key of this dtype fits the upper half of 64 bits."""
+    """Return True if a key of this dtype fits the upper half of 64 bits."""
     if dtypes.is_float(dtype):
         return dtype.itemsize in (2, 4)
     return dtype == dtypes.bool_ or (dtypes.is_integer(dtype) and dtype.itemsize <= 4)

@@ -118,7 +118,7 @@ def _pad_jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
 
 
 def _unpad(ct: Any, shape: tuple[int, ...], padding_config: Any) -> Any:
-    """What of a padded array stems from the operand; elements that were cut away are zero."""
+    """Return the part of a padded array that stems from the operand; elements that were cut away are zero."""
     dtype = aval_of(ct).dtype
     if any(lo or hi for lo, hi, _ in padding_config):
         ct = pad(ct, full((), 0, dtype), padding_config=tuple((-lo, -hi, 0) for lo, hi, _ in padding_config))

@@ -30,7 +30,7 @@ def _cast(flags: Any, like: Any) -> Any:
 
 
 def _winners(operand: Any, indices: Any, updates: Any, params: dict[str, Any]) -> tuple[Any, Any]:
-    """Which elements of the operand survive, and which of the updates are kept: by scattering their numbers."""
+    """Find the elements of the operand that survive, and the updates that are kept, by scattering their numbers."""
     into, written = aval_of(operand), aval_of(updates)
     number = dtypes.int32 if written.size < 2**31 - 1 else dtypes.int64
     flat = structural.iota(dtype=number, shape=(written.size,), dimension=0)

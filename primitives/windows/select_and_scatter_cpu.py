@@ -1,4 +1,4 @@
-"""Which element of a window is the extreme one; the backward pass of max pooling as XLA:CPU runs it fast."""
+"""Selection of the extreme element of a window: the backward pass of max pooling as XLA:CPU runs it fast."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def undilated(x: ShapedArray, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def keeps(e: Any, a: Any, b: Any, aval: ShapedArray, direction: str) -> Any:
-    """Whether a, which came first, stays the extreme beside b."""
+    """Return True if a, which came first, stays the extreme beside b."""
     flags = aval.update(dtype=dtypes.bool_)
     floats = dtypes.is_inexact(aval.dtype)
     kind = "FLOAT" if floats else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"

@@ -1,1 +1,1 @@
-"""What JAX has under a name and the package has under another, or not at all: a file for each module of JAX."""
+"""JAX's names that the package has under another name, or not at all: a file for each module of JAX."""

@@ -16,7 +16,7 @@ from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tan
 
 
 class AxisType(enum.Enum):
-    """How an axis of a mesh is used."""
+    """Use of an axis of a mesh."""
 
     Auto = enum.auto()
     Explicit = enum.auto()

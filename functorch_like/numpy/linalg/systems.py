@@ -246,7 +246,7 @@ def _rank(s: Any, rtol: Any) -> Any:
 
 
 def _larger(s: Any, rtol: Any) -> Any:
-    """Which singular values are larger than so many times the largest."""
+    """Return a mask of the singular values larger than so many times the largest."""
     if not aval_of(s).shape[-1]:
         return elementwise.ne(s, s)
     largest = reductions.reduce_max(s, axes=(aval_of(s).ndim - 1,))
@@ -257,7 +257,7 @@ def _larger(s: Any, rtol: Any) -> Any:
 
 
 def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None, hermitian: bool = False) -> Array:
-    """How many singular values are larger than `rtol` times the largest.
+    """Count the singular values larger than `rtol` times the largest.
 
     Args:
         A: (..., m, n).
@@ -300,7 +300,7 @@ def _rank_above(a: Any, tol: Any) -> Any:
 
 
 def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
-    """How much relative errors may grow: the norm of a matrix times that of its inverse.
+    """Condition number: the norm of a matrix times that of its inverse.
 
     Args:
         x: (..., m, n), square unless p is None, 2 or -2.

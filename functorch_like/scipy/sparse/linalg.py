@@ -23,7 +23,7 @@ Map = Callable[[Any], Any]
 
 
 class _Limits(NamedTuple):
-    """When to stop: at a norm of the residual, relative and absolute, or after so many steps."""
+    """Stopping criteria: a norm of the residual, relative and absolute, and a number of steps."""
 
     tol: Any
     atol: Any

@@ -160,7 +160,7 @@ class Rotation:
 
     @property
     def single(self) -> bool:
-        """Whether it is one rotation, and no row."""
+        """True if it is one rotation, and no row."""
         return aval_of(self.quat).ndim == 1
 
     # ------------------------------------------------------------------------------------------------------------ used

@@ -35,7 +35,7 @@ def _sum(square: Any, trapezoidal: Any) -> Any:
 
 
 def _near_a_half(x: Any) -> Any:
-    """Where x is nearer to a node of the midpoint rule than to one of the trapezoidal rule."""
+    """Return True where x is nearer to a node of the midpoint rule than to one of the trapezoidal rule."""
     part = x / _STEP - fnp.floor(x / _STEP)
     return (part >= 0.25) & (part <= 0.75)
 

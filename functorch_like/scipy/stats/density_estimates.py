@@ -86,12 +86,12 @@ class gaussian_kde:
 
     @property
     def d(self) -> int:
-        """How many numbers a sample is of."""
+        """Number of components of a sample."""
         return aval_of(self.dataset).shape[0]
 
     @property
     def n(self) -> int:
-        """How many samples there are."""
+        """Number of samples."""
         return aval_of(self.dataset).shape[1]
 
     def tree_flatten(self) -> tuple[tuple[Any, ...], None]:

@@ -1,4 +1,4 @@
-"""What the functions of a distribution share: promotion, location and scale, refused parameters, documentation.
+"""Shared parts of distributions: promotion, location and scale, refused parameters, documentation.
 
 A distribution's file writes them for location 0 and scale 1; a `Family`, as a decorator, makes the functions that
 users call.

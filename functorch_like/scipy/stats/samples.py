@@ -38,7 +38,7 @@ def _along(a: Any, axis: int | None, name: str, policy: str, policies: tuple[str
 
 
 def _runs(ordered: Any) -> Any:
-    """Where, along the last axis of sorted values, another value begins."""
+    """Return True where, along the last axis of sorted values, another value begins."""
     new = ordered[..., 1:] != ordered[..., :-1]
     both = (ordered[..., 1:] != ordered[..., 1:]) & (ordered[..., :-1] != ordered[..., :-1])  # NaN equals NaN here
     first = fnp.ones((*aval_of(ordered).shape[:-1], min(1, aval_of(ordered).shape[-1])), bool)

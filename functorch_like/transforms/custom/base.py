@@ -1,4 +1,4 @@
-"""What functions with rules of the user's have in common: their arguments, and checks of what rules return."""
+"""Shared parts of functions with custom rules: their arguments, and checks of the rules' results."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CustomFunction(ByName, Generic[P, R]):
 
     @functools.cached_property
     def _plain(self) -> bool:
-        """Whether all arguments may be given by position, and their number is fixed."""
+        """True if all arguments may be given by position, and their number is fixed."""
         return self._signature is not None and len(self._names) == len(self._signature.parameters)
 
     @property
@@ -84,7 +84,7 @@ class CustomFunction(ByName, Generic[P, R]):
         return f"<{self.kind} {self.name}>"
 
     def _missing(self) -> str:
-        """What defines the rules, where they are not defined; empty where they are."""
+        """Name the method that defines the rules, if they are not defined; else empty."""
         raise NotImplementedError
 
     def bind(self, called: Called, leaves: list[Any]) -> Sequence[Any]:
@@ -171,7 +171,7 @@ class CustomFunction(ByName, Generic[P, R]):
 
 
 def argument_path(in_tree: Any, position: int, names: Sequence[str]) -> str:
-    """What a user calls a leaf of the arguments: `params['w']`, `args[2]`."""
+    """Return the user's name for a leaf of the arguments: `params['w']`, `args[2]`."""
     path = tree.leaf_paths(in_tree)[position]
     number, _, rest = path[1:].partition("]")
     return (names[int(number)] if int(number) < len(names) else f"args[{number}]") + rest
@@ -212,7 +212,7 @@ class Called:
         return fun
 
     def report(self, rule: Any) -> Report:
-        """What to say where one of the user's functions returns something wrong."""
+        """Compose the error for a user's function that returns something wrong."""
         return Report(rule, self.custom.fun, self.in_avals)
 
     def results(self, rule: Any, out: Any, expected: Sequence[ShapedArray] | None) -> list[Any]:

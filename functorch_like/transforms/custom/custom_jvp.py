@@ -177,7 +177,7 @@ class _Called(Called):
 
 
 class Recorded:
-    """What is recorded from now on of a rule's tangents, by the trace that it runs under, if this one records.
+    """Record of a rule's tangents from now on, by the trace that it runs under, if this one records.
 
     Reverse mode records tangents to transpose what became of them, which is possible only of what is linear.
     """

@@ -1,4 +1,4 @@
-"""What is said of rules that do not return what they should."""
+"""Errors for custom rules that return a wrong structure, shape or dtype."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functorch_like.transforms.tangents import error_context
 
 
 def described(x: Any) -> str:
-    """What a rule returned, in few words."""
+    """Describe the result of a rule in few words."""
     return f"a {type(x).__name__} of {len(x)}" if isinstance(x, (tuple, list)) else f"{x!r:.60}"
 
 
@@ -44,7 +44,7 @@ class Report(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What the function is called in messages."""
+        """Name of the function in messages."""
         own, of = name_of(self.rule), name_of(self.of)
         return of if self.rule is self.of else f"{own}, a rule of {of}," if own != "<lambda>" else f"a rule of {of}"
 
@@ -56,7 +56,7 @@ class Report(NamedTuple):
         return kind(reason, fix=fix, rule=line, operation=operation, **error_context())
 
     def pair(self, returned: Any, meaning: str) -> Sequence[Any]:
-        """What was returned, where it must be a pair."""
+        """Return the result as the pair that it must be, or raise."""
         if not isinstance(returned, (tuple, list)) or len(returned) != 2:
             reason = f"{self.name} returned {described(returned)}, not a pair"
             raise self.error(TreeError, reason, f"return {meaning}")

@@ -70,7 +70,7 @@ def widened(leaves: list[Any]) -> list[Any]:
 
 
 def tangent_aval(aval: ShapedArray) -> ShapedArray:
-    """What tangents and cotangents of a value are."""
+    """Return the aval of tangents and cotangents of a value."""
     return aval.strong() if dtypes.is_inexact(aval.dtype) else ShapedArray(aval.shape, dtypes.float0)
 
 
@@ -99,7 +99,7 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
 
 
 def is_zero(x: Any) -> bool:
-    """Whether a tangent or cotangent that a rule returned says by itself that it is zero."""
+    """Return True if a tangent or cotangent that a rule returned says by itself that it is zero."""
     return x is None or isinstance(x, SymbolicZero) or getattr(x, "dtype", None) == dtypes.float0
 
 

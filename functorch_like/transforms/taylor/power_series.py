@@ -22,7 +22,7 @@ Rule = Callable[..., list[Series] | None]
 
 # ----------------------------------------------------------------------------------------------- sums of coefficients
 def fixed(x: Series) -> bool:
-    """Whether a series has no terms but the first."""
+    """Return True if a series has no terms but the first."""
     return all(c is None for c in x[1:])
 
 

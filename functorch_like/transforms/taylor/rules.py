@@ -1,4 +1,4 @@
-"""What rows do to the coefficients of power series: the side table of `jet`.
+"""Rules of primitives for coefficients of power series: the table of `jet`.
 
 A rule takes the series of all operands (see `power_series.py`), and the row's parameters, and gives the series of each
 result, or None where it does not apply: then, as for rows without a rule, `jet` goes by the `jvp` column.
@@ -75,7 +75,7 @@ def _convert(x: Series, *, new_dtype: Any, weak_type: bool = False) -> list[Seri
 
 
 def _gather(x: Series, indices: Series, **params: Any) -> list[Series]:
-    """What lies outside and is filled in does not move."""
+    """Gather coefficients; elements out of bounds that are filled in have zero coefficients."""
     moves = {**params, "fill_value": 0}
     return [
         [gather(x[0], indices[0], **params), *(None if c is None else gather(c, indices[0], **moves) for c in x[1:])]

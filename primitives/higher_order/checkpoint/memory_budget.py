@@ -62,7 +62,7 @@ class Within:
 
 
 class _Choice:
-    """What a plan may be, for one graph."""
+    """Plans that are possible for one graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -143,7 +143,7 @@ class _Choice:
         return {v for v, (start, stop) in nodes.items() if start in before and stop not in before}
 
     def _across(self, end: int) -> set[Var]:
-        """What is kept at the end of a segment for those after it."""
+        """Values kept at the end of a segment for those after it."""
         crossing = [v for v, last in self.reads.items() if v in self.made_by and self.made_by[v] < end <= last]
         return self._cut(crossing, end)
 

@@ -1,4 +1,4 @@
-"""What a linear half needs of known values: which are kept from the forward run, and which are computed again.
+"""Known values that a linear half needs: those kept from the forward run, and those computed again.
 
 The linear half of a checkpointed jaxpr is cut into segments. Each becomes one equation, whose jaxpr first computes its
 residuals again, from inputs and from the values kept, and then does what is linear. (Recomputation in segments:
@@ -156,7 +156,7 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What to run now, and what to record.
+    """Equations to run now, and equations to record.
 
     Attributes:
         known: gives the known results, then what is kept.

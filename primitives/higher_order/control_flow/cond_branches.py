@@ -1,4 +1,4 @@
-"""What the branches of a `cond` have in common: operands for what each closes over, and slots for residuals."""
+"""Shared parts of the branches of a `cond`: operands for what each closes over, and slots for residuals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = 32
 
 
 def kept(branches: Sequence[Jaxpr], key: Any, make: Callable[[], Any]) -> Any:
-    """What was derived from branches together, made at the first request.
+    """Return the value derived from branches together; make it at the first request.
 
     It is kept on the first branch, which may live for ever while others are made anew for each call: of those only so
     many are remembered.

@@ -1,4 +1,4 @@
-"""What the tests feed the `cond` row."""
+"""Sample inputs of `cond`, for the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values go through the steps of a loop: what all steps share, and what depends on what after some steps."""
+"""Flow of values through the steps of a loop: values that all steps share, and dependences after some steps."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def hoist(jaxpr: Jaxpr, num_consts: int, wanted: Sequence[Atom]) -> tuple[Jaxpr,
 
 
 def reached(jaxpr: Jaxpr, first: int, carries: int, some: Sequence[bool]) -> list[bool]:
-    """Which carries of a body depend on some of its inputs, at once or after some steps.
+    """Return the carries of a body that depend on some of its inputs, at once or after some steps.
 
     Args:
         jaxpr: the body; its first results are the carries.

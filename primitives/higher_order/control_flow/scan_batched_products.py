@@ -31,7 +31,7 @@ class Product(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many products one step sums."""
+        """Number of products that one step sums."""
         return math.prod(self.left.aval.shape[d] for d in self.params["dimension_numbers"][0][0])
 
     def of_all_steps(self, left: Any, right: Any) -> Any:
@@ -77,7 +77,7 @@ _ENOUGH = 32
 
 
 def worthwhile(terms: Sequence[Product], stacked: Collection[Var], weight: Atom) -> bool:
-    """Whether stacking the factors costs less than adding up the products.
+    """Return True if stacking the factors costs less than adding up the products.
 
     It does where a step makes short sums of products, and factors that are smaller than the weight.
     """

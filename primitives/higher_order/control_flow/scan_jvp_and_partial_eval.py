@@ -1,4 +1,4 @@
-"""What the body of a scan becomes under derivatives: bodies of other scans.
+"""Bodies of a scan under derivatives.
 
 Residuals of reverse mode that are the same in all steps are computed once, before the loop; those that are slices
 already are passed on as they are; only what varies and is not stacked yet is stacked.
@@ -148,7 +148,7 @@ def _split_form(jaxpr: Jaxpr, num_consts: int, num_carry: int, unknown: Sequence
 
 
 def _position(atoms: list[Any], atom: Any) -> int:
-    """Where an atom is in a list, at the end if it was not there before."""
+    """Return the position of an atom in a list; append it if it was not there."""
     if atom not in atoms:
         atoms.append(atom)
     return atoms.index(atom)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Groups(NamedTuple):
-    """What is the same for all steps, what one step hands to the next, and what has a slice for each step."""
+    """Values that are the same for all steps, that one step hands to the next, and that have a slice for each step."""
 
     consts: list[Any]
     carries: list[Any]

@@ -1,4 +1,4 @@
-"""What the tests feed the `scan` row."""
+"""Sample inputs of `scan`, for the tests."""
 
 from __future__ import annotations
 

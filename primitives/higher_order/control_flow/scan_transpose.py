@@ -121,7 +121,7 @@ def _adding(total: Var, term: Any, out: Var) -> list[Equation]:
 
 
 def _place(v: Var, given: list[Any], stacked: list[Any]) -> tuple[bool, int]:
-    """Where a value is found stacked after the loop: among the slices it takes (True), or those it gives."""
+    """Position of a value stacked after the loop: among the slices it takes (True), or those it gives."""
     if v in given:
         return True, given.index(v)
     if v not in stacked:

@@ -1,4 +1,4 @@
-"""What the condition and body of a while loop become under transformations."""
+"""Condition and body of a while loop under transformations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What rows with rules of the user's have in common: a function, and Python functions that say how to transform it.
+"""Shared parts of primitives with custom rules: a function, and Python functions that transform it.
 
 Outside of staging the function is a Python function too, and runs as such: an `if` on a value works. Where it enters
 a jaxpr it is staged, and what it closes over becomes its first operands, of which the rules know nothing. The rules
@@ -41,12 +41,12 @@ def run(fun: Fun, args: Sequence[Any]) -> list[Any]:
 
 
 def out_avals(fun: Fun) -> list[ShapedArray] | None:
-    """What the function is known to give: nothing, before it is staged."""
+    """Avals of the function's results, if known: not before it is staged."""
     return fun.out_avals if isinstance(fun, Jaxpr) else None
 
 
 def name_of(fun: Any) -> str:
-    """What the function or rule is called in messages."""
+    """Return the name of the function or rule in messages."""
     return fun.name if isinstance(fun, Jaxpr) else getattr(fun, "__name__", type(fun).__name__)
 
 
@@ -219,7 +219,7 @@ class Mapped:
         return structural.widen(x, self.axis.size, wanted) if dim is None else structural.move(x, dim, wanted)
 
     def element(self, avals: Sequence[ShapedArray] | None) -> list[ShapedArray] | None:
-        """What one element's results are, where all results together are known."""
+        """Return one element's results, where all results together are known."""
         if avals is None or self.where is None:
             return None
         return [

@@ -137,7 +137,7 @@ def _lin_shape(*avals: ShapedArray, out_avals: tuple[ShapedArray, ...], **_: Any
 def _lin_ref(
     *args: Any, bwd: Bwd, live: tuple[bool, ...], residuals: int, out_avals: tuple[ShapedArray, ...], **_: Any
 ) -> tuple[Any, ...]:
-    """What bwd is the transpose of: each element of a result is what bwd makes of that element alone, paired."""
+    """Reference of the transpose of bwd: each element of a result is bwd's result for that element alone, paired."""
     known, tangents = args[:residuals], args[residuals:]
     outs: list[Any] = []
     for k, aval in enumerate(out_avals):

@@ -1,4 +1,4 @@
-"""What rows that fold by a computation of the user's share: its check, its elementwise form, folding step by step."""
+"""Shared parts of reductions by a user's computation: its check, its elementwise form, folding step by step."""
 
 from __future__ import annotations
 
