@@ -100,6 +100,9 @@ with _lazy_imports.block(__name__):
     from functorch_like.sharding.mesh_context import make_mesh as make_mesh
     from functorch_like.sharding.mesh_context import set_mesh as set_mesh
     from functorch_like.sharding.mesh_context import use_mesh as use_mesh
+    from functorch_like.sharding.process_local import (
+        make_array_from_process_local_data as make_array_from_process_local_data,
+    )
     from functorch_like.transforms.checkpoint import checkpoint as checkpoint
     from functorch_like.transforms.checkpoint import checkpoint_name as checkpoint_name
     from functorch_like.transforms.checkpoint import remat as remat

@@ -100,7 +100,7 @@ def check_divides(where: Any, shape: Sequence[int], what: str) -> None:
         ShapeError: where the spec is longer than the rank, or a dimension does not divide; names both.
     """
     check_rank(where.spec, len(shape), what)
-    for d, (size, parts) in enumerate(zip(shape, _parts(where, len(shape)), strict=True)):
+    for d, (size, parts) in enumerate(zip(shape, shard_counts(where, len(shape)), strict=True)):
         if size % parts:
             entry = where.spec[d]
             axes = " x ".join(f"{name!r} ({where.mesh.shape[name]})" for name in where.spec.axes(len(shape))[d])
@@ -112,10 +112,10 @@ def check_divides(where: Any, shape: Sequence[int], what: str) -> None:
 
 def divides(where: Any, shape: Sequence[int]) -> bool:
     """Return True if a sharding splits an array into equal parts."""
-    return all(size % parts == 0 for size, parts in zip(shape, _parts(where, len(shape)), strict=True))
+    return all(size % parts == 0 for size, parts in zip(shape, shard_counts(where, len(shape)), strict=True))
 
 
-def _parts(where: Any, ndim: int) -> tuple[int, ...]:
+def shard_counts(where: Any, ndim: int) -> tuple[int, ...]:
     """Number of parts of each dimension."""
     size = where.mesh.shape
     return tuple(
@@ -169,7 +169,7 @@ def shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     """
     shape = tuple(global_shape)
     check_divides(self, shape, f"an array of shape {shape}")
-    return tuple(n // k for n, k in zip(shape, _parts(self, len(shape)), strict=True))
+    return tuple(n // k for n, k in zip(shape, shard_counts(self, len(shape)), strict=True))
 
 
 def _indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
@@ -233,7 +233,7 @@ _attach(
         "is_equivalent_to": is_equivalent_to,
         "with_memory_kind": _with_memory_kind,
         "update": lambda self, spec: _with_spec(self, spec),
-        "is_fully_replicated": property(lambda self: all(n == 1 for n in _parts(self, len(self.spec)))),
+        "is_fully_replicated": property(lambda self: all(n == 1 for n in shard_counts(self, len(self.spec)))),
         "is_fully_addressable": property(lambda self: not self.mesh.is_multi_process),
         "addressable_devices": property(lambda self: set(self.mesh.local_devices)),
         "device_set": property(lambda self: set(self.mesh.devices.flat)),

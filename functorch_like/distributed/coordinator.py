@@ -52,6 +52,7 @@ class Coordinator:
         join_timeout: seconds within which all processes must come.
         heartbeat_timeout: seconds of silence after which a process counts as gone.
         host_process: the number of the process that it runs in; None for a launcher.
+        on_silence: called with the number of a process that is silent, and a text about it.
     """
 
     def __init__(
@@ -64,7 +65,9 @@ class Coordinator:
         join_timeout: float,
         heartbeat_timeout: float,
         host_process: int | None = 0,
+        on_silence: Callable[[int, str], None] | None = None,
     ) -> None:
+        self._on_silence = on_silence
         self._listener, self._address, self._count = listener, address, count
         self._start_service, self._host_process = start_service, host_process
         self._join_timeout, self._heartbeat_timeout = join_timeout, heartbeat_timeout
@@ -253,7 +256,10 @@ class Coordinator:
             now = time.monotonic()
             for rank, heard in list(self._heard.items()):
                 if self._started and now - heard > self._heartbeat_timeout and rank != self._host_process:
-                    self._lost(rank, f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost")
+                    reason = f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost"
+                    if self._on_silence is not None and rank not in self._gone and rank not in self._left:
+                        self._on_silence(rank, reason)
+                    self._lost(rank, reason)
 
     def fail(self, reason: str, timeout: float) -> None:
         """Tell every process that the coordinator's own process ends, and why; wait until they have ended by this.

@@ -37,6 +37,14 @@ class Connection:
         """The address of this side."""
         return str(self._sock.getsockname()[0])
 
+    def fileno(self) -> int:
+        """Return the file descriptor, for `select`."""
+        return self._sock.fileno()
+
+    def release(self) -> None:
+        """Forget the connection in this process; another one that has it goes on."""
+        self._sock.close()
+
     def send(self, header: Message, payload: bytes = b"") -> bool:
         """Send a message; return False if the other side is gone."""
         text = json.dumps(header).encode()

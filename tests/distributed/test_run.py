@@ -9,8 +9,9 @@ import time
 import pytest
 from support.processes import LIMIT, environment, launch
 
+from functorch_like.distributed.child_processes import status_text
 from functorch_like.distributed.coordinator import free_address
-from functorch_like.distributed.run import parse, status_text
+from functorch_like.distributed.run import parse
 
 SHORT = ["--grace", "2"]
 

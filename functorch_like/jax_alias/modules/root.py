@@ -103,11 +103,6 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     return ft.tree.map(lambda *leaves: ft.numpy.stack(leaves), *shards)
 
 
-def make_array_from_process_local_data(sharding: Any, local_data: Any, global_shape: Any = None) -> Any:
-    """Return this process's data as an array."""
-    return ft.device_put(local_data, sharding)
-
-
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the indices of all processes."""
     return list(range(ft.process_count()))

@@ -1,0 +1,282 @@
+"""The workers of an elastic run: which there are, and when a generation begins and ends. Runs in the launcher.
+
+All events, from every connection, go through one queue and are handled by one thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from functorch_like.backends.xla import processes
+from functorch_like.distributed.coordinator import Coordinator, free_address, listen
+from functorch_like.distributed.wire import Closed, Connection, Message
+
+_TICK = 0.25
+#: Seconds to wait for a worker that is started again, where its memory has a newer state than all others.
+_PATIENCE = 30.0
+
+
+class Worker:
+    """A worker, as the launcher knows it.
+
+    Attributes:
+        number: for messages; given by its launcher.
+        step: how many steps its state has seen.
+        is_member: True if it belongs to the present generation.
+        is_ready: True if it computes nothing, and waits for the next generation.
+    """
+
+    def __init__(self, connection: Connection, hello: Message) -> None:
+        self.connection, self.number = connection, int(hello["worker"])
+        self.host, self.pid, self.layout = hello["host"], int(hello["pid"]), hello["layout"]
+        self.step = int(hello["step"])
+        self.child = 0
+        self.is_member, self.is_ready, self.is_finished = False, True, False
+        self.digest = ""
+        self.heard = time.monotonic()
+
+
+class Membership:
+    """The workers of a run.
+
+    Args:
+        address: where workers connect, "host:port".
+        expected: how many workers the first generation waits for.
+        minimum: how many are needed to go on.
+        start_timeout: seconds to wait for `expected`; `minimum` is enough afterwards.
+        heartbeat_timeout: seconds of silence after which a worker counts as frozen.
+        max_stalls: how many generations in a row may end without a step.
+        newest: returns how many steps the newest state in memory on this machine has seen, that of workers included
+            that are being replaced.
+        tell: takes lines for the user.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        expected: int,
+        minimum: int,
+        *,
+        start_timeout: float,
+        heartbeat_timeout: float,
+        max_stalls: int,
+        newest: Callable[[], int],
+        tell: Callable[[str], None],
+    ) -> None:
+        self._listener = listen(address)
+        self._host = address.rpartition(":")[0]
+        self._expected, self._minimum = expected, minimum
+        self._deadline = time.monotonic() + start_timeout
+        self._heartbeat_timeout, self._max_stalls, self._tell = heartbeat_timeout, max_stalls, tell
+        self._events: queue.Queue[tuple[Any, ...]] = queue.Queue()
+        self._workers: list[Worker] = []
+        self._newest, self._waits_until = newest, 0.0
+        self._number = 0
+        self._is_running = False  # a generation computes
+        self._best, self._stalls = -1, 0
+        self._reason = ""  # of the end of the last generation
+        self._coordinator: Coordinator | None = None
+        self._over = threading.Event()
+        self.failure = ""
+        for work in (self._accept, self._work):
+            threading.Thread(target=work, name="ft-elastic", daemon=True).start()
+
+    # --------------------------------------------------------------------------------------------------------- threads
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._listen, args=(Connection(sock),), name="ft-elastic", daemon=True).start()
+
+    def _listen(self, connection: Connection) -> None:
+        worker = None
+        try:
+            header, _ = connection.receive(30.0)
+            if self._over.is_set():
+                connection.send({"op": "over"})
+                return
+            worker = Worker(connection, header)
+            self._events.put((self._take_in, worker))
+            while True:
+                header, _ = connection.receive()
+                worker.heard = time.monotonic()
+                if header["op"] != "beat":
+                    self._events.put((self._handle, worker, header))
+                connection.send({"op": "beat"})
+        except (Closed, KeyError, TypeError, ValueError):  # closed, or no worker of this program
+            connection.close()
+        if worker is not None:
+            self._events.put((self._remove, worker, "its connection closed, as when a process is killed"))
+
+    def _work(self) -> None:
+        while not self._over.is_set():
+            try:
+                event = self._events.get(timeout=_TICK)
+                event[0](*event[1:])
+            except queue.Empty:
+                pass
+            except Exception as error:  # else the workers would wait for ever
+                self._fail(f"the launcher failed: {type(error).__name__}: {error}")
+            self._watch()
+            self._advance()
+
+    # ---------------------------------------------------------------------------------------------------------- events
+    def _take_in(self, worker: Worker) -> None:
+        if self._workers and self._workers[0].layout != worker.layout:
+            worker.connection.send({"op": "refused", "reason": "its state has another structure than the others'"})
+            return
+        self._workers.append(worker)
+        if self._is_running:
+            self._tell(f"worker {worker.number} wants to join")
+            for other in self._members():
+                other.connection.send({"op": "join"})
+
+    def _handle(self, worker: Worker, header: Message) -> None:
+        if worker not in self._workers or header.get("generation") != self._number:
+            return
+        if header["op"] == "computing":
+            worker.child = header["pid"]
+        elif header["op"] == "ready":
+            worker.is_ready, worker.step = True, header["step"]
+            worker.is_finished, worker.digest = header["why"] == "finished", header["digest"]
+            if header["why"] == "failed":
+                self._fail(f"worker {worker.number} failed")
+            elif header["why"] == "lost":
+                self._disturb(f"worker {worker.number}: {header['reason']}")
+
+    def _remove(self, worker: Worker, reason: str) -> None:
+        if worker not in self._workers:
+            return
+        self._workers.remove(worker)
+        worker.connection.close()
+        self._kill(worker)
+        if worker.is_member:
+            self._disturb(f"worker {worker.number} is gone: {reason}")
+
+    def _kill(self, worker: Worker) -> None:
+        """End what may be left of a worker on this machine: a frozen one, or its child."""
+        if worker.host == socket.gethostname():
+            for group in (worker.pid, worker.child):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    if group:
+                        os.killpg(group, signal.SIGKILL)
+
+    def _lose(self, number: int, rank: int, reason: str) -> None:
+        """Handle a frozen child, which the coordinator of its generation has noticed; its keeper does not."""
+        if number == self._number and self._is_running:
+            members = self._members()
+            if rank < len(members) and not members[rank].is_ready:
+                self._disturb(f"worker {members[rank].number}: {reason}")
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        for worker in list(self._workers):
+            if now - worker.heard > self._heartbeat_timeout:
+                self._remove(worker, f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost")
+
+    # ----------------------------------------------------------------------------------------------------- generations
+    def _members(self) -> list[Worker]:
+        return [worker for worker in self._workers if worker.is_member]
+
+    def _disturb(self, reason: str) -> None:
+        """End the present generation."""
+        if self._is_running:
+            self._is_running, self._reason = False, reason
+            self._tell(f"generation {self._number} ends: {reason}")
+            for worker in self._members():
+                if not worker.is_ready:
+                    worker.connection.send({"op": "stop"})
+
+    def _advance(self) -> None:
+        """Begin the next generation, or end the run, if the time has come."""
+        members = self._members()
+        if self._over.is_set() or not all(worker.is_ready for worker in members):
+            return
+        if members and all(worker.is_finished for worker in members):
+            self._finish(members)
+            return
+        early = self._number == 0 and time.monotonic() < self._deadline
+        if len(self._workers) >= (self._expected if early else max(1, self._minimum)) and not self._must_wait():
+            self._begin()
+
+    def _must_wait(self) -> bool:
+        """Return True while the worker with the newest state is on its way."""
+        now = time.monotonic()
+        if max(worker.step for worker in self._workers) >= self._newest():
+            self._waits_until = 0.0
+            return False
+        self._waits_until = self._waits_until or now + _PATIENCE
+        return now < self._waits_until
+
+    def _begin(self) -> None:
+        best = max(worker.step for worker in self._workers)
+        self._stalls = self._stalls + 1 if best <= self._best and self._number else 0
+        if best < self._best:
+            self._tell(f"the state of step {self._best} is lost with the machines that had it; the newest is of {best}")
+        self._best = max(self._best, best)
+        if self._stalls > self._max_stalls:
+            self._fail(f"{self._stalls} generations ended without a step; the last one: {self._reason}")
+            return
+        self._number += 1
+        self._is_running = True
+        number, count, address = self._number, len(self._workers), free_address(self._host)
+        old, self._coordinator = self._coordinator, self._start_coordinator(address, count, number)
+        if old is not None:  # its clients have ended
+            threading.Thread(target=old.close, args=(0.0,), daemon=True).start()
+        names = ", ".join(str(worker.number) for worker in self._workers)
+        self._tell(f"generation {number} begins at step {best} with {count} workers: {names}")
+        header = {"op": "generation", "number": number, "count": count, "address": address}
+        for rank, worker in enumerate(self._workers):
+            worker.is_member, worker.is_ready, worker.is_finished, worker.child = True, False, False, 0
+            worker.connection.send({**header, "rank": rank, "heartbeat_timeout": self._heartbeat_timeout})
+
+    def _start_coordinator(self, address: str, count: int, number: int) -> Coordinator:
+        timeout = max(10.0, self._heartbeat_timeout)
+        return Coordinator(
+            listen(address),
+            address,
+            count,
+            lambda at: processes.start_service(at, count, int(timeout)),
+            join_timeout=timeout,
+            heartbeat_timeout=self._heartbeat_timeout,
+            host_process=None,
+            on_silence=lambda rank, reason: self._events.put((self._lose, number, rank, reason)),
+        )
+
+    # --------------------------------------------------------------------------------------------------------- the end
+    def _finish(self, members: list[Worker]) -> None:
+        if len({worker.digest for worker in members}) > 1:
+            different = ", ".join(f"{worker.number}: {worker.digest[:12]}" for worker in members)
+            self._fail(f"the workers have different states at the end: {different}")
+            return
+        self._tell(f"all {len(members)} workers have the same state after step {members[0].step}")
+        for worker in self._workers:
+            worker.connection.send({"op": "end" if worker.is_member else "over"})
+        self._over.set()
+
+    def _fail(self, reason: str) -> None:
+        self.failure = self.failure or reason
+        self._tell(reason)
+        self._over.set()
+
+    @property
+    def is_over(self) -> bool:
+        """True when the run has ended, well or not."""
+        return self._over.is_set()
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._over.set()
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()

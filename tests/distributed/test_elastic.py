@@ -1,0 +1,326 @@
+"""Elastic training: workers are killed with SIGKILL, freeze, and join, and the result is that of an undisturbed run.
+
+`FT_TEST_KILLS` is how many kills at random moments there are: 5 as a rule, 50 at night.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from support.processes import LIMIT, environment
+
+import functorch_like as ft
+from functorch_like.distributed.coordinator import free_address
+from functorch_like.distributed.elastic.checkpoints import Checkpoints
+from functorch_like.distributed.elastic.host_state import HostState
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked, and waited for with pidfd")
+KILLS = int(os.environ.get("FT_TEST_KILLS", "5"))
+COMMAND = [sys.executable, "-P", "-m", "functorch_like.distributed.run", "--elastic"]
+
+TRAIN = """
+import os, sys, time
+import numpy as np
+import functorch_like as ft, functorch_like.numpy as fnp
+
+STEPS, LOG, PAUSE = int(sys.argv[1]), sys.argv[2], float(sys.argv[3])
+rng = np.random.default_rng(0)
+X, Y = rng.standard_normal((1000, 12, 12)), rng.standard_normal((1000, 12))
+
+def step(state, batch):
+    loss, gradient = ft.value_and_grad(lambda w: fnp.mean((batch["x"] @ w - batch["y"]) ** 2))(state["w"])
+    return {"w": state["w"] - 0.05 * gradient, "steps": state["steps"] + 1}, loss
+
+def batches(k, rank, count):
+    time.sleep(PAUSE if count >= int(os.environ.get("SLOW_BELOW", "0")) else 0.2)
+    part = slice(rank * (12 // count), (rank + 1) * (12 // count))
+    return {"x": X[k, part], "y": Y[k, part]}
+
+def report(k, loss):
+    with open(LOG, "a") as file:
+        file.write(f"{os.getpid()} {os.getppid()} {ft.process_index()} {ft.process_count()} {k}\\n")
+
+options = {} if len(sys.argv) < 5 else {"checkpoints": sys.argv[4], "checkpoint_every": 5}
+if "SHARDED" in os.environ:
+    options["shardings"] = lambda state, mesh: ft.parallel.fsdp_shardings(state, mesh, smallest=1)
+start = {"w": np.zeros(12), "steps": 0}
+state = ft.distributed.elastic_loop(step, start, batches, steps=STEPS, report=report, **options)
+print("state", state["steps"], state["w"].tobytes().hex(), flush=True)
+"""
+
+
+def expected(steps):
+    """The weights after so many steps of gradient descent, by NumPy."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((1000, 12, 12)), rng.standard_normal((1000, 12))
+    w = np.zeros(12)
+    for k in range(steps):
+        w -= 0.05 * 2 / 12 * x[k].T @ (x[k] @ w - y[k])
+    return w
+
+
+class Report(NamedTuple):
+    """A line of the log: process, its keeper, place, and the steps taken."""
+
+    child: int
+    keeper: int
+    rank: int
+    count: int
+    step: int
+
+
+class Job:
+    """A run of the training script under the launcher."""
+
+    def __init__(self, tmp_path, steps, nproc=3, *, launcher=(), arguments=(), pause=0.02, **more):
+        self.steps, self._log = steps, tmp_path / "log"
+        self._log.write_text("")
+        script = tmp_path / "train.py"
+        script.write_text(TRAIN)
+        self.script = [str(script), str(steps), str(self._log), str(pause), *arguments]
+        self.environment = environment(FT_CACHE="1", FT_CACHE_DIR=str(tmp_path / "cache"), **more)
+        limits = ["--heartbeat-timeout", "4", "--max-restarts", "30", "--grace", "2"]
+        self._output, self._errors = tmp_path / "output", tmp_path / "errors"
+        with self._output.open("w") as output, self._errors.open("w") as errors:  # pipes that nobody reads would fill
+            self.process = subprocess.Popen(
+                [*COMMAND, "--nproc", str(nproc), *limits, *launcher, *self.script],
+                stdout=output, stderr=errors, env=self.environment, start_new_session=True,
+            )  # fmt: skip
+
+    def printed(self):
+        return self._output.read_text(), self._errors.read_text()
+
+    def reports(self):
+        lines = self._log.read_text().splitlines(keepends=True)
+        return [Report(*map(int, line.split())) for line in lines if line.endswith("\n")]
+
+    def wait_for(self, condition, seconds=30.0):
+        """Wait until a condition of the reports holds; return the reports."""
+        deadline = time.monotonic() + seconds
+        while not condition(found := self.reports()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"{found[-3:]}\n" + "".join(self.printed()))
+            time.sleep(0.01)
+        return found
+
+    def finish(self, workers):
+        """Wait for the end, and check the states of the workers; returns what the launcher printed."""
+        self.process.wait(timeout=120)
+        output, errors = self.printed()
+        assert self.process.returncode == 0, output + errors
+        states = [line.split(" ", 1)[1].split() for line in output.splitlines() if "state" in line]
+        assert len(states) == workers and len({state[-1] for state in states}) == 1, output + errors
+        assert {int(state[-2]) for state in states} == {self.steps}
+        w = np.frombuffer(bytes.fromhex(states[0][-1]))
+        np.testing.assert_allclose(w, expected(self.steps), rtol=1e-9, atol=1e-12)
+        check_losses(self.reports())
+        return errors
+
+
+def check_losses(reports):
+    """Check that each process went on where others had been, but for the step in flight."""
+    furthest, started = 0, set()
+    for report in reports:
+        if report.child not in started:
+            started.add(report.child)
+            assert report.step >= furthest - 1, (report, furthest)
+        furthest = max(furthest, report.step)
+
+
+def kill_one(rng, reports):
+    """Kill a child or a whole worker, of those that reported last."""
+    victims = [pid for report in reports for pid in (report.child, report.keeper)]
+    rng.shuffle(victims)
+    for pid in victims:
+        try:
+            os.kill(pid, signal.SIGKILL)
+            return
+        except ProcessLookupError:
+            continue
+
+
+@contextmanager
+def job(*args, **kwargs):
+    made = Job(*args, **kwargs)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.process.terminate()
+            try:
+                made.process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                os.killpg(made.process.pid, signal.SIGKILL)
+                made.process.wait()
+
+
+def test_kills_at_random_moments(tmp_path):
+    """Children and whole workers, in steps and while the others gather."""
+    rng = random.Random(7)
+    with job(tmp_path, steps=40 + 12 * KILLS) as training:
+        for kill in range(KILLS):
+            reports = training.wait_for(lambda found, due=10 * kill + 5: found and found[-1].step >= due)
+            time.sleep(rng.random() * rng.choice([0.05, 0.5]))
+            kill_one(rng, [r for r in reports if r.step >= reports[-1].step - 1])
+        errors = training.finish(workers=3)
+    assert errors.count(" ends: ") >= 1
+    assert f"after step {training.steps}" in errors
+
+
+def test_a_frozen_child_and_a_frozen_worker(tmp_path):
+    with job(tmp_path, steps=120) as training:
+        found = training.wait_for(lambda found: found and found[-1].step >= 10)
+        os.kill(found[-1].child, signal.SIGSTOP)
+        found = training.wait_for(lambda found: found[-1].step >= 30 and found[-1].child != found[0].child)
+        os.kill(found[-1].keeper, signal.SIGSTOP)
+        os.kill(found[-1].child, signal.SIGSTOP)
+        errors = training.finish(workers=3)
+    assert errors.count("it was silent for 4 s: frozen") >= 2, errors
+
+
+def test_a_newcomer(tmp_path):
+    """The workers leave a generation together, none of them in a collective, and take the newcomer in."""
+    address = free_address()
+    with job(tmp_path, 80, 2, launcher=["--coordinator", address], SLOW_BELOW="3") as training:
+        training.wait_for(lambda found: found and found[-1].step >= 3)
+        other = subprocess.Popen(
+            [*COMMAND, "--node-rank", "2", "--coordinator", address, *training.script],
+            env=training.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        errors = training.finish(workers=2)
+        output, _ = other.communicate(timeout=60)
+    assert other.returncode == 0 and "state 80" in output
+    assert "worker 2 wants to join" in errors and "with 3 workers" in errors and " ends: " not in errors
+    steps = [report.step for report in training.reports() if report.rank == 0]
+    assert steps == list(range(1, 81)), "no step was taken twice"
+
+
+def test_checkpoints_of_a_split_state(tmp_path):
+    """All workers and the launcher are killed; the next run goes on from a file."""
+    folder = str(tmp_path / "checkpoints")
+    options = {"arguments": [folder], "SHARDED": "1", "FT_CPU_DEVICES": "1"}
+    with job(tmp_path, 200, 1, **options) as training:
+        found = training.wait_for(lambda found: found and found[-1].step >= 17)
+        os.killpg(training.process.pid, signal.SIGKILL)
+        training.process.wait(timeout=10)
+        deadline = time.monotonic() + 10
+        while any(map(is_alive, {found[-1].child, found[-1].keeper})):
+            assert time.monotonic() < deadline, "processes outlive their launcher"
+            time.sleep(0.01)
+    last = training.reports()[-1].step
+    with job(tmp_path, 60, 2, **options) as training:
+        errors = training.finish(workers=2)
+    assert f"begins at step {last - last % 5} with 2 workers" in errors
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def run_script(tmp_path, text, *arguments, **more):
+    """Run a script under the launcher; returns its status, output and errors."""
+    path = tmp_path / "script.py"
+    path.write_text("import functorch_like as ft, numpy as np, os, signal, sys, time\n" + textwrap.dedent(text))
+    done = subprocess.run(
+        [*COMMAND, *arguments, str(path)], capture_output=True, text=True, timeout=LIMIT, env=environment(**more)
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_child_that_hangs_in_the_users_code(tmp_path):
+    status, output, errors = run_script(
+        tmp_path,
+        """
+        def batches(k, rank, count):
+            if k == 3 and rank == 1 and not os.path.exists("hung"):
+                open("hung", "w").close()
+                time.sleep(1000)
+            return np.ones(2 * (2 // count), np.float32)
+        os.chdir(os.path.dirname(__file__))
+        state = ft.distributed.elastic_loop(lambda s, b: (s + b.sum(), 0), 0.0, batches, steps=6, step_timeout=2)
+        print("state", state)
+        """,
+        *("--nproc", "2"),
+    )
+    assert status == 0 and output.count("state 24.0") == 2, output + errors
+    assert "it was in batches (step 3) for 2 s" in errors
+
+
+def test_an_error_of_the_users_code_ends_the_run(tmp_path):
+    status, _, errors = run_script(
+        tmp_path,
+        """
+        def batches(k, rank, count):
+            if k == 2 and rank == 1:
+                raise KeyError("no such sample")
+            return np.ones(2, np.float32)
+        ft.distributed.elastic_loop(lambda s, b: (s + b.sum(), 0), 0.0, batches, steps=6)
+        """,
+        *("--nproc", "2", "--grace", "1"),
+    )
+    assert status == 1 and "KeyError: 'no such sample'" in errors
+    assert errors.count(" failed") == 1 and "begins" in errors and "generation 2" not in errors
+
+
+def test_workers_that_die_again_and_again(tmp_path):
+    kill = "os.kill(os.getpid(), signal.SIGKILL)"
+    status, _, errors = run_script(tmp_path, kill, "--nproc", "1", "--max-restarts", "2")
+    assert status == 128 + 9 and "worker 0 was ended by SIGKILL" in errors
+    step = f"ft.distributed.elastic_loop(lambda s, b: (s, 0), 0.0, lambda *a: {kill}, steps=6)"
+    status, _, errors = run_script(tmp_path, step, "--nproc", "1", "--max-restarts", "2")
+    assert status == 1 and errors.count(" begins") == 3, errors
+    assert "3 generations ended without a step; the last one: worker 0: its process was ended by SIGKILL" in errors
+
+
+def test_states_that_cannot_be():
+    loop = partial(ft.distributed.elastic_loop, lambda s, b: (s, 0), batches=lambda *a: np.ones(1), steps=1)
+    with pytest.raises(ft.errors.ArgumentError, match=r"the state\['a'\] is <object"):
+        loop({"a": object()})
+    with pytest.raises(ft.errors.ArgumentError, match="checkpoint_every=10 is no multiple of save_every=3"):
+        loop(0.0, save_every=3, checkpoint_every=10)
+    changes = partial(
+        ft.distributed.elastic_loop, lambda s, b: ({"w": s["w"] + 1j}, 0), batches=loop.keywords["batches"]
+    )
+    with pytest.raises(ft.errors.ArgumentError, match=r"(?s)step 1 returns a state of other .* at \['w'\]"):
+        changes({"w": np.ones(2)}, steps=1)
+
+
+def test_a_state_in_memory_is_whole_at_any_moment():
+    state = HostState({"a": np.arange(3.0), "b": (np.ones((2, 2), "float16"), 7, True)}, step=4)
+    assert state.step == 4 and state.treedef == ft.tree.structure(state.read())
+    views = state.views()
+    state.write(5, [np.arange(3.0) + 1, np.zeros((2, 2), "float16"), np.asarray(8, "int32"), np.asarray(False)])
+    assert views[0].tolist() == [0, 1, 2], "the state before is still there"
+    assert state.step == 5 and state.read()["a"].tolist() == [1, 2, 3] and int(state.read()["b"][1]) == 8
+    other = HostState(state.read())
+    other.write_payload(5, state.payload())
+    assert other.digest() == state.digest() and other.description() == state.description()
+
+
+def test_checkpoints_that_are_damaged(tmp_path):
+    files, state = Checkpoints(tmp_path, keep=2), HostState(np.zeros(100), 0)
+    for step in (10, 20, 30):
+        state.write(step, [np.full(100, float(step))])
+        files.save(state)
+    first, second = files.files()
+    assert (first.name, second.name) == ("step_000000000020.ftstate", "step_000000000030.ftstate")
+    second.write_bytes(second.read_bytes()[:-1])
+    fresh = HostState(np.zeros(100))
+    with pytest.warns(UserWarning, match="step_000000000030.ftstate is damaged; an older one is taken"):
+        assert files.load(fresh)
+    assert fresh.step == 20 and fresh.read()[0] == 20
+    with pytest.raises(ft.errors.ArgumentError, match=r"is of another state: .*100.*; this one is .*99"):
+        files.load(HostState(np.zeros(99)))

@@ -1,0 +1,49 @@
+"""`make_array_from_process_local_data` over the devices of several processes."""
+
+from support.processes import start
+
+PARTS = """
+    from functorch_like.sharding import NamedSharding, PartitionSpec as P
+    initialize()
+    multihost = ft.multihost_utils
+    mesh = ft.make_mesh((2, 2), ("a", "b"))  # the processes differ along a
+    x = np.arange(32.0).reshape(8, 4)
+    own = slice(4 * RANK, 4 * RANK + 4)
+    make = ft.make_array_from_process_local_data
+    gathered = lambda array: multihost.process_allgather({"x": array}, tiled=True)["x"]
+
+    def check(made, expected):
+        assert made.shape == expected.shape
+        for shard in made.addressable_shards:
+            np.testing.assert_array_equal(np.asarray(shard.data), expected[shard.index])
+
+    check(make(NamedSharding(mesh, P("a")), x[own]), x)
+    check(make(NamedSharding(mesh, P("a", "b")), x[own], (8, 4)), x)
+    check(make(NamedSharding(mesh, P(("a", "b"))), x[own]), x)
+    check(make(NamedSharding(mesh, P("a")), x, (8, 4)), x)  # all of it, the same in both
+    check(make(NamedSharding(mesh, P(None, "b")), x), x)
+    # The parts of a process are not beside each other: rows 0:2 and 4:6, 2:4 and 6:8.
+    rows = np.r_[0:2, 4:6] + 2 * RANK
+    check(make(NamedSharding(mesh, P(("b", "a"))), x[rows]), x)
+    # Processes that hold parts in common, and others.
+    turned = ft.sharding.Mesh(mesh.devices.ravel()[[0, 1, 3, 2]], ("c",))
+    check(make(NamedSharding(turned, P("c")), x[own]), x)
+    try:
+        make(NamedSharding(mesh, P("a")), x[:3])
+        make(NamedSharding(mesh, P(("a", "b"))), x[:3])
+        raise SystemExit("no error")
+    except ft.errors.ShapeError as error:
+        assert "has size 3, which does not divide by the 2 parts of this process" in str(error), error
+    uneven = ft.sharding.Mesh(mesh.devices.ravel()[[0, 1, 2]], ("c",))
+    try:
+        make(NamedSharding(uneven, P("c")), x[:2])
+        raise SystemExit("no error")
+    except ft.errors.ShapeError as error:
+        assert "give every process the whole dimension" in str(error), error
+    check(make(NamedSharding(uneven, P("c")), x[:6], (6, 4)), x[:6])
+"""
+
+
+def test_parts_of_two_processes():
+    ended = start(PARTS, range(2), 2, FT_CPU_DEVICES="2")
+    assert [e.status for e in ended] == [0, 0], ended
