@@ -66,6 +66,7 @@ with _lazy_imports.block(__name__):
     from functorch_like import export as export
     from functorch_like import flatten_util as flatten_util
     from functorch_like import image as image
+    from functorch_like import io as io
     from functorch_like import lax as lax
     from functorch_like import multihost_utils as multihost_utils
     from functorch_like import nn as nn

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "AxisError", "BoundsError", "CheckError", "CompileError", "ConcretizationError",
+    "ArgumentError", "AxisError", "BoundsError", "CheckError", "CheckpointError", "CompileError", "ConcretizationError",
     "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError", "DonatedError", "DtypeError",
     "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "LeakError", "NonConcreteBooleanIndexError",
     "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError", "SettingError", "ShapeError",
@@ -184,6 +184,10 @@ class NonFiniteError(FtError, FloatingPointError):
 
 class CompileError(FtError, RuntimeError):
     """XLA refused or failed to compile or run a program."""
+
+
+class CheckpointError(FtError, ValueError):
+    """A saved tree cannot be written or read, is damaged, or does not fit the tree it is restored into."""
 
 
 class DistributedError(FtError, RuntimeError):
