@@ -35,6 +35,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "jax.experimental.ode": ("experimental.ode",),
     "jax.experimental.pjit": (".modules.pjit",),
     "jax.experimental.shard_map": (".modules.experimental",),
+    "jax.experimental.sparse": ("experimental.sparse",),
     "jax.export": ("export",),
     "jax.extend": (),
     "jax.extend.backend": (".modules.backend",),

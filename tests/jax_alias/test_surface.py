@@ -140,3 +140,13 @@ def test_helpers_of_libraries(run):
     print(heard, isinstance(x, jax.Array), jax.Array.sum(x), issubclass(type(x), jax.Array))
     """
     assert run(text) == "[('started', {'by': 'me'}), 'wrong'] True 2.0 True"
+
+
+def test_sparse_arrays(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.experimental import sparse
+    m = sparse.BCOO.fromdense(jnp.array([[0.0, 2.0], [3.0, 0.0]]))
+    print((m @ jnp.ones(2)).tolist(), sparse.BCSR.from_bcoo(m), isinstance(m, sparse.JAXSparse))
+    """
+    assert run(text).splitlines() == ["[2.0, 3.0] BCSR(float32[2, 2], nse=2) True"]

@@ -1,0 +1,158 @@
+"""Derivatives with respect to the values of sparse arrays: `grad`, `value_and_grad`, `jacfwd`, `jacrev`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like import numpy as fnp
+from functorch_like import tree
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.experimental.sparse.bcoo import BCOO
+from functorch_like.experimental.sparse.bcsr import BCSR
+from functorch_like.experimental.sparse.format import JAXSparse
+from functorch_like.transforms import grad as dense_grad
+from functorch_like.transforms import jacobians
+
+Argnums = int | Sequence[int]
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, JAXSparse)
+
+
+class _Values:
+    """Splits arguments into what is differentiated, with values in the place of sparse arrays, and the rest."""
+
+    def __init__(self, args: tuple[Any, ...], argnums: Argnums, what: str) -> None:
+        self.args = args
+        self.single = isinstance(argnums, int)
+        nums = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        if not all(isinstance(n, int) and -len(args) <= n < len(args) for n in nums):
+            raise ArgumentError(f"argnums={argnums!r} of sparse.{what} for {len(args)} arguments", fix="count from 0")
+        self.nums = tuple(n % len(args) for n in nums)
+        self.trees = [tree.flatten(args[n], is_leaf=_is_sparse) for n in self.nums]
+
+    def values(self) -> list[list[Any]]:
+        """Return the arrays to differentiate with respect to."""
+        return [[x.data if _is_sparse(x) else x for x in leaves] for leaves, _ in self.trees]
+
+    def filled(self, values: list[list[Any]]) -> list[Any]:
+        """Return the arguments of the function for other values."""
+        args = list(self.args)
+        for n, (leaves, structure), new in zip(self.nums, self.trees, values, strict=True):
+            put = [_with(x, v) if _is_sparse(x) else v for x, v in zip(leaves, new, strict=True)]
+            args[n] = structure.unflatten(put)
+        return args
+
+    def result(self, derivatives: list[list[Any]], fill: Callable[[Any, Any], Any]) -> Any:
+        """Return derivatives in the structure of the arguments."""
+        out = [
+            structure.unflatten([fill(x, d) if _is_sparse(x) else d for x, d in zip(leaves, found, strict=True)])
+            for (leaves, structure), found in zip(self.trees, derivatives, strict=True)
+        ]
+        return out[0] if self.single else tuple(out)
+
+
+def _with(mat: Any, data: Any) -> Any:
+    if isinstance(mat, BCOO):
+        return mat._with(data)
+    return BCSR._of(data, mat.indices, mat.indptr, mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices)
+
+
+def _batched(mat: Any, data: Any) -> Any:
+    """Return a sparse array with more batch dimensions: those of the result that was differentiated."""
+    more = aval_of(data).ndim - aval_of(mat.data).ndim
+    lead = lambda x: fnp.reshape(x, (*(1,) * more, *aval_of(x).shape))
+    if isinstance(mat, BCOO):
+        return BCOO._of(data, lead(mat.indices), mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices)
+    return BCSR._of(
+        data, lead(mat.indices), lead(mat.indptr), mat._tail, is_sorted=mat.indices_sorted, unique=mat.unique_indices
+    )
+
+
+_ARGS = """
+    Args:
+        fun: takes arrays, BCOO and BCSR, or pytrees of them.
+        argnums: the arguments to differentiate with respect to.
+        has_aux: True where the function returns `(result, more)`.
+        kwargs: as for the function of that name for dense arrays.
+
+    Returns:
+        The function of the derivatives. That of a sparse array is one with the same indices{more}.
+    """
+
+
+def _documented(more: str = "") -> Callable[[Any], Any]:
+    def fill(function: Any) -> Any:
+        function.__doc__ = f"{function.__doc__}\n{_ARGS.format(more=more)}"
+        return function
+
+    return fill
+
+
+@_documented()
+def value_and_grad(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., tuple[Any, Any]]:
+    """Return a function of a result and its gradient with respect to the stored values of sparse arrays."""
+
+    @functools.wraps(fun, updated=())
+    def both(*args: Any, **given: Any) -> tuple[Any, Any]:
+        parts = _Values(args, argnums, "value_and_grad")
+        inner = lambda values: fun(*parts.filled(values), **given)
+        out, found = dense_grad.value_and_grad(inner, has_aux=has_aux, **kwargs)(parts.values())
+        return out, parts.result(found, _with)
+
+    return both
+
+
+@_documented()
+def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any) -> Callable[..., Any]:
+    """Return a function of the gradient with respect to the stored values of sparse arrays."""
+    both = value_and_grad(fun, argnums, has_aux, **kwargs)
+
+    @functools.wraps(fun, updated=())
+    def gradient(*args: Any, **given: Any) -> Any:
+        out, found = both(*args, **given)
+        return (found, out[1]) if has_aux else found
+
+    return gradient
+
+
+def _jacobian(name: str) -> Callable[..., Any]:
+    def jacobian(
+        fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
+    ) -> Callable[..., Any]:
+        @functools.wraps(fun, updated=())
+        def matrix(*args: Any, **given: Any) -> Any:
+            parts = _Values(args, argnums, name)
+
+            def inner(values: Any) -> Any:
+                out = fun(*parts.filled(values), **given)
+                result = out[0] if has_aux else out
+                structure.append(tree.flatten(result)[1])
+                return (tree.flatten(result)[0], out[1]) if has_aux else tree.flatten(result)[0]
+
+            structure: list[Any] = []
+            found = getattr(jacobians, name)(inner, has_aux=has_aux, **kwargs)(parts.values())
+            found, aux = found if has_aux else (found, None)
+            out = structure[-1].unflatten([parts.result(leaf, _batched) for leaf in found])
+            return (out, aux) if has_aux else out
+
+        return matrix
+
+    jacobian.__name__ = jacobian.__qualname__ = name
+    return jacobian
+
+
+#: Where the result has dimensions, they are batch dimensions of the derivative of a sparse array.
+jacfwd = _jacobian("jacfwd")
+jacrev = _jacobian("jacrev")
+_MORE = ", whose first batch dimensions are those of the result"
+jacfwd.__doc__ = "Return a function of the Jacobian with respect to stored values, by forward mode."
+jacrev.__doc__ = "Return a function of the Jacobian with respect to stored values, by reverse mode."
+jacfwd, jacrev = _documented(_MORE)(jacfwd), _documented(_MORE)(jacrev)
+jacobian = jacrev
