@@ -61,6 +61,7 @@ with _lazy_imports.block(__name__):
     from functorch_like import backends as backends
     from functorch_like import checkify as checkify
     from functorch_like import checkpoint_policies as checkpoint_policies
+    from functorch_like import data as data
     from functorch_like import distributed as distributed
     from functorch_like import experimental as experimental
     from functorch_like import export as export

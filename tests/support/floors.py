@@ -64,7 +64,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/array_methods.py", "functorch_like/custom_batching.py", "functorch_like/inspect.py"),
     ("functorch_like/distributed",),
     ("functorch_like/multihost_utils.py",),
-    ("functorch_like/io",),
+    ("functorch_like/data", "functorch_like/io"),
     ("functorch_like/__init__.py",),
     ("functorch_like/testing",),
     ("functorch_like/jax_alias",),  # the package under JAX's names
