@@ -273,6 +273,28 @@ def test_derivatives_of_products_by_finite_differences():
         ft.testing.check_grads(f, (m.data, fnp.asarray(x)), order=2, modes=("fwd", "rev"))
 
 
+def test_large_products_take_a_kernel_and_keep_its_reads_in_bounds():
+    a, rng = pair(3, 200, 100), np.random.default_rng(0)
+    x = rng.normal(size=(100, 16)).astype("float32")
+    m = sparse.BCOO.from_scipy_sparse(a)
+    program = ft.jit(lambda m, x: m @ x)
+    assert ("cpu_csr" in program.lower(m, x).as_text()) == (ft.devices()[0].platform == "cpu")
+    close(program(m, x), a @ x)
+    close(program(sparse.BCSR.from_scipy_sparse(a), x), a @ x)
+    ct = rng.normal(size=(200, 16)).astype("float32")
+    dm, dx = ft.jit(sparse.grad(lambda m, x: fnp.sum((m @ x) * ct), (0, 1)))(m, x)
+    rows, columns = np.asarray(m.indices).T
+    close(dm.data, (ct[rows] * x[columns]).sum(1))
+    close(dx, a.T @ ct)
+    close(ft.vmap(lambda x: m @ x)(np.stack([x, 2 * x])), np.stack([a @ x, 2 * (a @ x)]))
+    # Traced indices are not checked: what is out of bounds counts as padding.
+    wild = ft.jit(lambda d, i: sparse.BCOO((d, i), shape=a.shape, indices_sorted=True) @ x)
+    indices = np.asarray(m.indices).copy()
+    indices[-5:] = [[199, 10**9], [199, -(10**9)], [10**9, 0], [10**9, 10**9], [-1, -1]]
+    want = sp.coo_array((a.data[:-5], indices[:-5].T), a.shape) @ x
+    close(wild(np.append(a.data[:-1], np.float32(np.nan)), indices), want)
+
+
 # ------------------------------------------------------------------------------------------------------------ sparsify
 def test_sparsify_follows_control_flow():
     rng = np.random.default_rng(0)
@@ -396,6 +418,11 @@ def test_values_out_of_reach():
     m = sparse.BCOO((fnp.asarray([1.0, np.nan]), fnp.asarray([[0, 0], [2, 2]])), shape=(2, 2))
     x = fnp.asarray([1.0, np.inf])
     close(m @ x, [1.0, 0.0])
+    wild = np.array([[0, 0], [-1, -1]], np.int32)
+    made = ft.jit(lambda i: sparse.BCOO((fnp.ones(2), i), shape=(2, 2)))
+    close(made(wild), [[1, 0], [0, 0]])
+    close(ft.jit(lambda i: made(i) @ fnp.ones(2))(wild), [1, 0])
+    close(ft.jit(lambda i: fnp.ones(2) @ made(i))(wild), [1, 0])
     close(x[:1] @ m[:1], [1.0, 0.0])
     close(m.sum(), 1.0)
     close(m.sum(0), [1.0, 0.0])

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 class BCSR(JAXSparse):
     """Sparse matrix in compressed rows: row i has the stored elements `indptr[i]` to `indptr[i + 1]`.
 
-    Elements from `indptr[-1]` on are padding. Its products with dense matrices on CPUs are the fastest of the formats;
-    functions that have no rule for it convert it to a BCOO.
+    Elements from `indptr[-1]` on are padding. Its functions convert it to a BCOO, which costs little beside them.
 
     Args:
         args: `data` of shape (*batches, nse, *dense), the column of each, `indices` of shape (*batches, nse), and

@@ -13,7 +13,12 @@ from functorch_like.core import aval_of
 
 
 def columns(indices: Any, which: Sequence[int] | None = None) -> tuple[Any, ...]:
-    """Return the indices (nse, n_sparse) of each sparse dimension, or of some."""
+    """Return the indices (nse, n_sparse) of each sparse dimension, or of some; negative ones out of bounds.
+
+    Indexing counts negative indices from the end. Here they are padding, like all that are out of bounds.
+    """
+    beyond = np.array(np.iinfo(aval_of(indices).dtype).max, aval_of(indices).dtype)
+    indices = fnp.where(indices < 0, beyond, indices)
     return tuple(indices[..., k] for k in (range(aval_of(indices).shape[-1]) if which is None else which))
 
 

@@ -5,12 +5,14 @@ An element (i, k) of a sparse matrix meets row k of the dense operand, and the p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
+from functorch_like.experimental.sparse import csr_products
 from functorch_like.experimental.sparse.bcoo import BCOO
 from functorch_like.experimental.sparse.conversion import is_bcoo
 from functorch_like.experimental.sparse.elements import add_up, masked, read, stored
@@ -154,7 +156,7 @@ def _over(
 ) -> tuple[Any, list[Label]]:
     """Map over the batch dimensions of the sparse operand; those that are summed are summed at the end."""
     if aval_of(indices).ndim == 2:
-        return _one(data, indices, dense, labels, others, summed, spec)
+        return (_compressed if spec.is_sorted else _one)(data, indices, dense, labels, others, summed, spec)
     label, rest = labels[0], labels[1:]
     place = others.index(label) if label in others else None
     left = [x for x in others if x != label]
@@ -174,6 +176,22 @@ def _over(
     if label in summed:
         return fnp.sum(out, axis=0, dtype=aval_of(out).dtype), found[0]
     return out, [label, *found[0]]
+
+
+def _compressed(
+    data: Any, indices: Any, dense: Any, labels: list[Label], others: list[Label], summed: set[Label], spec: _Spec
+) -> tuple[Any, list[Label]]:
+    """The product of a sorted operand: by rows where it is a matrix whose columns are summed."""
+    rest = [x for x in others if x != labels[-1]]
+    free = math.prod(aval_of(dense).shape[others.index(x)] for x in rest)
+    matrix = len(labels) == 2 and summed == {labels[1]} and labels[0] not in others
+    if not matrix or not csr_products.applies(data, indices, dense, free):
+        return _one(data, indices, dense, labels, others, summed, spec)
+    moved = fnp.moveaxis(dense, others.index(labels[1]), 0)
+    flat = fnp.reshape(moved, (spec.sparse[1], free))
+    plain = lambda d, i, x: _one(d, i, x, labels, [labels[1], ("r", 0)], summed, spec)[0]
+    out = csr_products.product(plain, data, indices, flat, spec.sparse)
+    return fnp.reshape(out, (spec.sparse[0], *aval_of(moved).shape[1:])), [labels[0], *rest]
 
 
 def _one(
