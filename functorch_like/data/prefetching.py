@@ -68,7 +68,10 @@ class Prefetch(Generic[T]):
         self._closed = threading.Event()
         device = client.chosen.value  # of the thread that calls; each thread has its own
         self._thread = threading.Thread(
-            target=_work, args=(iterable, places, device, self._queue, self._closed), name="prefetch", daemon=True
+            # No daemon: one that Python ends in the middle of C++ code takes the process with it.
+            target=_work,
+            args=(iterable, places, device, self._queue, self._closed),
+            name="prefetch",
         )
         self._thread.start()
 
@@ -116,7 +119,7 @@ def _work(iterable: Iterable[Any], places: Any, device: Any, out: queue.Queue[An
         with default_device(device):
             items = iter(iterable)
             for item in items:
-                if closed.is_set() or not _put(out, _placed(item, places), closed):
+                if _is_over(closed) or not _put(out, _placed(item, places), closed):
                     break
             if isinstance(items, Generator):  # its `finally` blocks run now, and in this thread
                 items.close()
@@ -125,9 +128,14 @@ def _work(iterable: Iterable[Any], places: Any, device: Any, out: queue.Queue[An
     _put(out, end, closed)
 
 
+def _is_over(closed: threading.Event) -> bool:
+    """Return True once the iterator is closed, or Python waits for its threads to end."""
+    return closed.is_set() or not threading.main_thread().is_alive()
+
+
 def _put(out: queue.Queue[Any], item: Any, closed: threading.Event) -> bool:
     """Wait for room; False where the iterator was closed before."""
-    while not closed.is_set():
+    while not _is_over(closed):
         try:
             out.put(item, timeout=0.1)
         except queue.Full:

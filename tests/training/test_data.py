@@ -1,6 +1,8 @@
 """ft.data: every row once in an epoch, the same order in every process and run, and threads that end."""
 
 import gc
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -215,6 +217,18 @@ def test_threads_end_however_the_loop_does():
     assert ended() and list(ahead) == []
     gc.collect()
     assert len(finished) == 3
+
+
+def test_python_ends_with_items_that_nobody_took():
+    program = """
+import numpy as np, itertools
+import functorch_like as ft
+ahead = ft.data.prefetch(np.ones(1000) for _ in itertools.count())
+next(ahead)
+print("end")
+"""
+    ran = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "end\n", "")
 
 
 def test_no_more_items_are_made_than_there_is_room_for():
