@@ -11,6 +11,8 @@ import numpy as np
 from functorch_like.core import Array
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from functorch_like.arrays.array_type import Device, Sharding
     from functorch_like.lax.contract import DotAlgorithm
     from functorch_like.transforms.jit_stages import Lowered, Traced
@@ -128,6 +130,30 @@ class Jitted(Protocol[_P, _R_co]):
 
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
+        ...
+
+    def warmup(self, *specs: tuple[object, ...], wait: bool = True) -> list[Future[None]]:
+        """Compile ahead of calls: trace for each signature here, and compile them in threads, several at a time.
+
+        Calls with these signatures then compile nothing; one that comes earlier waits for its program.
+
+        Args:
+            specs: a tuple of positional arguments for each signature. `ShapeDtypeStruct`s stand for arrays; where the
+                calls have NumPy arrays, numbers or static values, these are passed.
+            wait: return when all is compiled.
+
+        Returns:
+            A future for each signature. Its `result()` waits, and raises where compiling failed.
+
+        Raises:
+            ArgumentError: for specs that are no tuples, inside of transformations, and for mode="max-autotune".
+
+        >>> import functorch_like as ft, functorch_like.numpy as fnp
+        >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))
+        >>> futures = norm.warmup(*[(ft.ShapeDtypeStruct((n,), "float32"),) for n in (2, 3)])
+        >>> float(norm(fnp.asarray([3.0, 4.0])))  # compiled already
+        5.0
+        """
         ...
 
     def clear_cache(self) -> None:

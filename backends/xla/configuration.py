@@ -8,6 +8,8 @@ removed from the key.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax
@@ -17,6 +19,7 @@ _jax_jit = _jax.jax_jit
 
 
 _traced: list[str] = []
+_all: list[Setting] = []
 
 
 def switched_on(variable: str) -> bool:
@@ -61,7 +64,23 @@ def config(name: str, default: Any, *, in_jit_key: bool = True, in_trace_key: bo
     in_trace_key = in_jit_key if in_trace_key is None else in_trace_key
     if in_trace_key:
         _traced.append(name)
-    return Setting(name, default, in_jit_key, in_trace_key)
+    made = Setting(name, default, in_jit_key, in_trace_key)
+    _all.append(made)
+    return made
+
+
+def snapshot() -> list[Any]:
+    """This thread's values of all settings, for `adopted`."""
+    return [setting.value for setting in _all]
+
+
+@contextmanager
+def adopted(values: list[Any]) -> Iterator[None]:
+    """A block in which this thread has the values that `snapshot` took in another one."""
+    with ExitStack() as stack:
+        for setting, value in zip(_all, values, strict=False):
+            stack.callback(setting.restore, setting.swap_local(value))
+        yield
 
 
 # C++ refuses to run a compiled function until it was told these three.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.compiler.lower import Lowered, lower
@@ -75,7 +75,7 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
 def physical_dtype(x: Any) -> np.dtype[Any] | None:
     """The dtype in which C++ hands over a Python number (64 bits wide); None where it is the aval's."""
     kind = type(x)
-    if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic):
+    if kind is ArrayImpl or kind is np.ndarray or isinstance(x, np.generic) or kind is ShapeDtypeStruct:
         return None
     return np.asarray(x).dtype
 
@@ -98,7 +98,7 @@ class Program:
     Args:
         jaxpr: its first inputs are `consts`, the others the arguments.
         consts: arrays.
-        args: example arguments; their device and kinds of numbers are what it is compiled for.
+        args: example arguments, or their `ShapeDtypeStruct`s; it is compiled for their device and kinds of numbers.
         donated: which arguments' memory the results may take.
         keep_unused: whether arguments that nothing reads are passed all the same.
         options: compile options of XLA.
@@ -117,11 +117,14 @@ class Program:
         options: dict[str, Any] | None = None,
         mode: str = "default",
         device: Any = None,
+        committed: bool | None = None,
     ) -> None:
         place = device if device is not None else device_for(args)
         partitioning = settle(jaxpr, consts, args, place)
         self.device = place if partitioning is None else partitioning
-        self.committed = any(type(a) is ArrayImpl and a._committed for a in args)
+        if committed is None:
+            committed = any(type(a) is ArrayImpl and a._committed for a in args)
+        self.committed = committed
         physical = [None] * len(consts) + [physical_dtype(a) for a in args]
 
         def lowered(donated: Sequence[bool] | None = None) -> Lowered:

@@ -43,12 +43,12 @@ def load(
 @api_boundary.public
 def load(
     path: str | PathLike[str],
-    like: Any = None,
+    like: object = None,
     *,
     shardings: object = None,
     partial: bool = False,
     verify: bool = True,
-) -> Any:
+) -> object:
     """Read a pytree that `save` wrote, or the tensors of a safetensors file from elsewhere.
 
     Nothing in the file is executed, and no class that it names is imported. A split array is read in the parts that the

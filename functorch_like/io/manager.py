@@ -165,7 +165,7 @@ class CheckpointManager:
     @overload
     def restore(self, step: int | None = None, *, like: T, shardings: object = None) -> T: ...
     @api_boundary.public
-    def restore(self, step: int | None = None, *, like: Any = None, shardings: object = None) -> Any:
+    def restore(self, step: int | None = None, *, like: object = None, shardings: object = None) -> object:
         """Read a checkpoint.
 
         Args:

@@ -44,6 +44,8 @@ from functorch_like.transforms import recompile_reasons
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from functorch_like.typing import Jitted
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
@@ -59,6 +61,7 @@ External(
 #: Traces by function, so that `jit(f)` made anew does not trace `f` again. They die with the function.
 _TRACES: weakref.WeakKeyDictionary[Any, Cache[Any, Traced]] = weakref.WeakKeyDictionary()
 _MOST_TRACES = MOST_SIGNATURES
+_ARRAYS = (ArrayImpl, ShapeDtypeStruct)
 
 
 @contextmanager
@@ -158,7 +161,8 @@ def jit(
             traced function both are constraints.
 
     Returns:
-        The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)` and `.clear_cache()`.
+        The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)`, `.warmup(...)` and
+        `.clear_cache()`.
 
     Raises:
         ArgumentError: for positions or names `fun` does not have; at the call, for unhashable static values.
@@ -243,7 +247,7 @@ class _Jit:
         functools.update_wrapper(self.public, fun, updated=())
         self.public.trace, self.public.lower = self.trace, self.lower
         self.public.eval_shape = self.eval_shape
-        self.public.clear_cache = self.clear_cache
+        self.public.clear_cache, self.public.warmup = self.clear_cache, self.warmup
 
     def checked(self) -> Any:
         """The function with what C++ does not do: types inside of static values, more words about those that have no
@@ -333,10 +337,11 @@ class _Jit:
 
     def program(self, traced: Traced, call: FlatCall) -> Program:
         """The compiled program for the place of the arguments and the kinds of numbers among them."""
-        device = self.place(traced, call)
-        kinds = tuple(ArrayImpl if type(a) is ArrayImpl else type(a) for a in call.leaves)
-        key = (device, kinds, any(type(a) is ArrayImpl and a._committed for a in call.leaves))
+        key = self.program_key(traced, call)
         found = traced.programs.get(key)
+        if found is None and (pending := traced.pending.get(key)) is not None:
+            pending.result()  # `warmup` compiles it
+            found = traced.programs.get(key)
         if found is None:
             for leaf in call.leaves:
                 if isinstance(leaf, ShapeDtypeStruct):
@@ -344,19 +349,34 @@ class _Jit:
             if events.heard() and traced.programs:
                 why = recompile_reasons.of_program(key, traced.programs, traced.in_tree)
                 events.tell("program", self.spec.name, why=why)
-            # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
-            with nullcontext() if self.spec.mode == "max-autotune" else held:
-                found = traced.programs[key] = Program(
-                    traced.jaxpr,
-                    traced.consts,
-                    call.leaves,
-                    name=self.spec.name,
-                    donated=traced.donated or None,
-                    keep_unused=self.spec.keep_unused,
-                    options=dict(self.spec.options) or None,
-                    mode=self.spec.mode,
-                    device=device,
-                )
+            found = self.compile(traced, call, key)
+        return found
+
+    def program_key(self, traced: Traced, call: FlatCall) -> tuple[Any, ...]:
+        """The key of a program among those of its trace; a `ShapeDtypeStruct` stands for an array."""
+        kinds = tuple(ArrayImpl if type(a) in _ARRAYS else type(a) for a in call.leaves)
+        committed = any(
+            a._committed if type(a) is ArrayImpl else type(a) is ShapeDtypeStruct and a.sharding is not None
+            for a in call.leaves
+        )
+        return (self.place(traced, call), kinds, committed)
+
+    def compile(self, traced: Traced, call: FlatCall, key: tuple[Any, ...]) -> Program:
+        """Compile and keep the program of a key."""
+        # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
+        with nullcontext() if self.spec.mode == "max-autotune" else held:
+            found = traced.programs[key] = Program(
+                traced.jaxpr,
+                traced.consts,
+                call.leaves,
+                name=self.spec.name,
+                donated=traced.donated or None,
+                keep_unused=self.spec.keep_unused,
+                options=dict(self.spec.options) or None,
+                mode=self.spec.mode,
+                device=key[0],
+                committed=key[2],
+            )
         return found
 
     def place(self, traced: Traced, call: FlatCall) -> Any:
@@ -382,6 +402,13 @@ class _Jit:
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
         """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
         return self.trace(*args, **kwargs).out_info
+
+    @api_boundary.public
+    def warmup(self, *specs: tuple[object, ...], wait: bool = True) -> list[Future[None]]:
+        """Compile ahead of calls, for several signatures at a time; see `functorch_like.typing.Jitted`."""
+        from functorch_like.transforms.warmup import compile_ahead
+
+        return compile_ahead(self, specs, wait)
 
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""

@@ -69,6 +69,7 @@ class Traced:
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)
         self.programs: dict[Any, Any] = {}  # compiled, by device and kinds of numbers
+        self.pending: dict[Any, Any] = {}  # futures of those that `warmup` compiles
         self.place: Any = None  # the default device
         self.seconds = time.perf_counter() - started
 
