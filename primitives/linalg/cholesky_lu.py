@@ -30,8 +30,9 @@ def _cholesky_ref(x: Any) -> Any:
 
 def _cholesky_lower(k: Stack, x: Any) -> Any:
     outs = [k.outs[0], k.aval((), I32)]
-    factor, info = k.call("potrf", [x], k.ins, outs, attrs={"uplo": "L"}, aliases=[(0, 0)])
-    return k.or_nan(info, [k.inline(M.tril, factor)], k.outs)[0]
+    # The transpose of A is U^H U, and U the transpose of L. LAPACK lays matrices out by columns: nothing is copied.
+    factor, info = k.call("potrf", [k.inline(M.transposed, x)], k.ins, outs, attrs={"uplo": "U"}, aliases=[(0, 0)])
+    return k.or_nan(info, [k.inline(lambda u: M.tril(M.transposed(u)), factor)], k.outs)[0]
 
 
 def _cholesky_lower_gpu(k: Stack, x: Any) -> Any:

@@ -150,6 +150,12 @@ def square(name: str, shape: tuple[int, ...]) -> int:
     return shape[0]
 
 
+def transposed_aval(aval: ShapedArray) -> ShapedArray:
+    """The aval of the transposes of matrices."""
+    *lead, m, n = aval.shape
+    return aval.update(shape=(*lead, n, m))
+
+
 def no_gpu(name: str) -> NotDefined:
     """A lowering for GPUs that is not there."""
     return NotDefined(f"jaxlib has no kernel for {name} on GPUs; move the operands to the CPU with device_put")

@@ -30,11 +30,14 @@ def _solve_ref(a: Any, b: Any, *, transpose_a: bool) -> Any:
     return np.ascontiguousarray(routine(a, "getrs")(factors, pivots, b, trans=int(transpose_a))[0])
 
 
-def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool) -> Any:
-    """Solve with the factors of P A: the inverse of the order of rows is what sorting it makes of 0, 1, 2, ..."""
-    same = {"left_side": True, "conjugate_a": False, "transpose_a": transpose_a}
-    lower = lambda x: triangular_solve(factors, x, lower=True, unit_diagonal=True, **same)
-    upper = lambda x: triangular_solve(factors, x, lower=False, unit_diagonal=False, **same)
+def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool, flipped: bool = False) -> Any:
+    """Solve with the factors of P A, given as they are or `flipped`: transposed.
+
+    The inverse of the order of rows is what sorting it makes of 0, 1, 2, ...
+    """
+    same = {"left_side": True, "conjugate_a": False, "transpose_a": transpose_a != flipped}
+    lower = lambda x: triangular_solve(factors, x, lower=not flipped, unit_diagonal=True, **same)
+    upper = lambda x: triangular_solve(factors, x, lower=flipped, unit_diagonal=False, **same)
     if not transpose_a:
         return upper(lower(M.permuted(b, order)))
     shape = aval_of(order).shape
@@ -45,6 +48,10 @@ def _with_lu(factors: Any, order: Any, b: Any, transpose_a: bool) -> Any:
 
 def _solve_lower(k: Stack, a: Any, b: Any, *, transpose_a: bool) -> Any:
     def solve_with(a: Any, b: Any) -> Any:
+        if k.e.platform == "cpu":
+            # LAPACK factors a matrix laid out by columns: the transpose of one that is laid out by rows, at no cost.
+            factors, _, order = lu(M.transposed(a))
+            return _with_lu(M.transposed(factors), order, b, not transpose_a, flipped=True)
         factors, _, order = lu(a)
         return _with_lu(factors, order, b, transpose_a)
 

@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
+from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square, transposed_aval
 
 
 # ---------------------------------------------------------------------------------------------------- triangular_solve
@@ -45,13 +45,17 @@ def _lower(
     conjugate_a = conjugate_a and k.ins[0].dtype.kind == "c"
     if conjugate_a and not transpose_a:
         a = k.inline(lambda a, b: elementwise.conj(a), a, b)
+    # The transposed equation: LAPACK lays matrices out by columns, so the transpose of an array needs no copy.
     attrs = {
-        "side": "L" if left_side else "R",
-        "uplo": "L" if lower else "U",
+        "side": "R" if left_side else "L",
+        "uplo": "U" if lower else "L",
         "trans_x": "N" if not transpose_a else "C" if conjugate_a else "T",
         "diag": "U" if unit_diagonal else "N",
     }
-    return k.call("trsm", [a, b], k.ins, k.outs, attrs=attrs, aliases=[(1, 0)])[0]
+    a, b = k.inline(lambda a, b: (M.transposed(a), M.transposed(b)), a, b)
+    ins = [transposed_aval(aval) for aval in k.ins]
+    (x,) = k.call("trsm", [a, b], ins, ins[1:], attrs=attrs, aliases=[(1, 0)])
+    return k.inline(M.transposed, x, ins=ins[1:])
 
 
 def _lower_gpu(
