@@ -1,7 +1,8 @@
 """Policies of `checkpoint`: which intermediate values are kept for the derivative, and which computed again.
 
-A policy is a function `(primitive, *avals, **params) -> bool`, asked for each equation of the checkpointed function
-whether its results are kept. It must be hashable; those here are equal if made with equal arguments.
+A policy is a function `(primitive, *avals, **params)`, asked for each equation of the checkpointed function whether its
+results are kept: False, True, or an `Offload` for other memory. It must be hashable; those here are equal if made with
+equal arguments.
 
 >>> import functorch_like as ft
 >>> policy = ft.checkpoint_policies.save_only_these_names("hidden")
@@ -19,13 +20,15 @@ from typing import Any
 
 from functorch_like.calling import api_boundary
 from functorch_like.core import Primitive
-from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.errors import ArgumentError, nearest
 from functorch_like.primitives.contractions.convolution import conv_general_dilated
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.effects.checkpoint_name import name as named
+from functorch_like.primitives.effects.memory_placement import KINDS
 from functorch_like.primitives.higher_order.checkpoint.memory_budget import Within
+from functorch_like.primitives.higher_order.checkpoint.rematerialization import Offload as Offload
 
-Policy = Callable[..., bool]
+Policy = Callable[..., Any]
 
 
 def everything_saveable(prim: Primitive, *avals: Any, **params: Any) -> bool:
@@ -99,8 +102,8 @@ class _Either:
     first: Policy
     second: Policy
 
-    def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> bool:
-        return bool(self.first(prim, *avals, **params)) or bool(self.second(prim, *avals, **params))
+    def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> Any:
+        return self.first(prim, *avals, **params) or self.second(prim, *avals, **params)
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
@@ -108,41 +111,94 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
     return _Either(first, second)
 
 
+def _offload(source: str, target: str) -> Offload:
+    for name, kind in (("offload_src", source), ("offload_dst", target)):
+        if kind not in KINDS:
+            raise ArgumentError(
+                f"{name}={kind!r:.60} is no kind of memory{nearest(str(kind), KINDS)}",
+                fix=f"use one of {', '.join(map(repr, KINDS))}",
+            )
+    return Offload(source, target)
+
+
+@dataclasses.dataclass(frozen=True)
+class _SaveAndOffloadNames:
+    """By the names that `checkpoint_name` gave."""
+
+    saved: frozenset[str]
+    offloaded: frozenset[str]
+    how: Offload
+
+    def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> Any:
+        if prim is not named:
+            return False
+        return params["name"] in self.saved or (self.how if params["name"] in self.offloaded else False)
+
+
 @api_boundary.public
 def save_and_offload_only_these_names(
-    *, names_which_can_be_saved: Sequence[str], names_which_can_be_offloaded: Sequence[str], **places: str
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
 ) -> Policy:
-    """Keep values of some names on the device, and move those of others to the host's memory.
+    """Keep values of some names on the device, and those of others in the host's memory.
+
+    The compiled program moves them there, and back for the derivative. On CPUs, which have one memory, and in
+    derivatives outside of `jit`, values of all of these names are kept where they are.
 
     Args:
-        names_which_can_be_saved: as of `save_only_these_names`.
-        names_which_can_be_offloaded: not supported; must be empty.
-        places: `offload_src` and `offload_dst`, which JAX wants.
+        names_which_can_be_saved: names of values that stay.
+        names_which_can_be_offloaded: names of values that are moved.
+        offload_src: the kind of memory that they are in: "device".
+        offload_dst: the kind of memory that they are moved to: "pinned_host".
 
     Raises:
-        UnsupportedError: where there is anything to be moved.
+        ArgumentError: for a name in both, or an unknown kind of memory.
+
+    >>> import functorch_like as ft
+    >>> policy = ft.checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=[], names_which_can_be_offloaded=["hidden"],
+    ...     offload_src="device", offload_dst="pinned_host")
+    >>> f = ft.checkpoint(lambda x: ft.checkpoint_name(x * x, "hidden") ** 2, policy=policy)
+    >>> float(ft.jit(ft.grad(f))(1.0))
+    4.0
     """
-    if names_which_can_be_offloaded:
-        raise _nowhere()
-    return save_only_these_names(*names_which_can_be_saved)
+    saved, offloaded = _names(tuple(names_which_can_be_saved)), _names(tuple(names_which_can_be_offloaded))
+    if saved & offloaded:
+        raise ArgumentError(
+            f"{', '.join(sorted(saved & offloaded))}: to be saved and to be offloaded", fix="put each name in one list"
+        )
+    return _SaveAndOffloadNames(saved, offloaded, _offload(offload_src, offload_dst))
+
+
+@dataclasses.dataclass(frozen=True)
+class _OffloadDots:
+    how: Offload
+
+    def __call__(self, prim: Primitive, *avals: Any, **params: Any) -> Any:
+        return dots_with_no_batch_dims_saveable(prim, *avals, **params) and self.how
 
 
 @api_boundary.public
-def offload_dot_with_no_batch_dims(offload_src: str = "device", offload_dst: str = "pinned_host") -> Policy:
-    """As `dots_with_no_batch_dims_saveable`, in the host's memory; not supported.
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Keep the results of products without batch dimensions in the host's memory.
+
+    Args:
+        offload_src: as of `save_and_offload_only_these_names`.
+        offload_dst: likewise.
 
     Raises:
-        UnsupportedError: always.
+        ArgumentError: for an unknown kind of memory.
+
+    >>> import functorch_like as ft
+    >>> policy = ft.checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    >>> f = ft.checkpoint(lambda w, x: fnp.sin(w @ x).sum(), policy=policy)
+    >>> ft.jit(ft.grad(f))(fnp.zeros((1, 2)), fnp.ones(2)).tolist()
+    [[1.0, 1.0]]
     """
-    raise _nowhere()
-
-
-def _nowhere() -> UnsupportedError:
-    return UnsupportedError(
-        "values that are kept cannot be moved to the host: on a CPU they lie there already, and this package has no "
-        "memories beside the device's own",
-        fix="keep them with save_only_these_names, or keep fewer with within(bytes)",
-    )
+    return _OffloadDots(_offload(offload_src, offload_dst))
 
 
 @api_boundary.public

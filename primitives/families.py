@@ -41,6 +41,7 @@ FAMILIES = {
     "indexing.gather_and_scatter_add": "scatter_add",
     "reductions.cumlogsumexp": "cumlogsumexp",
     "effects.checkpoint_name": "name",
+    "effects.memory_placement": "memory_placement",
     "linalg.qr": "geqp3 geqrf hessenberg householder_product qr tridiagonal",
     "structural.pad_and_slice": "pad slice",
     "effects.platform_index": "platform_index",

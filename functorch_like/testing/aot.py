@@ -24,7 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import functorch_like as ft
-from functorch_like import backends, core, dtypes, lax, nn
+from functorch_like import backends, checkpoint_policies, core, dtypes, lax, nn
+from functorch_like import numpy as fnp
 from functorch_like.backends.xla import compile_only, gpu_targets
 from functorch_like.compiler.lower import lower
 from functorch_like.core import Primitive, SampleInput, aval_of
@@ -144,6 +145,14 @@ def settings() -> Iterable[Case]:
     attend = lambda form: _traced(lambda q, k, v: nn.dot_product_attention(q, k, v, implementation=form), q, q, q)
     yield case("attention, math", attend("math"))
     yield case("attention, flash", attend("flash"))
+    yield case("checkpoint, offloaded", _traced(ft.grad(_deep), f32(512, 512), f32(512, 512)), None, (r"S\(5\)",))
+
+
+def _deep(w: Any, x: Any) -> Any:
+    """A deep network whose activations are kept in the host's memory."""
+    policy = checkpoint_policies.offload_dot_with_no_batch_dims("device", "pinned_host")
+    layer = ft.checkpoint(lambda x, _: (fnp.tanh(x @ w), None), policy=policy)
+    return (lax.scan(layer, x, None, length=8)[0] ** 2).sum()
 
 
 # --------------------------------------------------------------------------------------------------------------- steps

@@ -8,7 +8,9 @@ import functorch_like.numpy as fnp
 from functorch_like import checkpoint_policies as policies
 from functorch_like import lax
 from functorch_like.backends.xla import counters
+from functorch_like.compiler.lower import lower
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives.effects.checkpoint_name import name
 
 RNG = np.random.default_rng(11)
 W = [RNG.normal(size=(4, 4)) * 0.5 for _ in range(3)]
@@ -272,12 +274,75 @@ def test_messages():
         with pytest.raises(ft.errors.ArgumentError) as caught:
             wrong()
         assert text in str(caught.value)
-    offload = lambda *names: policies.save_and_offload_only_these_names(
-        names_which_can_be_saved=["a"], names_which_can_be_offloaded=names, offload_src="device", offload_dst="host"
-    )
-    assert offload() == policies.save_only_these_names("a")
-    for asked in (lambda: offload("b"), policies.offload_dot_with_no_batch_dims):
-        with pytest.raises(ft.errors.UnsupportedError, match="host"):
-            asked()
     with pytest.raises(ft.errors.ConcretizationError, match=r"checkpoint\(<lambda>\)"):
         ft.checkpoint(lambda x: x if x > 0 else -x)(1.0)
+
+
+def offloading(*names, saved=(), source="device", target="pinned_host"):
+    return policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=list(saved),
+        names_which_can_be_offloaded=list(names),
+        offload_src=source,
+        offload_dst=target,
+    )
+
+
+OFFLOAD = {"names": offloading("hidden"), "dots": policies.offload_dot_with_no_batch_dims("device", "pinned_host")}
+
+
+def deep(policy, scanned):
+    def loss(w, x):
+        layer = ft.checkpoint(lambda x, _: (fnp.tanh(ft.checkpoint_name(x @ w, "hidden")), None), policy=policy)
+        for _ in range(0 if scanned else 3):
+            x, _ = layer(x, None)
+        return (ft.lax.scan(layer, x, None, length=3)[0] ** 2).sum() if scanned else (x**2).sum()
+
+    return loss
+
+
+@pytest.mark.parametrize("scanned", [False, True])
+@pytest.mark.parametrize("policy", OFFLOAD.values(), ids=OFFLOAD)
+def test_values_kept_in_other_memory(policy, scanned):
+    rng = np.random.default_rng(0)
+    w, x = rng.standard_normal((4, 4)), rng.standard_normal((2, 4))
+    loss = deep(policy, scanned)
+    expected = np.zeros_like(w)
+    for at in np.ndindex(w.shape):  # by central differences, in NumPy
+        for sign in (1, -1):
+            moved, h = w.copy(), x
+            moved[at] += sign * 1e-6
+            for _ in range(3):
+                h = np.tanh(h @ moved)
+            expected[at] += sign * (h**2).sum() / 2e-6
+    for gradient in (ft.grad(loss), ft.jit(ft.grad(loss))):
+        np.testing.assert_allclose(gradient(w, x), expected, rtol=1e-7, atol=1e-8)
+    second = ft.jit(ft.hessian(loss))(w, x)
+    np.testing.assert_allclose(second, ft.hessian(deep(None, scanned))(w, x), rtol=1e-9, atol=1e-10)
+    each = ft.vmap(ft.grad(loss), in_axes=(None, 0))
+    np.testing.assert_allclose(ft.jit(each)(w, x[:, None]).sum(0), expected, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("policy", OFFLOAD.values(), ids=OFFLOAD)
+def test_a_gpu_program_moves_them(policy):
+    """There and back, once for each of them; XLA for CPUs has one memory."""
+    arguments = [ft.ShapeDtypeStruct((4, 4), np.float32)] * 2
+    jaxpr = ft.jit(ft.grad(deep(policy, True))).trace(*arguments).jaxpr
+    texts = {platform: str(lower(jaxpr, name="f", platform=platform).module) for platform in ("gpu", "cpu")}
+    for kind in ("pinned_host", "device"):
+        assert texts["gpu"].count(f'_xla_buffer_placement = "{kind}"') == 1
+    assert "annotate_device_placement" not in texts["cpu"]
+
+
+def test_policies_of_other_memory_that_cannot_be():
+    assert offloading("a", "b") == offloading("b", "a") != offloading("a", saved="b")
+    assert policies.save_from_both_policies(offloading("a"), policies.dots_saveable)(
+        name, name="a"
+    ) == policies.Offload("device", "pinned_host")
+    with pytest.raises(
+        ft.errors.ArgumentError, match="offload_dst='pinned_hots' is no kind of memory; did you mean 'pinned_host"
+    ):
+        offloading("a", target="pinned_hots")
+    with pytest.raises(ft.errors.ArgumentError, match="b: to be saved and to be offloaded"):
+        offloading("a", "b", saved="b")
+    with pytest.raises(ft.errors.ArgumentError, match="offload_src=3 is no kind of memory"):
+        policies.offload_dot_with_no_batch_dims(3, "pinned_host")

@@ -21,7 +21,7 @@ from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, Var
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.call import CallSpec, call
-from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph, Plan, inlined, plan
+from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph, Offload, Plan, inlined, plan
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr, reference
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
@@ -132,11 +132,12 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     jaxpr, policy = params["jaxpr"], params["policy"]
     unknown = tuple(tape.var(a) is not None for a in args)
     plans: dict[Any, Plan] = jaxpr.memo("plans", dict)
-    found = plans.get((unknown, policy))
+    compiled = tape.parent is not core.EVALUATE  # an eager program has its results in the device's memory
+    found = plans.get((unknown, policy, compiled))
     if found is None:
         while len(plans) >= _MOST_PLANS:  # a policy may be a function made anew for each call
             plans.pop(next(iter(plans)), None)
-        found = plans[unknown, policy] = _plan(jaxpr, unknown, policy)
+        found = plans[unknown, policy, compiled] = _plan(jaxpr, unknown, policy, compiled)
     known = [*found.consts, *(a for a, u in zip(args, unknown, strict=True) if not u)]
     state.trace = tape.parent
     try:
@@ -153,7 +154,7 @@ def _split(tape: reverse.TapeTrace, args: Sequence[Any], params: dict[str, Any])
     return [next(pushed) if u else next(primals) for u in found.unknown_out]
 
 
-def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
+def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None, compiled: bool) -> Plan:
     flat, consts = inlined(jaxpr)
     parts = partial_eval_jaxpr(flat, [*[False] * len(consts), *unknown])
     parts = parts.__class__(**{**vars(parts), "consts": [*parts.consts, *consts]})
@@ -162,11 +163,15 @@ def _plan(jaxpr: Jaxpr, unknown: Sequence[bool], policy: Policy | None) -> Plan:
     if choose is not None:
         return plan(graph, choose(graph))
     kept: set[Var] = set()
+    offload: dict[Var, Offload] = {}
     if policy is not None:
         for e in graph.known.equations:
-            if policy(e.prim, *(a.aval for a in e.inputs), **e.params):
+            verdict = policy(e.prim, *(a.aval for a in e.inputs), **e.params)
+            if verdict:
                 kept.update(e.outputs)
-    return plan(graph, graph.apart(kept))
+            if isinstance(verdict, Offload) and compiled:
+                offload.update((v, verdict) for v in e.outputs)
+    return plan(graph, graph.apart(kept), offload)
 
 
 def _samples() -> list[SampleInput]:

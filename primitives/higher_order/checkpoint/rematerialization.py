@@ -8,13 +8,14 @@ Chen et al., "Training deep nets with sublinear memory cost", 2016.)
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from functorch_like import core
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.higher_order.call import call
 from functorch_like.primitives.higher_order.partial_eval import PartialEval, places
 
@@ -173,14 +174,60 @@ class Plan:
     unknown_out: list[bool]
 
 
-def plan(graph: Graph, cuts: Sequence[tuple[int, set[Var]]]) -> Plan:
+@dataclasses.dataclass(frozen=True)
+class Offload:
+    """The verdict of a policy that a value is kept in other memory until the derivative needs it.
+
+    Attributes:
+        source: the kind of memory that it is in, and comes back to.
+        target: the kind of memory that it is kept in.
+    """
+
+    source: str
+    target: str
+
+
+class _Offloaded:
+    """Values that are kept in other memory: equations that move them there, and back.
+
+    Args:
+        graph: both halves.
+        which: variables of the known half.
+    """
+
+    def __init__(self, graph: Graph, which: Mapping[Var, Offload]) -> None:
+        self._graph, self._which, self._moved = graph, which, dict[Var, Var]()
+        self.equations: list[Equation] = []  # of the known half
+
+    def there(self, v: Var) -> Var:
+        """Return the variable that is kept for another."""
+        if v not in self._which:
+            return v
+        if v not in self._moved:
+            self._moved[v] = kept = Var(v.aval)
+            self.equations.append(self._move(v, self._which[v].target, kept))
+        return self._moved[v]
+
+    def back(self, read: Iterable[Var]) -> list[Equation]:
+        """Return the equations that make variables of those that were kept for them."""
+        return [self._move(self.there(v), self._which[v].source, v) for v in read if v in self._which]
+
+    def _move(self, operand: Var, kind: str, result: Var) -> Equation:
+        named = result if result in self._graph.made_by else operand
+        source = self._graph.known.equations[self._graph.made_by[named]].source
+        return Equation(memory_placement, [operand], {"kind": kind}, [result], source)
+
+
+def plan(graph: Graph, cuts: Sequence[tuple[int, set[Var]]], offload: Mapping[Var, Offload] | None = None) -> Plan:
     """Cut the linear half into segments.
 
     Args:
         graph: both halves.
         cuts: for each segment where it ends, as a position among the linear equations, and which variables it may
             read without computing them again.
+        offload: variables of the known half that are kept in other memory.
     """
+    moved = _Offloaded(graph, offload or {})
     results = graph.results
     outputs = list(results)
     position: dict[Any, int] = {a: k for k, a in enumerate(outputs) if type(a) is Var}
@@ -193,18 +240,20 @@ def plan(graph: Graph, cuts: Sequence[tuple[int, set[Var]]]) -> Plan:
         if not equations:
             continue
         again, read = graph.needed(graph.residuals(equations), kept)
-        known = places(read, inputs, outputs, position)
+        kept_as = [moved.there(v) for v in read]
+        known = places(kept_as, inputs, outputs, position)
         takes = list(dict.fromkeys(a for e in equations for a in e.inputs if a in number))
         after = {a for e in graph.linear[end:] for a in e.inputs if type(a) is Var}.union(graph.outputs)
         gives = [v for e in equations for v in e.outputs if v in after]
         name = graph.halves.linear.name
         origin = graph.halves.linear.origin
-        jaxpr = Jaxpr([*read, *takes], [*again, *equations], list(gives), name, origin)
+        jaxpr = Jaxpr([*kept_as, *takes], [*moved.back(read), *again, *equations], list(gives), name, origin)
         taken = [number[v] for v in takes]
         for v in gives:
             number[v] = len(number)
         segments.append(Segment(jaxpr, known, bool(again), taken, [number[v] for v in gives]))
-    known_half = Jaxpr(graph.known.inputs, graph.known.equations, outputs, graph.known.name, graph.known.origin)
+    known_equations = [*graph.known.equations, *moved.equations]
+    known_half = Jaxpr(graph.known.inputs, known_equations, outputs, graph.known.name, graph.known.origin)
     return Plan(
         passes.dead_code(known_half),
         graph.halves.consts,
