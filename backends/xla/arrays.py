@@ -72,6 +72,7 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     if type(device) is sharding.OneDevice:
+        sharding.check_usual_memory(device)
         device = device._device
     elif device is not None and not isinstance(device, client.Device):
         return _several.place(host, device, weak_type)

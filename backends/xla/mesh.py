@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import enum
 import math
+import operator
 import os
 import threading
 import weakref
@@ -15,7 +17,39 @@ import numpy as np
 from functorch_like.backends.xla import client
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.jaxlib_api import xc
-from functorch_like.errors import ArgumentError, DeviceError
+from functorch_like.errors import ArgumentError, DeviceError, UnsupportedError
+
+
+class AxisType(enum.Enum):
+    """Use of an axis of a mesh: `Auto` axes split arrays as XLA chooses, and as specs say."""
+
+    Auto = enum.auto()
+    Explicit = enum.auto()
+    Manual = enum.auto()
+
+
+def _check_types(axis_types: Any, names: tuple[str, ...]) -> None:
+    """Refuse types of axes other than Auto.
+
+    Raises:
+        ArgumentError: for anything but an AxisType for each axis.
+        UnsupportedError: for Explicit and Manual.
+    """
+    if axis_types is None:
+        return
+    each = (axis_types,) * len(names) if isinstance(axis_types, AxisType) else tuple(axis_types)
+    if len(each) != len(names) or not all(isinstance(t, AxisType) for t in each):
+        raise ArgumentError(
+            f"axis_types is {axis_types!r:.80} for the axes {names}", fix="give one AxisType for each axis, or None"
+        )
+    other = next((t for t in each if t is not AxisType.Auto), None)
+    if other is AxisType.Manual:
+        raise UnsupportedError("an axis of a mesh cannot be Manual by itself", fix="use ft.shard_map(..., axis_names=)")
+    if other is not None:
+        raise UnsupportedError(
+            "axes of a mesh are Auto here: types of values do not say how they are split, as they do for Explicit axes",
+            fix="use AxisType.Auto, with in_shardings, out_shardings and lax.with_sharding_constraint",
+        )
 
 
 class AbstractMesh:
@@ -24,9 +58,11 @@ class AbstractMesh:
     Args:
         axis_sizes: the size of each axis.
         axis_names: their names.
+        axis_types: `AxisType.Auto` for each axis, or None.
 
     Raises:
         ArgumentError: where these do not fit each other.
+        UnsupportedError: for axes of other types.
 
     >>> from functorch_like.sharding import AbstractMesh
     >>> AbstractMesh((4, 2), ("data", "model")).size
@@ -39,8 +75,9 @@ class AbstractMesh:
     shape: Mapping[str, int]
     size: int
 
-    def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence[str]) -> None:
+    def __init__(self, axis_sizes: Sequence[int], axis_names: Sequence[str], axis_types: Any = None) -> None:
         self._describe(tuple(int(n) for n in axis_sizes), _names(axis_names))
+        _check_types(axis_types, self.axis_names)
 
     def _describe(self, sizes: tuple[int, ...], axis_names: tuple[str, ...]) -> None:
         if len(sizes) != len(axis_names):
@@ -57,6 +94,11 @@ class AbstractMesh:
         """C++ reads it of every mesh, before it asks Python to check the spec."""
         client.default_device()  # from then on C++ knows whom to ask
         return None
+
+    @property
+    def axis_types(self) -> tuple[AxisType, ...]:
+        """`AxisType.Auto` for each axis."""
+        return (AxisType.Auto,) * len(self.axis_names)
 
     @property
     def empty(self) -> bool:
@@ -92,8 +134,10 @@ class Mesh(AbstractMesh):
     Args:
         devices: a NumPy array or nested sequence of devices, as `ft.devices()` lists them.
         axis_names: a name for each dimension of it.
+        axis_types: `AxisType.Auto` for each axis, or None.
 
     Raises:
+        UnsupportedError: for axes of other types.
         ArgumentError: for names that do not fit the dimensions, or a name given twice.
         DeviceError: for a device given twice, or devices of different platforms.
 
@@ -107,9 +151,10 @@ class Mesh(AbstractMesh):
     devices: np.ndarray[Any, Any]
     _interned: ClassVar[weakref.WeakValueDictionary[Any, Mesh]] = weakref.WeakValueDictionary()
 
-    def __new__(cls, devices: Any, axis_names: Sequence[str] | str) -> Mesh:
+    def __new__(cls, devices: Any, axis_names: Sequence[str] | str, axis_types: Any = None) -> Mesh:
         grid = _grid(devices)
         given = _names(axis_names)
+        _check_types(axis_types, given)
         key = (tuple(grid.flat), grid.shape, given)
         found = cls._interned.get(key)
         if found is None:
@@ -122,7 +167,7 @@ class Mesh(AbstractMesh):
             found = cls._interned.setdefault(key, made)
         return found
 
-    def __init__(self, devices: Any, axis_names: Sequence[str] | str) -> None:
+    def __init__(self, devices: Any, axis_names: Sequence[str] | str, axis_types: Any = None) -> None:
         pass  # `__new__` may return a mesh that is in use
 
     @property
@@ -223,11 +268,21 @@ def _check_devices(devices: tuple[Any, ...]) -> None:
 
 
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[str] | str, *, devices: Sequence[Any] | None = None
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str] | str,
+    axis_types: Any = None,
+    *,
+    devices: Sequence[Any] | None = None,
 ) -> Mesh:
     """Return a mesh of the first devices there are: see `ft.make_mesh`."""
     there = list(client.devices() if devices is None else devices)
-    sizes = [int(n) for n in ((axis_shapes,) if isinstance(axis_shapes, int) else axis_shapes)]
+    try:
+        sizes = [operator.index(n) for n in ((axis_shapes,) if isinstance(axis_shapes, int) else axis_shapes)]
+    except TypeError:
+        raise ArgumentError(
+            f"axis_shapes of a mesh is {axis_shapes!r:.60} of type {type(axis_shapes).__name__}",
+            fix="give the size of each axis: make_mesh((4, 2), ('data', 'model'))",
+        ) from None
     if sizes.count(-1) == 1:
         sizes[sizes.index(-1)] = max(len(there) // math.prod(n for n in sizes if n != -1), 1)
     if any(n < 1 for n in sizes):
@@ -240,7 +295,7 @@ def make_mesh(
         )
     grid = np.empty(count, object)
     grid[:] = there[:count]
-    return Mesh(grid.reshape(sizes), axis_names)
+    return Mesh(grid.reshape(sizes), axis_names, axis_types)
 
 
 def _more(there: Sequence[Any], count: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copyreg
 import math
+import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -51,6 +52,27 @@ def check(mesh: Any, spec: Any) -> None:
     check_axes(mesh, spec.mentioned(), repr(spec))
 
 
+def check_memory_kind(place: Any, kind: Any) -> None:
+    """Refuse a kind of memory that devices lack.
+
+    Args:
+        place: a mesh or a device.
+        kind: "device", "pinned_host", ...; None for the usual one.
+
+    Raises:
+        ArgumentError: naming those that they have.
+    """
+    if kind is None or (isinstance(kind, str) and not isinstance(place, (Mesh, xc.Device))):
+        return
+    device = place.devices.flat[0] if isinstance(place, Mesh) else place
+    kinds = [memory.kind for memory in device.addressable_memories()] if isinstance(device, xc.Device) else []
+    if kind not in kinds:
+        raise ArgumentError(
+            f"memory_kind={kind!r:.60} is no kind of memory of {device}{nearest(str(kind), kinds)}",
+            fix=f"use one of {', '.join(map(repr, kinds))}, or None",
+        )
+
+
 def check_axes(mesh: AbstractMesh, axes: Sequence[str], what: str) -> None:
     """Refuse axes that a mesh lacks."""
     for name in axes:
@@ -87,8 +109,9 @@ def from_user(where: Any, what: str) -> Any:
 def check_rank(spec: PartitionSpec, ndim: int, what: str) -> None:
     """Refuse a spec that is longer than the rank of the array."""
     if len(spec) > ndim:
+        entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
         raise ShapeError(
-            f"{spec!r} has {len(spec)} entries for {what}, which has {ndim} dimension{'s' * (ndim != 1)}",
+            f"{spec!r} has {entries} for {what.removesuffix(',')}, which has {ndim} dimension{'s' * (ndim != 1)}",
             fix=f"give at most {ndim}",
         )
 
@@ -161,20 +184,34 @@ def indices(where: Any, shape: tuple[int, ...]) -> list[Index]:
     return found
 
 
+def shape_from(shape: Any) -> tuple[int, ...]:
+    """Return a shape that a user gave, as a tuple.
+
+    Raises:
+        ShapeError: for anything but a sequence of sizes.
+    """
+    try:
+        return tuple(operator.index(n) for n in ((shape,) if isinstance(shape, int) else shape))
+    except TypeError:
+        raise ShapeError(
+            f"{shape!r:.60} of type {type(shape).__name__} is no shape", fix="give a tuple of sizes"
+        ) from None
+
+
 def shard_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of the part on one device.
 
     Raises:
         ShapeError: where a dimension does not divide.
     """
-    shape = tuple(global_shape)
+    shape = shape_from(global_shape)
     check_divides(self, shape, f"an array of shape {shape}")
     return tuple(n // k for n, k in zip(shape, shard_counts(self, len(shape)), strict=True))
 
 
 def _indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
     """Return the part of an array on each device, as a tuple of slices."""
-    return dict(zip(self.mesh.devices.flat, indices(self, tuple(global_shape)), strict=True))
+    return dict(zip(self.mesh.devices.flat, indices(self, shape_from(global_shape)), strict=True))
 
 
 def _local_indices_map(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
@@ -199,6 +236,7 @@ def device_list_of(where: Any) -> Any:
 
 def _with_memory_kind(self: Any, kind: str) -> Any:
     """Return the sharding with another memory kind."""
+    check_memory_kind(self.mesh, kind)
     return named(self.mesh, self.spec, kind)
 
 
@@ -244,6 +282,12 @@ _attach(
 )
 
 
+def _single_with_memory_kind(self: Any, kind: str) -> Any:
+    """Return the sharding with another memory kind."""
+    check_memory_kind(self._device, kind)
+    return SingleDeviceSharding(self._device, memory_kind=kind)
+
+
 def _one_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
     """Return the whole array, for the one device."""
     return {self._device: (slice(None),) * len(tuple(global_shape))}
@@ -256,7 +300,7 @@ _attach(
         "devices_indices_map": _one_index,
         "addressable_devices_indices_map": _one_index,
         "is_equivalent_to": is_equivalent_to,
-        "with_memory_kind": lambda self, kind: SingleDeviceSharding(self._device, memory_kind=kind),
+        "with_memory_kind": _single_with_memory_kind,
         "is_fully_replicated": property(lambda self: True),
         "is_fully_addressable": property(
             lambda self: self._device.process_index == self._device.client.process_index()

@@ -58,6 +58,7 @@ def check_concrete(where: Any) -> None:
 def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
     """Copy a NumPy array to where a sharding says."""
     if type(where) is SingleDeviceSharding:
+        sharding.check_usual_memory(where)
         return arrays.device_put(x, where._device, weak_type=weak_type)
     check_concrete(where)
     named_sharding.check_divides(where, x.shape, f"{ShapedArray(x.shape, x.dtype)!r}")
@@ -193,7 +194,9 @@ def move(x: Any, place: Any, weak_type: bool) -> Any:
     arrays.check_alive(x)
     aval = ShapedArray(x.aval.shape, x.aval.dtype, x.aval.weak_type or weak_type)
     where = place if isinstance(place, named_sharding.Sharding) else sharding.single(place)
-    if type(where) is not SingleDeviceSharding:
+    if type(where) is SingleDeviceSharding:
+        sharding.check_usual_memory(where)
+    else:
         check_concrete(where)
         named_sharding.check_divides(where, aval.shape, f"{aval!r}")
     same = type(where) is type(x._sharding) and named_sharding.is_equivalent_to(where, x._sharding, aval.ndim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax, xc
+from functorch_like.errors import UnsupportedError
 
 OneDevice = _jax.SingleDeviceSharding
 REPLICATED = xc.HloSharding.replicate()
@@ -33,3 +34,17 @@ def device_list(device: Any) -> Any:
     if found is None:
         found = _lists.setdefault(device, xc.DeviceList((device,)))
     return found
+
+
+def check_usual_memory(where: Any) -> None:
+    """Refuse a SingleDeviceSharding in other memory than the device's usual one.
+
+    Raises:
+        UnsupportedError: with the sharding to use instead.
+    """
+    kind = where._memory_kind
+    if kind is not None and kind != where._device.default_memory().kind:
+        raise UnsupportedError(
+            f"arrays on one device without a mesh are in its usual memory, and {kind!r} was asked for",
+            fix=f"NamedSharding(ft.make_mesh((1,), ('x',), devices=[device]), PartitionSpec(), memory_kind={kind!r})",
+        )

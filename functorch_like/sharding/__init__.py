@@ -9,12 +9,13 @@ P('data')
 """
 
 from functorch_like.backends.xla.mesh import AbstractMesh as AbstractMesh
+from functorch_like.backends.xla.mesh import AxisType as AxisType
 from functorch_like.backends.xla.mesh import Mesh as Mesh
-from functorch_like.backends.xla.named_sharding import NamedSharding as NamedSharding
-from functorch_like.backends.xla.named_sharding import Sharding as Sharding
-from functorch_like.backends.xla.named_sharding import SingleDeviceSharding as SingleDeviceSharding
 from functorch_like.backends.xla.partition_spec import PartitionSpec as PartitionSpec
 from functorch_like.backends.xla.sharded_arrays import Shard as Shard
+from functorch_like.sharding.constructors import NamedSharding as NamedSharding
+from functorch_like.sharding.constructors import Sharding as Sharding
+from functorch_like.sharding.constructors import SingleDeviceSharding as SingleDeviceSharding
 from functorch_like.sharding.mesh_context import get_mesh as get_mesh
 from functorch_like.sharding.mesh_context import set_mesh as set_mesh
 from functorch_like.sharding.mesh_context import use_mesh as use_mesh

@@ -45,8 +45,13 @@ def make_array_from_callback(
     >>> ft.make_array_from_callback(whole.shape, where, lambda index: whole[index]).tolist()
     [0, 1, 2, 3, 4, 5]
     """
-    shape = tuple(shape)
+    shape = named_sharding.shape_from(shape)
     where = named_sharding.from_user(sharding, "sharding")
+    if not callable(data_callback):
+        raise ArgumentError(
+            f"data_callback is {data_callback!r:.60} of type {type(data_callback).__name__}",
+            fix="give a function that takes an index and returns that part of the array",
+        )
     if isinstance(where, named_sharding.SingleDeviceSharding):
         return sharded_arrays.place(_part(data_callback((slice(None),) * len(shape)), dtype), where, False)
     sharded_arrays.check_concrete(where)
@@ -103,4 +108,6 @@ def make_array_from_single_device_arrays(
         if not parts:
             raise ArgumentError("no arrays were given, and no dtype", fix="say dtype=")
         dtype = aval_of(parts[0]).dtype
-    return sharded_arrays.from_single_device_arrays(ShapedArray(tuple(shape), dtypes.as_dtype(dtype)), where, parts)
+    return sharded_arrays.from_single_device_arrays(
+        ShapedArray(named_sharding.shape_from(shape), dtypes.as_dtype(dtype)), where, parts
+    )

@@ -8,9 +8,10 @@ from typing import Any
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import named_sharding
+from functorch_like.backends.xla import named_sharding, sharding
 from functorch_like.backends.xla.configuration import current_mesh
-from functorch_like.backends.xla.named_sharding import NamedSharding
+from functorch_like.backends.xla.mesh import Mesh
+from functorch_like.backends.xla.named_sharding import NamedSharding, SingleDeviceSharding
 from functorch_like.calling.call_signature import FlatCall, argument_path
 from functorch_like.compiler.placement import device_for, split_of
 from functorch_like.core import ArrayImpl
@@ -36,7 +37,7 @@ class JitShardings:
     def _resolved(self, each: Sequence[Any], what: str) -> tuple[Any, ...]:
         found = tuple(None if s is None else named_sharding.from_user(s, f"{what} of jit({self.name})") for s in each)
         for s in found:
-            if s is not None and type(s) is not NamedSharding:
+            if s is not None and type(s) not in (NamedSharding, SingleDeviceSharding):
                 raise ArgumentError(f"{what} of jit({self.name}) has {s!r}", fix="use NamedSharding(mesh, spec)")
         return found
 
@@ -86,26 +87,53 @@ class JitShardings:
 
     def _check(self, each: Sequence[Any], avals: Sequence[ShapedArray], name: Any) -> None:
         for i, (where, aval) in enumerate(zip(each, avals, strict=True)):
-            if where is not None:
+            if type(where) is NamedSharding:
                 try:
                     named_sharding.check_divides(where, aval.shape, name(i))
                 except FtError as e:
                     e.operation = f"jit({self.name})"
                     raise
 
+    def name_a_place(self, traced: Any, call: FlatCall) -> bool:
+        """Return True if any sharding is given, so that results stay where they are."""
+        return any(s is not None for s in (*self.arguments(call), *(self.results(traced) or ())))
+
     def place(self, traced: Any, call: FlatCall) -> Any:
         """Placement of a call: a `Partitioning`, or a device where all shardings are None."""
         ins, outs = self.arguments(call), self.results(traced)
-        mesh = next((s.mesh for s in (*ins, *(outs or ())) if s is not None), None)
-        if mesh is None:
+        every = [s for s in (*ins, *(outs or ())) if s is not None]
+        if not every:
             return device_for(call.leaves)
-        self._check_meshes(mesh, (*ins, *(outs or ())))
+        if any(type(s) is SingleDeviceSharding for s in every):
+            return self._place_on_device(every, call)
+        mesh = every[0].mesh
+        self._check_meshes(mesh, every)
         for i, (leaf, where) in enumerate(zip(call.leaves, ins, strict=True)):
             if where is not None and type(leaf) is ArrayImpl and leaf._committed and leaf._sharding != where:
                 self._check_placed(leaf, where, i, call)
         return split_of(call.leaves, mesh, ins, outs)
 
+    def _place_on_device(self, every: Sequence[Any], call: FlatCall) -> Any:
+        """Return the one device that all shardings name."""
+        place = every[0]
+        if any(type(s) is not SingleDeviceSharding or s._device != place._device for s in every):
+            other = next(s for s in every if type(s) is not type(place) or s != place)
+            raise DeviceError(
+                f"shardings of jit({self.name}) are on different devices: {place!r} and {other!r}",
+                fix="a program runs on one device, or on the devices of one mesh",
+            )
+        sharding.check_usual_memory(place)
+        for i, leaf in enumerate(call.leaves):
+            if type(leaf) is ArrayImpl and leaf._committed:
+                self._check_placed(leaf, place, i, call)
+        return place._device
+
     def _check_meshes(self, mesh: Any, each: Sequence[Any]) -> None:
+        if not isinstance(mesh, Mesh):
+            raise ArgumentError(
+                f"shardings of jit({self.name}) are on {mesh!r}, which has no devices",
+                fix="use ft.make_mesh(...); ft.explain(f, mesh=...) plans for devices that are not there",
+            )
         for s in each:
             if s is not None and s.mesh is not mesh and s.mesh._internal_device_list != mesh._internal_device_list:
                 raise DeviceError(

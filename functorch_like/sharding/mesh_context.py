@@ -8,7 +8,7 @@ from typing import Any
 
 from functorch_like.backends.xla import mesh as meshes
 from functorch_like.backends.xla.configuration import current_mesh
-from functorch_like.backends.xla.mesh import Mesh
+from functorch_like.backends.xla.mesh import AxisType, Mesh
 from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError
 
@@ -100,13 +100,18 @@ def get_mesh() -> Mesh | None:
 
 @api_boundary.public
 def make_mesh(
-    axis_shapes: Sequence[int], axis_names: Sequence[str] | str, *, devices: Sequence[Any] | None = None
+    axis_shapes: Sequence[int],
+    axis_names: Sequence[str] | str,
+    axis_types: AxisType | Sequence[AxisType] | None = None,
+    *,
+    devices: Sequence[Any] | None = None,
 ) -> Mesh:
     """Return a mesh of the first devices there are.
 
     Args:
         axis_shapes: the size of each axis; one of them may be -1, for as many as there are devices.
         axis_names: their names.
+        axis_types: `AxisType.Auto` for each axis, or None.
         devices: in this order; `ft.devices()` if None.
 
     Returns:
@@ -115,9 +120,10 @@ def make_mesh(
     Raises:
         DeviceError: where there are fewer devices.
         ArgumentError: for sizes that are no positive integers, or names that do not fit.
+        UnsupportedError: for axes that are not Auto.
 
     >>> import functorch_like as ft
     >>> ft.make_mesh((1, 1), ("data", "model")).shape["model"]
     1
     """
-    return meshes.make_mesh(axis_shapes, axis_names, devices=devices)
+    return meshes.make_mesh(axis_shapes, axis_names, axis_types, devices=devices)

@@ -359,6 +359,8 @@ class _Jit:
             a._committed if type(a) is ArrayImpl else type(a) is ShapeDtypeStruct and a.sharding is not None
             for a in call.leaves
         )
+        if self.shardings is not None and not committed:
+            committed = self.shardings.name_a_place(traced, call)
         return (self.place(traced, call), kinds, committed)
 
     def compile(self, traced: Traced, call: FlatCall, key: tuple[Any, ...]) -> Program:

@@ -24,6 +24,11 @@ def _lower(e: Any, x: Any, *, mesh: Any, spec: Any) -> Any:
 
 
 def _batch(axis: BatchAxis, x: Any, dim: int, *, mesh: Any, spec: Any) -> tuple[Any, int]:
+    from functorch_like.backends.xla import named_sharding
+
+    if axis.spmd_name is not None:
+        names = (axis.spmd_name,) if isinstance(axis.spmd_name, str) else axis.spmd_name
+        named_sharding.check_axes(mesh, names, "spmd_axis_name of vmap")
     entries = list(spec) + [None] * (dim - len(spec))
     entries.insert(dim, type(spec).UNCONSTRAINED if axis.spmd_name is None else axis.spmd_name)
     return sharding_constraint(x, mesh=mesh, spec=type(spec)(*entries)), dim

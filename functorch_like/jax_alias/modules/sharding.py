@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,13 +13,7 @@ from functorch_like.core import Trace as _Trace
 from functorch_like.ir.jaxpr import Literal as _Literal
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
-
-class AxisType(enum.Enum):
-    """Use of an axis of a mesh."""
-
-    Auto = enum.auto()
-    Explicit = enum.auto()
-    Manual = enum.auto()
+AxisType = _sharding.AxisType
 
 
 class _Class(type):
