@@ -9,6 +9,7 @@ from functorch_like.debug.finite import set_infs as set_infs
 from functorch_like.debug.finite import set_nans as set_nans
 
 with _lazy_imports.block(__name__):
+    from functorch_like.debug.minifying.api import minify as minify
     from functorch_like.debug.printing import callback as callback
     from functorch_like.debug.printing import log as log
     from functorch_like.debug.printing import print as print
@@ -22,6 +23,7 @@ __all__ = [
     "callback",
     "infs",
     "log",
+    "minify",
     "nans",
     "print",
     "set_infs",

@@ -68,7 +68,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/__init__.py",),
     ("functorch_like/testing",),
     ("functorch_like/jax_alias",),  # the package under JAX's names
-    ("functorch_like/as_jax.py",),
+    ("functorch_like/as_jax.py", "functorch_like/minify.py"),
     ("functorch_like/examples",),  # written as a user would
     ("functorch_like/testing/aot.py",),  # it compiles the examples
     ("functorch_like/__main__.py",),
