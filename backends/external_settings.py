@@ -63,6 +63,7 @@ for _name, _default, _kind, _changes, _doc in (
     ("FT_PLATFORM", "", _ANYTHING, "client", "Use this platform alone: cpu or gpu."),
     ("FT_CPU_ASYNC", "0", boolean, "client", "1: compiled calls on the CPU return before they have finished."),
     ("FT_CPU_DEVICES", "", _ANYTHING, "client", "How many devices the CPU shows itself as."),
+    ("FT_PROGRESS", "", one_of("0", "1"), "output", "Lines of progress: 0 for none, 1 for any stderr; else terminals."),
     ("FT_TRACEBACK", "", one_of("full"), "errors", "full: show the frames inside the package."),
 ):
     External(

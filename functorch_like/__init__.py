@@ -91,6 +91,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.debug.log_compiles import print_environment_info as print_environment_info
     from functorch_like.debug.named_scope import named_call as named_call
     from functorch_like.debug.named_scope import named_scope as named_scope
+    from functorch_like.debug.progress import progress as progress
     from functorch_like.debug.saved_residuals import print_saved_residuals as print_saved_residuals
     from functorch_like.debug.tracer_leaks import check_tracer_leaks as check_tracer_leaks
     from functorch_like.debug.tracer_leaks import checking_leaks as checking_leaks

@@ -19,7 +19,8 @@ from functorch_like.compiler.outlining import is_transpose, outline
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import FtError
 from functorch_like.ir import passes
-from functorch_like.ir.jaxpr import Jaxpr, Literal
+from functorch_like.ir.jaxpr import Jaxpr, Literal, count_equations
+from functorch_like.status_line import stage
 
 
 class Lowered:
@@ -53,9 +54,14 @@ class Lowered:
     def module(self) -> Any:
         """StableHLO."""
         started = time.perf_counter()
-        module = self._build(self.partitioning)
+        with stage("lowering", self.name, self._size):
+            module = self._build(self.partitioning)
         events.tell("lower", self.name, time.perf_counter() - started, jaxpr=self.jaxpr, module=module)
         return module
+
+    def _size(self) -> str:
+        count = count_equations(self.jaxpr)
+        return f"{count:,} equation{'s' if count != 1 else ''}"
 
     def options(
         self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
@@ -95,10 +101,12 @@ class Lowered:
             "host_calls": self._host_calls,
         }
         if self.partitioning is None:
-            return xla.compile(lambda: self.module, device=device, **about)
+            with stage("compiling", self.name, self._size):
+                return xla.compile(lambda: self.module, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # few programs have meshes
 
-        made = sharded_executable.compile(lambda: self.module, self.partitioning, **about)
+        with stage("compiling", self.name, self._size):
+            made = sharded_executable.compile(lambda: self.module, self.partitioning, **about)
         settled = made.settled()
         if settled is None:
             return made

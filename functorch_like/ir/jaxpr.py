@@ -120,6 +120,15 @@ class Jaxpr:
     __repr__ = __str__
 
 
+def count_equations(jaxpr: Jaxpr) -> int:
+    """The number of equations of a jaxpr and of those inside of it, each as often as it stands there."""
+
+    def count() -> int:
+        return sum(1 + sum(map(count_equations, inner_jaxprs(e.params))) for e in jaxpr.equations)
+
+    return jaxpr.memo("equations", count)
+
+
 def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
     """Apply the equations again, under the current trace; each keeps the user's line it was recorded at."""
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))

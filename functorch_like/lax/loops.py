@@ -24,6 +24,14 @@ from functorch_like.transforms.jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
 
 
+class Watched:
+    """Base of what stands for the slices of a scan whose steps are counted: see `ft.progress`."""
+
+    def attach(self, f: Callable[..., Any], length: int | None, reverse: bool) -> tuple[Callable[..., Any], Any]:
+        """Return the function and the slices to scan instead."""
+        raise NotImplementedError
+
+
 @overload
 def scan(
     f: Callable[[Carry, Any], tuple[Carry, Y]],
@@ -66,7 +74,7 @@ def scan(
         f: `(carry, x) -> (carry, y)`; the carry it returns has the structure, shapes and dtypes of the one it takes.
             It may close over arrays. It is traced once for each signature.
         init: the first carry, a pytree of arrays and numbers. A Python number takes the dtype that f returns for it.
-        xs: pytree of arrays with the same size along the first axis, or None.
+        xs: pytree of arrays with the same size along the first axis, or None; or `ft.progress` of these.
         length: the number of steps; needed where xs has no leaves.
         reverse: start with the last slice. Results stay in the order of the slices.
         unroll: how many steps are one round of the compiled loop; True for all of them.
@@ -86,6 +94,8 @@ def scan(
     (10, [1, 3, 6, 10])
     """
     check_function(f, "scan", "lax.scan(lambda carry, x: (carry, y), init, xs)")
+    if isinstance(xs, Watched):
+        f, xs = xs.attach(f, length, bool(reverse))
     return loop(f, init, xs, length, reverse, unroll, "scan")
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from functorch_like import status_line
 from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import is_double_donation
@@ -62,9 +63,10 @@ class Traced:
         xla.counters.traces += 1
         flat, trees = call.flatten_function(fun)
         chain = trace_name or f"jit({spec.name})"
-        self.jaxpr, self.consts = stage(
-            flat, call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts()
-        )
+        with status_line.stage("tracing", spec.name):
+            self.jaxpr, self.consts = stage(
+                flat, call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts()
+            )
         self.out_tree = trees[0]
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)
