@@ -122,3 +122,20 @@ def test_callbacks_inside_of_shard_map_get_parts(mesh):
     ordered = ft.shard_map(lambda x: ft.debug.print("{}", x, ordered=True), mesh=mesh, in_specs=P("x"), out_specs=P())
     with pytest.raises(ft.FtError, match="no order among devices"):
         ordered(X)
+
+
+def test_explain_names_the_argument_whose_sharding_changed(split):
+    f = ft.jit(lambda w, batch: (w["x"] @ batch["y"]).sum())
+    put = lambda *spec: ft.device_put(X, split(*spec))
+    f({"x": put()}, {"y": put("x")})
+    told = str(ft.explain(f)({"x": put()}, {"y": put("x", "y")}))
+    assert "args[1]['y']: split by P('x') before, split by P('x', 'y') now" in told
+    told = str(ft.explain(f)({"x": put("y")}, {"y": put("x", "y")}))
+    assert "args[0]['x']: whole on each device before, split by P('y') now" in told
+    told = str(ft.explain(f)({"x": put("y")}, {"y": X}))
+    assert "args[1]['y']: split by P('x', 'y') before, bound to no device now" in told
+    pinned = ft.device_put(X, split("y").with_memory_kind("pinned_host"))
+    told = str(ft.explain(f)({"x": pinned}, {"y": X}))
+    assert "args[0]['x']: split by P('y') before, split by P('y') in pinned_host now" in told
+    told = str(ft.explain(f)({"x": X}, {"y": X}))
+    assert "another device: Mesh('x': 4, 'y': 2) before, cpu:0 now" in told.lower().replace("mesh", "Mesh"), told
