@@ -1,5 +1,9 @@
 """What is told of sharded programs: pictures, explanations, collectives; and callbacks from them."""
 
+import re
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -139,3 +143,26 @@ def test_explain_names_the_argument_whose_sharding_changed(split):
     assert "args[0]['x']: split by P('y') before, split by P('y') in pinned_host now" in told
     told = str(ft.explain(f)({"x": X}, {"y": X}))
     assert "another device: Mesh('x': 4, 'y': 2) before, cpu:0 now" in told.lower().replace("mesh", "Mesh"), told
+
+
+def test_pictures_in_notebooks(split, monkeypatch, capsys):
+    """A cell for each part, of its height and width; a colour for each of them."""
+    shown = []
+    shell = types.SimpleNamespace(kernel=None)
+    display = types.ModuleType("IPython.display")
+    display.display = shown.append
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython, ipython.display = (lambda: shell), display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    ft.debug.visualize_array_sharding(ft.device_put(X, split(None, "y")))
+    ft.debug.visualize_sharding((16,), split("x"))
+    assert capsys.readouterr().out == ""
+    columns, line = (picture._repr_html_() for picture in shown)
+    cells = re.findall(r"background:hsl\((\d+),[^>]*>([^<]*)</td>", columns)
+    assert [text for _, text in cells] == ["CPU 0,2,4,6", "CPU 1,3,5,7"] and cells[0][0] != cells[1][0]
+    assert columns.count("<tr>") == 1 and "P(None, &#x27;y&#x27;)" in columns
+    assert line.count("<td") == 4
+    monkeypatch.setattr(ipython, "get_ipython", lambda: None)  # a terminal
+    ft.debug.visualize_sharding((16,), split("x"))
+    assert "CPU 0,1" in capsys.readouterr().out
