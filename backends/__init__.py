@@ -20,6 +20,7 @@ from typing import Any as _Any
 
 from functorch_like import public_names as _public_names
 from functorch_like.backends import cache as cache
+from functorch_like.backends import compilation as compilation
 from functorch_like.backends import cpu as cpu
 from functorch_like.backends import cuda as cuda
 from functorch_like.backends import cudnn as cudnn

@@ -12,6 +12,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.guarded_sizes import guarded_size
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
@@ -96,6 +97,8 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
 
 def _count(ids: Any, what: str) -> int:
     known = ids.concrete() if isinstance(ids, Tracer) else ids
+    if known is None and aval_of(ids).size:
+        known = guarded_size(fnp.max(ids))
     if known is None:
         raise promotion.error(
             ConcretizationError, f"{what} of traced segment_ids cannot tell how many segments there are",

@@ -154,6 +154,13 @@ class Jitted(Protocol[_P, _R_co]):
         >>> float(norm(fnp.asarray([3.0, 4.0])))  # compiled already
         5.0
         """
+
+    def paths(self) -> Any:
+        """The paths that the function has taken, where it follows Python control flow; prints as a tree."""
+        ...
+
+    def learn(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace the paths of these arguments, and those on the other sides of their conditions, without compiling."""
         ...
 
     def clear_cache(self) -> None:

@@ -7,6 +7,7 @@ derivative is zero anyhow; `float()`, `item()` and NumPy would lose the derivati
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -24,12 +25,16 @@ from functorch_like.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
+from functorch_like.ir.trace_to_jaxpr import StageTracer
 
 _BRANCH = (
     "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
-    "that decides static: jit(static_argnums=...)"
+    "that decides static: jit(static_argnums=...); or let jit trace each path: jit(control_flow='paths')"
 )
-_NUMBER = "keep computing with the array itself, or make the argument static: jit(static_argnums=...)"
+_NUMBER = (
+    "keep computing with the array itself, or make the argument static: jit(static_argnums=...); or let jit trace each "
+    "path: jit(control_flow='paths')"
+)
 _NUMPY = "use functorch_like.numpy instead of numpy inside transformed functions, or compute the value outside"
 _DERIVATIVE = (
     "say that its derivative is not wanted: lax.stop_gradient(x) first; or keep computing with the array itself"
@@ -75,7 +80,8 @@ def _lost(tracer: Tracer, what: str) -> NoReturn:
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers
-def _scalar(x: Any, what: str) -> Any:
+def _scalar(x: Any, what: str, value: Any = None) -> Any:
+    """The number, or its `value` where that is known already."""
     shape = x.aval.shape
     if shape:
         raise ShapeError(
@@ -83,14 +89,15 @@ def _scalar(x: Any, what: str) -> Any:
             fix="reduce it (x.sum(), x.all()) or take one element",
             at=_at(),
         )
-    return xla.to_numpy(x)
+    return xla.to_numpy(x) if value is None else value
 
 
 def array_bool(self: Any) -> bool:
     """Truth of an array of one element."""
-    if self.aval.size != 1:
+    aval = aval_of(self)
+    if aval.size != 1:
         raise ShapeError(
-            f"the truth of {self.aval!r} is ambiguous: it has {self.aval.size} elements",
+            f"the truth of {aval!r} is ambiguous: it has {aval.size} elements",
             fix="use x.any(), x.all() or x.size",
             at=_at(),
         )
@@ -135,18 +142,20 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
 
 
 def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
-    value = None if tracer._trace.finished else tracer.concrete()
+    value = None if tracer._trace.finished else tracer.guarded(what)
     return refuse(tracer, what, fix) if value is None else value
 
 
 def tracer_bool(self: Any) -> bool:
     """Truth, where the value is known."""
-    return bool(_concrete(self, "bool", _BRANCH))
+    value = _concrete(self, "bool", _BRANCH)
+    return array_bool(value) if self.aval.size != 1 else bool(value)
 
 
 def tracer_int(self: Any) -> int:
     """As int, where the value is known."""
-    return int(_concrete(self, "int", _NUMBER))
+    value = _concrete(self, "int", _NUMBER)
+    return int(value if not isinstance(value, np.ndarray) else _scalar(self, "int", value))
 
 
 def tracer_index(self: Any) -> int:
@@ -157,18 +166,24 @@ def tracer_index(self: Any) -> int:
     return operator.index(value if not isinstance(value, np.ndarray) else value[()])
 
 
-def _losing(what: str, fix: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
-        _concrete(self, what, fix)
-        _lost(self, what)
+def _losing(what: str, fix: str, convert: Callable[..., Any] | None = None) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        value = _concrete(self, what, fix)
+        if convert is None or not isinstance(self, StageTracer):
+            _lost(self, what)
+        return convert(value, *args, **kwargs)  # a guard: nothing is differentiated
 
     return method
 
 
-tracer_float, tracer_complex = _losing("float", _NUMBER), _losing("complex", _NUMBER)
-tracer_item, tracer_tolist = _losing("item", _NUMBER), _losing("tolist", _NUMBER)
-tracer_tobytes = _losing("tobytes", _NUMPY)
-tracer_array, tracer_dlpack = _losing("numpy.asarray", _NUMPY), _losing("dlpack", _NUMPY)
+def _numpy_array(x: np.ndarray[Any, Any], dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    return x if dtype is None else x.astype(dtype)
+
+
+tracer_float, tracer_complex = _losing("float", _NUMBER, float), _losing("complex", _NUMBER, complex)
+tracer_item, tracer_tolist = _losing("item", _NUMBER, np.ndarray.item), _losing("tolist", _NUMBER, np.ndarray.tolist)
+tracer_tobytes = _losing("tobytes", _NUMPY, np.ndarray.tobytes)
+tracer_array, tracer_dlpack = _losing("numpy.asarray", _NUMPY, _numpy_array), _losing("dlpack", _NUMPY)
 tracer_reduce = _losing("pickle", "return the value from the transformed function and store that")
 
 

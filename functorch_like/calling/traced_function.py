@@ -53,9 +53,14 @@ def arguments(args: Sequence[Any]) -> FlatCall:
 
 def operands(call: FlatCall) -> list[Any]:
     """The leaves, numbers as arrays of the dtypes that bodies take them in."""
+    return operands_of(call.leaves, call.avals)
+
+
+def operands_of(leaves: Sequence[Any], avals: Sequence[ShapedArray]) -> list[Any]:
+    """The same for leaves with these avals."""
     return [
         leaf if type(leaf) is ArrayImpl or isinstance(leaf, (Tracer, np.ndarray)) else np.asarray(leaf, aval.dtype)
-        for leaf, aval in zip(call.leaves, call.avals, strict=True)
+        for leaf, aval in zip(leaves, avals, strict=True)
     ]
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import core
+from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, named_axis, new_trace, state
 from functorch_like.errors import FtError
+from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.elementwise.comparison import ne
 from functorch_like.primitives.random.threefry import draw
+from functorch_like.primitives.reductions.reductions import reduce_and, reduce_or
 
 
 class BatchTracer(Tracer):
@@ -33,6 +36,19 @@ class BatchTracer(Tracer):
     def creation_site(self) -> Any:
         value = self.value
         return value.creation_site() if isinstance(value, Tracer) else getattr(value, "traceback", None)
+
+    def guarded(self, what: str) -> Any:
+        """The truth on which all elements agree: guards on "all" and "any" take the place of one."""
+        if what != "bool" or not isinstance(self.value, Tracer) or self.aval.shape:
+            return None
+        previous, state.trace = state.trace, self._trace.parent
+        try:
+            truth = ne(self.value, zeros(self.value.aval)) if self.aval.dtype != dtypes.bool_ else self.value
+            both = [reduce(truth, axes=(0,)) for reduce in (reduce_and, reduce_or)]
+            every, some = (x.guarded(what) if isinstance(x, Tracer) else x for x in both)
+        finally:
+            state.trace = previous
+        return every if every is not None and bool(every) == bool(some) else None
 
     def beneath(self) -> Any:
         return self.value

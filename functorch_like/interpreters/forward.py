@@ -33,6 +33,9 @@ class TangentTracer(Tracer):
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
+    def guarded(self, what: str) -> Any:
+        return self.primal.guarded(what) if isinstance(self.primal, Tracer) else self.primal
+
     def beneath(self) -> Any:
         return self.primal
 

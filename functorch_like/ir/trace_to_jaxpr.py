@@ -48,6 +48,9 @@ class StageTracer(VarTracer):
 
     __slots__ = ()
 
+    def guarded(self, what: str) -> Any:
+        return self._trace.guard(self, what)  # type: ignore[attr-defined]
+
 
 class StageTrace(Trace):
     """Records every primitive as an equation; whatever is not its own becomes a constant or a literal.
@@ -92,6 +95,10 @@ class StageTrace(Trace):
         var = Var(out)
         self.equations.append(Equation(prim, inputs, params, (var,), source))
         return StageTracer(self, var)
+
+    def guard(self, tracer: StageTracer, what: str) -> Any:
+        """The value of a tracer, where Python needs it; None: it has none."""
+        return None
 
     def input(self, aval: ShapedArray) -> StageTracer:
         """A fresh tracer for an input."""
@@ -139,6 +146,7 @@ def stage(
     parent: Trace | None = None,
     chain: str | None = None,
     hosts: Mapping[int, str] | None = None,
+    trace: StageTrace | None = None,
 ) -> tuple[Jaxpr, list[Any]]:
     """Record a function of flat arguments and flat results.
 
@@ -151,11 +159,13 @@ def stage(
             nothing, so that the result depends on nothing but the function.
         chain: what errors call the transformation; the name by default, and nothing at all if empty.
         hosts: positions of the arguments that are NumPy arrays, with what to call each.
+        trace: records instead of a new trace; then `parent` and `chain` are its own.
 
     Returns:
         The jaxpr, whose first inputs are what the function closed over, and those values.
     """
-    trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
+    if trace is None:
+        trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
     with new_trace(trace):
         inputs = [trace.input(a) for a in avals]
         if hosts:

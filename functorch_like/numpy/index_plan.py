@@ -17,6 +17,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.guarded_sizes import count_true, mask_places
 
 Item = tuple[Any, ...]
 
@@ -54,13 +55,14 @@ class _Places(NamedTuple):
     size: int
 
 
-def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
+def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool = False) -> Plan:
     """Take an index apart.
 
     Args:
         index: what stands between the brackets.
         shape: of the operand.
         dynamic: pass static positions as data, so that one compiled kernel serves them all.
+        sized: where jit follows Python's control flow, guard how many elements of traced masks are true.
 
     Raises:
         BoundsError: for too many indices, static positions out of bounds, masks that do not fit.
@@ -70,7 +72,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     entries = list(index) if isinstance(index, tuple) else [index]
     if len(entries) == 1:
         entries = _alone(entries[0])
-    entries = [e for entry in entries for e in _expand(entry, shape)]
+    entries = [e for entry in entries for e in _expand(entry, shape, sized)]
     taken = sum(e is not None and e is not Ellipsis for e in entries)
     dots = [k for k, e in enumerate(entries) if e is Ellipsis]
     if taken > len(shape) or len(dots) > 1:
@@ -118,7 +120,7 @@ def _alone(entry: Any) -> list[Any]:
     return [None]
 
 
-def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
+def _expand(entry: Any, shape: tuple[int, ...], sized: bool) -> list[Any]:
     """Masks as integer arrays, one for each dimension they cover; lists as arrays."""
     if entry is None or entry is Ellipsis or type(entry) in (int, slice):
         return [entry]
@@ -130,7 +132,10 @@ def _expand(entry: Any, shape: tuple[int, ...]) -> list[Any]:
         return [entry]
     concrete = entry.concrete() if isinstance(entry, Tracer) else entry
     if concrete is None:
-        raise Mask(entry)
+        size = count_true(entry) if sized and entry.ndim else None
+        if size is None:
+            raise Mask(entry)
+        return [_Places(places, n) for places, n in zip(mask_places(entry, size), entry.shape, strict=True)]
     if not np.ndim(concrete):
         return _scalar_mask(bool(concrete))
     mask = np.asarray(concrete)

@@ -83,7 +83,7 @@ def getitem(x: Any, index: Any) -> Any:
 
 def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
     try:
-        return parse(index, shape, dynamic)
+        return parse(index, shape, dynamic, sized=True)
     except Mask as e:
         raise promotion.error(
             NonConcreteBooleanIndexError,

@@ -12,6 +12,7 @@ from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.guarded_sizes import guarded_size
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
@@ -80,6 +81,9 @@ def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_
             else _take(out, np.minimum(np.arange(total_repeat_length), n * shape[d] - 1), d)
         )
     if isinstance(repeats, Tracer):
+        if total_repeat_length is None:
+            total = promotion.broadcast(repeats, (shape[d],))
+            total_repeat_length = guarded_size(structural.reduce_sum(total, axes=(0,)))
         if total_repeat_length is None:
             raise promotion.error(
                 ConcretizationError,

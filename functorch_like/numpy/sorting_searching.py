@@ -12,6 +12,7 @@ from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError
 from functorch_like.numpy import promotion, selection
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.guarded_sizes import count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
@@ -226,6 +227,8 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
             ShapeError, f"fnp.nonzero of {aval_of(a)!r}, which has no dimensions", "use fnp.atleast_1d first"
         )
     concrete = a.concrete() if isinstance(a, Tracer) else a
+    if size is None and concrete is None:
+        size = count_true(truth(a))
     if size is None:
         if concrete is None:
             raise promotion.error(

@@ -18,6 +18,7 @@ from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.cumulative import cumsum
+from functorch_like.numpy.guarded_sizes import count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.selection import where
@@ -157,11 +158,20 @@ def no_size(what: str, x: Any) -> Any:
     )
 
 
+def _guarded(ar: Any, d: int | None, equal_nan: bool) -> int | None:
+    """The number of distinct elements, where jit follows Python's control flow; None elsewhere."""
+    most = aval_of(ar).size if d is None else aval_of(ar).shape[d]
+    counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=most)[2]
+    return count_true(elementwise.gt(counts, structural.full_like(counts, 0)))
+
+
 def distinct(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill: Any, what: str) -> tuple[Any, ...]:
     """Values, first positions, inverse and counts."""
     ar = ar if promotion.is_array(ar) else asarray(ar)
     aval = aval_of(ar)
     d = None if axis is None else axis_of(axis, aval.ndim, what)
+    if size is None and isinstance(ar, Tracer) and ar.concrete() is None:
+        size = _guarded(ar, d, equal_nan)
     if size is not None:
         index, inverse, counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=int(size))
         return _filled(ar, index, counts, d, fill), index, inverse, counts

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
-from functorch_like.backends import xla
+from functorch_like.backends import compilation, xla
 from functorch_like.backends.external_settings import External
-from functorch_like.backends.xla import compile_options, events
+from functorch_like.backends.xla import compile_options, events, nesting
 from functorch_like.backends.xla.dispatch import MOST_SIGNATURES
 from functorch_like.backends.xla.failures import is_double_donation
 from functorch_like.caches import Cache
@@ -103,6 +103,9 @@ def jit(
     mode: str = "default",
     in_shardings: Any = None,
     out_shardings: Any = None,
+    control_flow: str | None = None,
+    max_paths: int = 16,
+    fullgraph: bool = False,
 ) -> Jitted[P, R]: ...
 @overload
 def jit(
@@ -118,6 +121,9 @@ def jit(
     mode: str = "default",
     in_shardings: Any = None,
     out_shardings: Any = None,
+    control_flow: str | None = None,
+    max_paths: int = 16,
+    fullgraph: bool = False,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @api_boundary.public
 def jit(
@@ -133,6 +139,9 @@ def jit(
     mode: str = "default",
     in_shardings: Any = None,
     out_shardings: Any = None,
+    control_flow: str | None = None,
+    max_paths: int = 16,
+    fullgraph: bool = False,
 ) -> Any:
     """Compile a pure function of arrays.
 
@@ -159,10 +168,15 @@ def jit(
             others go is the compiler's choice.
         out_shardings: how results are split, as a prefix pytree; None leaves it to the compiler. Inside of another
             traced function both are constraints.
+        control_flow: what becomes of Python control flow that depends on values, `if x > 0` or `int(n)`. "error": it is
+            refused. "paths": each path through the function is traced, and checked by the values it depends on; see
+            docs/control_flow.md. None: as `backends.compilation.control_flow` says, which is "error" by default.
+        max_paths: how many paths a signature may have.
+        fullgraph: PyTorch's name for control_flow="error".
 
     Returns:
         The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)`, `.warmup(...)` and
-        `.clear_cache()`.
+        `.clear_cache()`; of paths, `.paths()` and `.learn(...)`.
 
     Raises:
         ArgumentError: for positions or names `fun` does not have; at the call, for unhashable static values.
@@ -188,6 +202,9 @@ def jit(
             mode=mode,
             in_shardings=in_shardings,
             out_shardings=out_shardings,
+            control_flow=control_flow,
+            max_paths=max_paths,
+            fullgraph=fullgraph,
         )
     if not callable(fun):
         raise ArgumentError(
@@ -220,8 +237,19 @@ def jit(
         "mode": mode,
         "in_shardings": in_shardings,
         "out_shardings": out_shardings,
+        "control_flow": _control_flow(control_flow, fullgraph),
+        "max_paths": max_paths,
     }
     return _Jit(fun, static, donate, spec, options).public
+
+
+def _control_flow(control_flow: str | None, fullgraph: bool) -> str | None:
+    """The value of `control_flow`, checked."""
+    if control_flow is not None and control_flow not in ("error", "paths"):
+        raise ArgumentError(f"jit was given control_flow={control_flow!r}", fix="use 'error', 'paths' or None")
+    if fullgraph and control_flow == "paths":
+        raise ArgumentError("fullgraph=True refuses what control_flow='paths' allows", fix="give one of them")
+    return "error" if fullgraph else control_flow
 
 
 class _Jit:
@@ -231,6 +259,8 @@ class _Jit:
         self, fun: Callable[..., Any], static: Static, donate: Static, spec: CallSpec, options: dict[str, Any]
     ) -> None:
         self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
+        self.control_flow, self.max_paths = options["control_flow"], options["max_paths"]
+        self.branches: Any = None  # its paths, once there is Python control flow to follow
         self.shardings: Any = None
         if options["in_shardings"] is not None or options["out_shardings"] is not None:
             from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
@@ -242,21 +272,23 @@ class _Jit:
             self.traces = Cache()
         self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
         made_by = (jit, (fun,), options)
-        careful = static.nums or static.names or donate.nums or donate.names
-        self.public: Any = Transformed(self.checked() if careful else self.fast, *made_by)
+        self.public: Any = Transformed(self.checked(self.fast), *made_by)
         functools.update_wrapper(self.public, fun, updated=())
         self.public.trace, self.public.lower = self.trace, self.lower
         self.public.eval_shape = self.eval_shape
         self.public.clear_cache, self.public.warmup = self.clear_cache, self.warmup
+        self.public.paths, self.public.learn = self.paths, self.learn
 
-    def checked(self) -> Any:
+    def checked(self, fast: Any) -> Any:
         """The function with what C++ does not do: types inside of static values, more words about those that have no
         hash, and donation.
 
         A donated array is released, so that using it again gives our error instead of C++'s.
         """
-        fast, nums, names = self.fast, self.donate.nums, self.donate.names
+        nums, names = self.donate.nums, self.donate.names
         static_nums, static_names = self.static
+        if not (nums or names or static_nums or static_names):
+            return fast
 
         def checked(*args: Any, **kwargs: Any) -> Any:
             try:
@@ -288,6 +320,15 @@ class _Jit:
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
         call = FlatCall(self.static, args, kwargs)
+        if (self.control_flow or compilation.control_flow) == "paths":
+            answer = self.followed().first(call)
+            if answer is not None:
+                return answer
+        return self.answer(call)
+
+    def answer(self, call: FlatCall, paired: bool = False) -> tuple[Any, Any, bool]:
+        """Answer a call of a function that one trace describes; `paired`: with None beside the result."""
+        pair = (lambda out: (out, None)) if paired else lambda out: out
         traced = self.traced(call)
         if call.traced() or any(isinstance(c, Tracer) for c in traced.consts):
             given = operands(call)
@@ -296,24 +337,40 @@ class _Jit:
             outs = apply(traced.jaxpr, traced.consts, given, self.spec)
             if self.shardings is not None:
                 outs = self.shardings.constrain_results(traced, outs)
-            return traced.out_tree.unflatten(outs), None, True
+            return pair(traced.out_tree.unflatten(outs)), None, True
         first = not traced.programs
         program = self.program(traced, call)
         results = program.run(call.leaves)
         if first:
             dtype_origins.follow(call.leaves, results)
-        out = traced.out_tree.unflatten(results)
+        out = pair(traced.out_tree.unflatten(results))
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
         by_hand = any(type(a) in CHECKED for a in call.leaves)
-        return out, None if by_hand else program.fastpath(traced.out_tree), False
+        tree = xla.structure(pair(traced.out_tree.unflatten([0] * len(results)))) if paired else traced.out_tree
+        return out, None if by_hand else program.fastpath(tree), False
+
+    def followed(self) -> Any:
+        """The paths through the function."""
+        if self.branches is None:
+            from functorch_like.transforms.paths.calls import Paths  # few functions need them
+
+            self.branches = Paths(self, self.max_paths)
+        return self.branches
+
+    def serve(self, function: Callable[..., Any]) -> None:
+        """Call `function` from now on: a function with guards looks at their values after each call."""
+        self.public._function = nesting.with_room(self.checked(function))
+
+    def key(self, call: FlatCall) -> Any:
+        """The key of a call's trace."""
+        return call.key, self.static, self.donated(call), self.spec
 
     def traced(self, call: FlatCall) -> Traced:
         """The trace for a call's signature; made anew where the function closes over traced values."""
-        donated = self.donated(call)
-        key = (call.key, self.static, donated, self.spec)
+        key = self.key(call)
         found = self.traces.get(key)
         if found is None:
-            found = Traced(self.fun, call, self.spec, donated=donated)
+            found = Traced(self.fun, call, self.spec, donated=self.donated(call))
             if events.heard():
                 why = recompile_reasons.difference(
                     call.key, [k[0] for k in self.traces]
@@ -412,10 +469,27 @@ class _Jit:
 
         return compile_ahead(self, specs, wait)
 
+    @api_boundary.public
+    def paths(self) -> Any:
+        """The paths that the function has taken, as an object that prints as a tree for each signature."""
+        from functorch_like.transforms.paths.looking import PathsReport
+
+        return PathsReport(self.spec.name, self.branches)
+
+    @api_boundary.public
+    def learn(self, *args: Any, **kwargs: Any) -> Any:
+        """Trace the paths of these arguments, and those on the other sides of their conditions, without compiling."""
+        from functorch_like.transforms.paths.learning import learn
+
+        learn(self.followed(), FlatCall(self.static, args, kwargs))
+        return self.paths()
+
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""
         self.traces.clear()
         self.fast._clear_cache()
+        if self.branches is not None:
+            self.branches.clear()
 
 
 @transformation

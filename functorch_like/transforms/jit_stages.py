@@ -18,7 +18,7 @@ from functorch_like.compiler import lower as lowering
 from functorch_like.compiler.placement import settle
 from functorch_like.core import Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
-from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.ir.trace_to_jaxpr import StageTrace, stage
 from functorch_like.primitives.higher_order.call import CallSpec
 
 
@@ -58,6 +58,8 @@ class Traced:
         donated: Sequence[bool] = (),
         origin: str = "traced by jit",
         trace_name: str = "",
+        trace: StageTrace | None = None,
+        through: Callable[[Callable[..., Any]], Callable[..., Any]] = lambda flat: flat,
     ) -> None:
         started = time.perf_counter()
         xla.counters.traces += 1
@@ -65,7 +67,7 @@ class Traced:
         chain = trace_name or f"jit({spec.name})"
         with status_line.stage("tracing", spec.name):
             self.jaxpr, self.consts = stage(
-                flat, call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts()
+                through(flat), call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts(), trace=trace
             )
         self.out_tree = trees[0]
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics

@@ -63,28 +63,10 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
 
 
 sub = elementwise_primitive(
-    "sub",
-    np.subtract,
-    "subtract",
-    count=2,
-    takes="fciu",
-    jvp=_sub_jvp,
-    transpose=_sub_transpose,
-    linear="jointly",
-    fusible=True,
-    exact=True,
+    "sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose
 )
 mul = elementwise_primitive(
-    "mul",
-    np.multiply,
-    "multiply",
-    count=2,
-    takes="fciu",
-    jvp=_mul_jvp,
-    transpose=_mul_transpose,
-    linear="separately",
-    fusible=True,
-    exact=True,
+    "mul", np.multiply, "multiply", count=2, takes="fciu", jvp=_mul_jvp, transpose=_mul_transpose
 )
 
 
@@ -132,7 +114,6 @@ div = elementwise_primitive(
     "div", _div_ref, Lowering("div", _div_lower, vectorized_cpu.WHOLE_DIV), count=2, takes="fciu",
     jvp=_div_jvp, domain=(0.5, 3.0),
     transpose=lambda ct, args: [None if isinstance(args[1], UndefinedPrimal) else div(ct, args[1]), None],
-    linear=0, fusible=True,
 )  # fmt: skip
 _remainder = operation("stablehlo.remainder")
 _REM = Lowering(
@@ -144,7 +125,6 @@ _REM = Lowering(
 rem = binary(
     "rem", _rem_ref, _REM, lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
     domain=(0.5, 4.0),
-    fusible=True,
 )  # fmt: skip
 
 
@@ -193,10 +173,9 @@ def _abs_tangent(g: Any, x: Any, y: Any) -> Any:
     return real(mul(g, conj(sign(x)))) if KIND[aval_of(x).dtype] == "c" else mul(g, sign(x))
 
 
-sign = unary("sign", _sign_ref, _sign_lower, _sign_tangent, takes="fciu", fusible=True)
+sign = unary("sign", _sign_ref, _sign_lower, _sign_tangent, takes="fciu")
 abs = unary(
     "abs", np.abs, _abs_lower, _abs_tangent, takes="fciu", gives=dtypes.real_part,
-    fusible=True, exact=True,
 )  # fmt: skip
 
 
@@ -204,7 +183,6 @@ abs = unary(
 square = unary(
     "square", np.square, lambda e, x: e.op("stablehlo.multiply", [x, x], e.outs), lambda g, x, y: mul(g, add(x, x)),
     takes="fciu",
-    fusible=True,
 )  # fmt: skip
 
 
@@ -262,14 +240,7 @@ def _power_samples() -> list[SampleInput]:
 
 
 integer_pow = unary(
-    "integer_pow",
-    _power_ref,
-    _power_lower,
-    _power_tangent,
-    takes="fciu",
-    shape=_power_shape,
-    samples=_power_samples,
-    fusible=True,
+    "integer_pow", _power_ref, _power_lower, _power_tangent, takes="fciu", shape=_power_shape, samples=_power_samples
 )
 
 
@@ -305,10 +276,8 @@ def _extreme(plain: Any, sign: int) -> Any:
 max = binary(
     "max", _extreme(np.maximum, 1), "maximum", lambda g, x, y, z: mul(g, share(x, y)),
     lambda g, x, y, z: mul(g, share(y, x)), takes="fiub",
-    fusible=True, exact=True,
 )  # fmt: skip
 min = binary(
     "min", _extreme(np.minimum, -1), "minimum", lambda g, x, y, z: mul(g, share(y, x)),
     lambda g, x, y, z: mul(g, share(x, y)), takes="fiub",
-    fusible=True, exact=True,
 )  # fmt: skip

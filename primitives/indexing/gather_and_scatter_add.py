@@ -217,16 +217,7 @@ def _samples() -> list[SampleInput]:
 
 
 gather = Primitive(
-    "gather",
-    shape=_shape,
-    ref=_ref,
-    lower=_lower,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    samples=_samples,
-    kind="movement",
-    linear="jointly",
+    "gather", shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch, samples=_samples
 )
 
 
@@ -282,5 +273,5 @@ def _add_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
 
 scatter_add = scatter_row(
     "scatter_add", np.add, "add", _add_jvp, _add_transpose, lambda dtype: dtype != dtypes.bool_,
-    "float32", "int32", "complex64", "bfloat16", linear="jointly",
+    "float32", "int32", "complex64", "bfloat16",
 )  # fmt: skip

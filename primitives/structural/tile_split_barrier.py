@@ -49,7 +49,6 @@ tile = linear(
     lower=_tile_lower,
     transpose=_tile_transpose,
     batch=lambda axis, x, dim, *, reps: (tile(x, reps=insert(reps, dim, 1)), dim),
-    kind="movement",
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"reps": reps})
         for shape, reps, dtype in [
@@ -122,7 +121,6 @@ split = Primitive(
         ]
     ],
     multiple_results=True,
-    kind="movement", linear="jointly",
 )  # fmt: skip
 
 
@@ -165,5 +163,4 @@ optimization_barrier = Primitive(
         ]
     ],
     multiple_results=True,
-    linear="jointly",
 )  # fmt: skip

@@ -126,8 +126,6 @@ dynamic_slice = Primitive(
             ((4,), (_START,), (2,), "bool"),
         ]
     ],
-    kind="movement",
-    linear="jointly",
 )
 
 
@@ -209,6 +207,4 @@ dynamic_update_slice = Primitive(
             ((4,), (_START,), (2,), "bool"),
         ]
     ],
-    kind="movement",
-    linear="jointly",
 )

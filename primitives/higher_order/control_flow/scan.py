@@ -235,5 +235,4 @@ scan = Primitive(
     dce=_prune,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     multiple_results=True,
-    kind="loop",
 )

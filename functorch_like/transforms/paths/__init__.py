@@ -1,0 +1,1 @@
+"""Python control flow that depends on values, under jit: one program for all paths that the function has taken."""

@@ -1,0 +1,181 @@
+"""Facts from bytecode about a function at one instruction: the names that may be read later, and the value stack.
+
+Python shows the local names of a running frame, and not its value stack. The bytecode shows what kind of values the
+stack holds. Iterators of `for i in range(...)` are known by the value of `i`; other values are hidden.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dis
+import functools
+import inspect
+import re
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, NamedTuple
+
+Stack = tuple[Any, ...]  # of each entry the offset of the GET_ITER that made it, or None
+
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
+_JUMPS = frozenset(dis.hasjrel) | frozenset(dis.hasjabs)
+_TESTS = re.compile(r"POP_JUMP|JUMP_IF_|TO_BOOL|UNARY_NOT")
+_IN_RANGE = frozenset(
+    {"LOAD_CONST", "LOAD_FAST", "LOAD_GLOBAL", "LOAD_ATTR", "BINARY_SUBSCR", "BINARY_OP", "PUSH_NULL", "PRECALL"}
+)  # fmt: skip
+
+
+class Point(NamedTuple):
+    """One instruction of a function, while it is executed.
+
+    Attributes:
+        where: the instruction, as its place in the source: a test may have two copies in the bytecode, before a loop
+            and at its end.
+        live: the local names that may be read later.
+        counters: the variables of the enclosing loops over ranges.
+    """
+
+    where: Any
+    live: frozenset[str]
+    counters: frozenset[str]
+
+
+def point(code: CodeType, last: int, *, test: bool) -> Point | None:
+    """Return what is known of a function at an instruction; None where its value stack holds something hidden.
+
+    Args:
+        code: the function's.
+        last: `f_lasti` of its frame.
+        test: whether the instruction tests a truth value; otherwise it calls a function.
+    """
+    return None if code.co_flags & _GENERATORS else _flow(code).point(last, test)
+
+
+@functools.lru_cache(maxsize=512)
+def _flow(code: CodeType) -> _Flow:
+    return _Flow(code)
+
+
+class _Flow:
+    """The instructions of a function, with the value stack before and the live names after each."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+        self.instructions = list(dis.get_instructions(code))
+        self.offsets = [i.offset for i in self.instructions]
+        self.places = {offset: k for k, offset in enumerate(self.offsets)}
+        self.stores: dict[str, list[int]] = {}
+        for i in self.instructions:
+            for kind, name in _names(i):
+                if kind == "STORE":
+                    self.stores.setdefault(name, []).append(i.offset)
+        self.stacks = self._all_stacks()
+        self.live = self._all_live()
+
+    def point(self, last: int, test: bool) -> Point | None:
+        k = bisect.bisect_right(self.offsets, last) - 1
+        i = self.instructions[k]
+        stack = self.stacks.get(k)
+        if stack is None or not (_TESTS.match(i.opname) if test else i.opname.startswith("CALL")):
+            return None
+        # Both have their operands on top of the stack, and leave at most one result in their place.
+        rest = stack[:-1] if test else _after(i, stack, False)[:-1]
+        counters = [self._counter(entry) for entry in rest]
+        if None in counters:
+            return None
+        # Copies of a `finally` block go on in other ways.
+        same = self.code.co_exceptiontable or i.positions is None or i.positions.col_offset is None
+        return Point(i.offset if same else i.positions, self.live[k], frozenset(name for name in counters if name))
+
+    def _following(self, k: int) -> Iterator[tuple[int, bool]]:
+        i = self.instructions[k]
+        if i.opcode in _JUMPS:
+            yield self.places[i.argval], True
+        always = i.opname.startswith("JUMP_") and "_IF_" not in i.opname
+        if i.opname not in _ENDS and not always and k + 1 < len(self.instructions):
+            yield k + 1, False
+
+    def _all_stacks(self) -> dict[int, Stack]:
+        stacks: dict[int, Stack] = {0: ()}
+        todo = [0]
+        while todo:
+            k = todo.pop()
+            for target, jumps in self._following(k):
+                if target not in stacks:
+                    stacks[target] = _after(self.instructions[k], stacks[k], jumps)
+                    todo.append(target)
+        return stacks
+
+    def _all_live(self) -> list[frozenset[str]]:
+        code = self.code
+        always = frozenset((*code.co_cellvars, *code.co_freevars))
+        if code.co_exceptiontable:  # handlers may read what nothing else does
+            return [always | frozenset(code.co_varnames)] * len(self.instructions)
+        before: list[frozenset[str]] = [always] * len(self.instructions)
+        after = list(before)
+        changed = True
+        while changed:
+            changed = False
+            for k in reversed(range(len(self.instructions))):
+                after[k] = always.union(*(before[t] for t, _ in self._following(k)))
+                names = after[k]
+                for kind, name in reversed(_names(self.instructions[k])):
+                    names = names | {name} if kind == "LOAD" else names - {name}
+                if names != before[k]:
+                    before[k], changed = names, True
+        return after
+
+    def _counter(self, entry: int | None) -> str | None:
+        """Return the loop variable of an iterator, where its value tells all about the iterator."""
+        if entry is None:
+            return None
+        k = self.places[entry]
+        loop = next((j for j in (k + 1, k + 2) if self.instructions[j].opname == "FOR_ITER"), None)
+        if loop is None or not self._is_over_range(k):
+            return None
+        names = _names(self.instructions[loop + 1])
+        if not names or names[0][0] != "STORE":
+            return None
+        start, end = self.offsets[loop], self.instructions[loop].argval
+        inside = [at for at in self.stores[names[0][1]] if start < at < end]
+        return names[0][1] if len(inside) == 1 else None
+
+    def _is_over_range(self, k: int) -> bool:
+        """Return True where the iterable is a call of range with arguments that keep their values."""
+        if not self.instructions[k - 1].opname.startswith("CALL"):
+            return False
+        for i in reversed(self.instructions[max(k - 12, 0) : k - 1]):
+            if i.opname == "LOAD_GLOBAL" and i.argval == "range":
+                return True
+            stable = all(self._is_stable(name, i.offset) for _, name in _names(i))
+            if not (i.opname in _IN_RANGE or i.opname.startswith("LOAD_FAST")) or not stable:
+                return False
+        return False
+
+    def _is_stable(self, name: str, offset: int) -> bool:
+        """Return True where a name is bound once and for all."""
+        stores, code = self.stores.get(name, []), self.code
+        parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        if name in parameters or not stores:
+            return name in parameters and not stores
+        back = [(i.argval, i.offset) for i in self.instructions if "JUMP_BACKWARD" in i.opname]
+        return len(stores) == 1 and stores[0] < offset and not any(to <= stores[0] < at for to, at in back)
+
+
+def _names(i: dis.Instruction) -> list[tuple[str, str]]:
+    """Return how an instruction uses local names: LOAD, STORE or DELETE, and the name, in order."""
+    kinds = re.findall("(LOAD|STORE|DELETE)_FAST", i.opname)
+    names = i.argval if isinstance(i.argval, tuple) else (i.argval,)
+    return list(zip(kinds, names, strict=False))
+
+
+def _after(i: dis.Instruction, stack: Stack, jumps: bool) -> Stack:
+    if i.opname == "GET_ITER":
+        return (*stack[:-1], i.offset)
+    if i.opname == "SWAP" and i.arg is not None:
+        items = list(stack)
+        items[-1], items[-i.arg] = items[-i.arg], items[-1]
+        return tuple(items)
+    effect = dis.stack_effect(i.opcode, i.arg, jump=jumps)
+    return (*stack, *[None] * effect) if effect >= 0 else stack[:effect]

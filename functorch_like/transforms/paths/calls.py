@@ -1,0 +1,297 @@
+"""Calls of a function with paths: which program runs, and what happens where it was the wrong one.
+
+A program of one path runs on a guess. Its results are returned where the values of its guards are those of the path;
+otherwise the first guard that differs is decided by it, and another program runs. So each guard is decided once in a
+call, by the first program that reaches it, and a rounding that differs between programs cannot mix two paths.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from functorch_like.backends import xla
+from functorch_like.backends.xla import events
+from functorch_like.caches import Cache
+from functorch_like.calling import api_boundary
+from functorch_like.calling.call_signature import CHECKED, FlatCall, Static, unwrap_static
+from functorch_like.core import Tracer
+from functorch_like.errors import UnsupportedError
+from functorch_like.primitives.higher_order.call import CallSpec
+from functorch_like.transforms.jit_stages import Traced
+from functorch_like.transforms.paths import report, segments, transformed
+from functorch_like.transforms.paths.path_trace import PathTrace, current_path
+from functorch_like.transforms.paths.programs import PathProgram, merged, straight
+from functorch_like.transforms.paths.tree import Node, Tree, endless
+from functorch_like.transforms.paths.words import Words
+
+_MOST_TREES = 256
+_MERGE_AFTER = 2  # wrong guesses
+_SWITCH_AFTER = 4  # calls in a row that took the same other path, until C++ runs its program
+
+
+class Jitted(Protocol):
+    """The part of the function that `jit` made that paths need."""
+
+    fun: Callable[..., Any]
+    static: Static
+    spec: CallSpec
+    shardings: Any
+    traces: Cache[Any, Traced]
+
+    def key(self, call: FlatCall) -> Any: ...
+    def donated(self, call: FlatCall) -> tuple[bool, ...]: ...
+    def answer(self, call: FlatCall, paired: bool) -> tuple[Any, Any, bool]: ...
+    def serve(self, function: Callable[..., Any]) -> None: ...
+
+
+class Branches(NamedTuple):
+    """The tree of one signature, and its programs.
+
+    Attributes:
+        tree: of paths.
+        programs: by number.
+        lock: held while the tree grows.
+        memo: the merged program, and the version of the tree that it is of.
+        streak: the leaf that calls in a row have taken against the guess, and how often.
+    """
+
+    tree: Tree
+    programs: dict[int, PathProgram]
+    lock: Any
+    memo: dict[str, Any]
+
+
+class Paths:
+    """The paths of a jitted function.
+
+    Args:
+        jitted: the function as `jit` made it.
+        limit: how many paths a signature may have.
+    """
+
+    def __init__(self, jitted: Jitted, limit: int) -> None:
+        self.jitted, self.limit = jitted, limit
+        self.branches: Cache[Any, Branches] = Cache()
+        self.known: set[bytes] = set()  # of all programs
+        self.serving = False
+        static, name = jitted.static, jitted.spec.name
+        self.fast = xla.function(name, jitted.fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
+
+    def clear(self) -> None:
+        """Forget all paths and programs."""
+        self.branches.clear()
+        self.fast._clear_cache()
+
+    # ------------------------------------------------------------------------------------------------------ dispatch
+    def first(self, call: FlatCall) -> tuple[Any, Any, bool] | None:
+        """Answer a call of a signature that C++ has not seen; None where the function has no guards for it."""
+        jitted = self.jitted
+        if current_path() is not None:  # its paths are those of the function around it
+            args, kwargs = call.rebuild(call.leaves)
+            return jitted.fun(*args, **kwargs), None, True
+        key = jitted.key(call)
+        if key in jitted.traces:
+            return None
+        found = self.branches.get(key)
+        if call.traced():
+            return transformed.answer(self, found, call, key)
+        if found is None:
+            found, finished = self.begin(call, key)
+            if found is None:
+                return None
+            if finished is not None:
+                return finished[0], None, True
+        out, _ = self.run(found, call, [])
+        return out, None, True
+
+    def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
+        """Answer a call for the C++ function of a function with guards: results are paired with words, or None."""
+        call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
+        found = None if call.traced() or current_path() is not None else self.branches.get(self.jitted.key(call))
+        if found is None:
+            answer = self.first(call)
+            if answer is None:
+                return self.jitted.answer(call, paired=True)
+            return (answer[0], None), None, True
+        out, fastpath = self.run(found, call, [])
+        by_hand = any(type(a) in CHECKED for a in call.leaves)
+        return (out, None), None if by_hand else fastpath, fastpath is None
+
+    def begin(self, call: FlatCall, key: Any, element: int = 0) -> tuple[Branches | None, tuple[Any] | None]:
+        """Trace the first path of a signature. Without guards the trace goes to jit.
+
+        Returns:
+            The tree, if there are guards; and the result in a tuple, if the path has effects, and so has run.
+        """
+        jitted, name = self.jitted, self.jitted.spec.name
+        trace = PathTrace(f"jit({name})", call.leaves, element=element)
+        framed = lambda flat: trace.framed(flat)
+        traced = Traced(jitted.fun, call, jitted.spec, donated=jitted.donated(call), trace=trace, through=framed)
+        if not trace.guards:
+            if not any(isinstance(c, Tracer) for c in traced.consts):
+                jitted.traces[key] = traced
+            return None, None
+        if jitted.shardings is not None:
+            raise UnsupportedError(
+                f"{name} has in_shardings or out_shardings, and Python control flow that depends on values",
+                fix="leave the shardings out, or use lax.cond and lax.while_loop",
+            )
+        tree = Tree(call, jitted.fun, name)
+        leaf = tree.insert(trace, traced.jaxpr, traced.out_tree)
+        events.tell("path", name, traced.seconds, why=report.decisions(leaf))
+        found = Branches(tree, {}, threading.RLock(), {})
+        self.branches.keep(key, found, _MOST_TREES)
+        if not self.serving:
+            self.serving = True
+            jitted.serve(self.checked())
+        return found, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
+
+    def checked(self) -> Callable[..., Any]:
+        """Return the function that users call once there are guards: it looks whether the guess was right."""
+        fast, known, mistaken = self.fast, self.known, api_boundary.public(self.mistaken)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            out, words = fast(*args, **kwargs)
+            if words is None or bytes(memoryview(words)) in known:
+                return out
+            return mistaken(words, args, kwargs)
+
+        return call
+
+    def mistaken(self, words: Any, args: Any, kwargs: Any) -> Any:
+        """Return the results of a call for which C++ has run the program of another path."""
+        call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
+        found = self.branches.get(self.jitted.key(call))
+        got = xla.to_numpy(words).tolist()
+        if found is None or got[0] not in found.programs:  # the caches were cleared meanwhile
+            return self.miss(*args, **kwargs)[0][0]
+        found.tree.wrong += 1
+        out, _ = self.run(found, call, self.next_decisions(found, call, got, []) or [])
+        if self.switches(found, got[0]):
+            self.fast._clear_cache()
+        return out
+
+    def switches(self, found: Branches, running: int) -> bool:
+        """Return True where C++ should run another program from now on."""
+        best = self.choose(found, [])
+        memo = found.memo
+        if best is None or best.number == running:
+            memo["streak"] = 0
+            return False
+        memo["streak"] = memo.get("streak", 0) + 1 if memo.get("best") == best.number else 1
+        memo["best"] = best.number
+        if best.kind == "straight" and memo["streak"] < _SWITCH_AFTER:
+            return False
+        memo["streak"] = 0
+        return True
+
+    # ------------------------------------------------------------------------------------------------------- running
+    def run(self, found: Branches, call: FlatCall, decided: list[Words]) -> tuple[Any, Any]:
+        """Return the results of a call, and what C++ may run for the next ones.
+
+        Args:
+            found: the tree.
+            call: of concrete arguments.
+            decided: the values of the first guards, as a program has decided them.
+        """
+        tree, leaves, misses = found.tree, call.leaves, 0
+        while True:
+            with found.lock:
+                self.follow(found, call, decided)
+                form = self.choose(found, decided)
+            if form is None or misses > 1:  # a second time only where roundings differ
+                with found.lock:
+                    return segments.walk(self, found, leaves), None
+            program = form.compiled(leaves, self.jitted.spec, self.jitted.donated(call))
+            outs = program.run(leaves)
+            if not form.guarded:
+                return form.out_tree.unflatten(outs), self.fastpath(form, program)
+            *outs, words = outs
+            self.known |= form.known
+            got = xla.to_numpy(words)
+            if got.tobytes() in form.known:
+                return form.out_tree.unflatten(outs), self.fastpath(form, program)
+            more = self.next_decisions(found, call, got.tolist(), decided)
+            if more is None:
+                misses += 1
+                decided = []
+            elif form.leaf is not None and more == form.leaf.decisions():
+                return form.out_tree.unflatten(outs), None  # earlier guards were decided by another program
+            else:
+                decided = more
+            tree.wrong += 1
+
+    def next_decisions(
+        self, found: Branches, call: FlatCall, got: Sequence[int], decided: Sequence[Words]
+    ) -> list[Words] | None:
+        """Return the values of guards that words decide; None after a merged program, whose path must be traced."""
+        form = found.programs[got[0]]
+        events.tell("guess", self.jitted.spec.name)
+        if form.kind == "straight":
+            return form.decided(got, len(decided))
+        with found.lock:
+            self.discover(found, call, [])
+        return None
+
+    def fastpath(self, form: PathProgram, program: Any) -> Any:
+        zeros = form.out_tree.unflatten([0] * form.out_tree.num_leaves)
+        return program.fastpath(xla.structure((zeros, 0 if form.guarded else None)))
+
+    def follow(self, found: Branches, call: FlatCall, decided: Sequence[Words]) -> Node:
+        """Return the end of the path taken last among those with these values of guards; traced where there is none."""
+        node = found.tree.root
+        for words in decided:
+            if node is None or words not in node.children:
+                return self.discover(found, call, decided)
+            node.latest = node = node.children[words]
+        leaf = node.leaf() if node is not None else None
+        return leaf if leaf is not None else self.discover(found, call, decided)
+
+    def discover(self, found: Branches, call: FlatCall, decided: Sequence[Words], element: int = 0) -> Node:
+        """Trace the path of a call.
+
+        Raises:
+            ArgumentError: where the function has more paths than it may have.
+        """
+        before = found.tree.version
+        leaf, *_ = found.tree.trace(call.leaves, decided, element=element)
+        if found.tree.version != before:
+            events.tell("path", self.jitted.spec.name, why=report.decisions(leaf))
+            self.check_limit(found.tree)
+        return leaf
+
+    def check_limit(self, tree: Tree) -> None:
+        if len(tree.leaves) > self.limit:
+            raise report.too_many(tree, self.limit)
+
+    def choose(self, found: Branches, decided: Sequence[Words]) -> PathProgram | None:
+        """Return the program to run; None where the path must be walked segment by segment."""
+        tree = found.tree
+        leaf = tree.root.leaf() if tree.root is not None else None
+        if leaf is None or tree.acts:
+            return None
+        trusted = not any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations)
+        form = self.merged(found)
+        if form is not None and (not form.guarded or form.loops or not trusted or tree.wrong >= _MERGE_AFTER):
+            return form
+        return self.straight(found, leaf) if trusted else None
+
+    def merged(self, found: Branches, shared: bool = True) -> PathProgram | None:
+        """Return the program of all paths, made anew where the tree has grown."""
+        version, form = found.memo.get(("merged", shared), (0, None))
+        if version != found.tree.version:
+            form = merged(found.tree, shared)
+            found.memo["merged", shared] = found.tree.version, form
+            if form is not None:
+                found.programs[form.number] = form
+                events.tell("merge", self.jitted.spec.name, why=f"{len(found.tree.leaves)} paths")
+        return form
+
+    def straight(self, found: Branches, leaf: Node) -> PathProgram:
+        form = leaf.memo.get("straight")
+        if form is None:
+            form = leaf.memo["straight"] = straight(leaf, found.tree)
+            found.programs[form.number] = form
+        return form

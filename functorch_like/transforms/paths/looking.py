@@ -1,0 +1,39 @@
+"""The report that `f.paths()` returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functorch_like.transforms.paths import report
+
+
+class PathsReport:
+    """The paths of a function; prints as a tree for each signature.
+
+    Attributes:
+        trees: the text of each.
+        breaks: for each line with control flow that depends on values: the line, the conversion, how many values it
+            has had, and how many paths pass it.
+        total: whether every path is known.
+    """
+
+    def __init__(self, name: str, paths: Any) -> None:
+        found = [] if paths is None else list(paths.branches.values())
+        self.name = name
+        self.trees = [report.tree_text(b.tree, _kind(paths, b)) for b in found]
+        self.breaks = report.breaks(b.tree for b in found)
+        self.total = bool(found) and all((form := paths.merged(b)) and not form.guarded for b in found)
+
+    def __str__(self) -> str:
+        return "\n".join(self.trees) or f"{self.name}: no control flow that depends on values, so far"
+
+    __repr__ = __str__
+
+
+def _kind(paths: Any, branches: Any) -> str:
+    form = paths.choose(branches, [])
+    if form is None:
+        return "segments"
+    if form.kind == "straight":
+        return "the path taken last, checked"
+    return "one program, checked" if form.guarded else "one program of all paths"

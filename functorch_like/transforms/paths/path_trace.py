@@ -1,0 +1,188 @@
+"""The trace of one path: it records equations, and computes the values that Python asks for.
+
+The stretch of equations between two guards is a *segment*. A segment runs when the guard at its end is asked for: small
+ones in NumPy, which is sooner than compiling; others, and those with effects, as compiled programs.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import source_info
+from functorch_like.core import EVALUATE, ArrayImpl, Primitive, Tracer, set_current_trace, state
+from functorch_like.interpreters.batching import BatchTracer
+from functorch_like.interpreters.forward import Dual
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
+from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
+from functorch_like.primitives.higher_order.call import CallSpec, apply
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
+from functorch_like.transforms.paths.python_state import PythonState, python_state
+from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, value_of, words_of
+
+#: Elements of all results of a segment, up to which NumPy computes them.
+_SMALL = 100_000
+_KNOWN_LOOPS = frozenset({"while", "scan"})
+
+
+class Guard(NamedTuple):
+    """A value that Python asked for, and what it was.
+
+    Attributes:
+        var: the traced value.
+        words: its bits.
+        what: the conversion: "bool", "int", ...
+        line: the user's line.
+        end: the number of equations before it.
+        alive: the variables that Python still holds.
+        state: the state of Python at this point, where it is known.
+    """
+
+    var: Var
+    words: Words
+    what: str
+    line: source_info.Line | None
+    end: int
+    alive: list[Var]
+    state: PythonState | None
+
+
+def current_path() -> PathTrace | None:
+    """Return the path trace under which the current trace runs, or None."""
+    trace = state.trace
+    while trace is not EVALUATE:
+        if isinstance(trace, PathTrace):
+            return trace
+        trace = trace.parent
+    return None
+
+
+def plain(x: Any, element: int = 0) -> Any:
+    """Return the value behind tracers: of a differentiated one the primal, of a mapped one that of one element."""
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            whole = plain(x.value, element)
+            return None if whole is None else np.take(np.asarray(whole), element, x.dim)
+        x = x.primal if type(x) is Dual else x.guarded("value")
+    return x
+
+
+class PathTrace(StageTrace):
+    """Records equations like its base, and answers what Python asks of a traced value.
+
+    Args:
+        name: what errors call it.
+        leaves: the arguments of the call.
+        forced: the words of the first guards, where they are decided already.
+        element: which element of mapped arguments the path is traced for.
+        exact: whether segments run as compiled programs, because their results are those of the call.
+    """
+
+    __slots__ = (
+        "_born", "_forced", "_leaves", "_ran", "_resume", "base", "bottom", "element", "exact", "guards", "ran_effects",
+        "values",
+    )  # fmt: skip
+
+    def __init__(
+        self, name: str, leaves: Sequence[Any], forced: Sequence[Words] = (), element: int = 0, exact: bool = False
+    ) -> None:
+        super().__init__(name, EVALUATE)
+        self.values: dict[Var, Any] = {}
+        self.guards: list[Guard] = []
+        self.exact, self.element = exact, element
+        self.ran_effects = False
+        self.base: list[Any] = []  # Python's frames at the first guard
+        self.bottom: Any = None  # the frame below them
+        self._leaves, self._forced = iter(leaves), list(forced)
+        self._resume: Any = None
+        self._born: list[tuple[Any, Var]] = []
+        self._ran = 0
+
+    def input(self, aval: Any) -> StageTracer:
+        tracer = super().input(aval)
+        value = plain(next(self._leaves), self.element)
+        self.values[tracer._var] = value if type(value) is ArrayImpl else np.asarray(value, aval.dtype)
+        return tracer
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        out = super().process(prim, args, params)
+        # Reference counts tell at any time which values Python still holds: those whose tracer lives.
+        self._born += [(weakref.ref(t), t._var) for t in (out if prim.multiple_results else (out,))]
+        return out
+
+    def guard(self, tracer: StageTracer, what: str) -> Any:
+        var, aval = tracer._var, tracer.aval
+        if aval.size > LARGEST_GUARD or self.finished:
+            return None
+        words = next((g.words for g in self.guards if g.var is var), None)
+        if words is None:
+            line, found = source_info.user_line(), python_state(self, tracer, what)
+            alive = [v for t, v in self._born if t() is not None]
+            words = self._decide(var)
+            self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
+        return value_of(words, aval)
+
+    def _decide(self, var: Var) -> Words:
+        if not self._forced:
+            self.run([var])
+            return words_of(self.values[var])
+        words = self._forced.pop(0)
+        if not self._forced and self._resume is not None:  # what ran already is not run again
+            self._ran = len(self.equations)
+            self._resume(self)
+        return words
+
+    def framed(self, flat: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that marks where Python's frames of the traced function begin."""
+
+        def run(*leaves: Any) -> Any:
+            self.bottom = sys._getframe()
+            try:
+                return flat(*leaves)
+            finally:
+                self.bottom, self.base = None, []
+
+        return run
+
+    def resume(self, adopt: Any) -> None:
+        """Continue a path that has run up to its last forced guard: `adopt(trace)` fills in the values there."""
+        self._resume = adopt
+
+    def run(self, outputs: Sequence[Any]) -> None:
+        """Compute what was recorded and has not run: outputs, and what Python may still use."""
+        todo, self._ran = self.equations[self._ran :], len(self.equations)
+        for var, const in zip(self.const_vars, self.consts, strict=True):
+            self.values.setdefault(var, plain(const, self.element))
+        made = {v for e in todo for v in e.outputs}
+        alive = [v for t, v in self._born if t() is not None]
+        outs = [v for v in dict.fromkeys([*(o for o in outputs if type(o) is Var), *alive]) if v in made]
+        self._born = [(t, v) for t, v in self._born if t() is not None]
+        acts = any(effects(e) for e in todo)
+        if not outs and not acts:
+            return
+        taken = list(dict.fromkeys(a for e in todo for a in e.inputs if type(a) is Var and a not in made))
+        segment = Jaxpr(taken, todo, list(outs), self.name)
+        args = [self.values[v] for v in taken]
+        if not self.exact and not acts and _is_small(todo):
+            # Where NumPy rounds another way than XLA does, the path is not the one taken; its program notices.
+            with np.errstate(all="ignore"):
+                results = reference(segment, [np.asarray(a) for a in args])
+        else:
+            self.ran_effects = self.ran_effects or acts
+            with set_current_trace(EVALUATE):
+                results = apply(segment, [], args, CallSpec("segment"))
+        self.values.update(zip(outs, results, strict=True))
+
+    def value(self, atom: Any) -> Any:
+        """Return the value of an output."""
+        return np.asarray(atom.value, atom.aval.dtype) if type(atom) is Literal else self.values[atom]
+
+
+def _is_small(equations: Sequence[Equation]) -> bool:
+    """Return True where NumPy is quick: few elements, and no loops."""
+    elements = sum(v.aval.size for e in equations for v in e.outputs)
+    return elements <= _SMALL and not any(e.prim.name in _KNOWN_LOOPS for e in equations)

@@ -1,0 +1,101 @@
+"""Trees of paths as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from functorch_like.errors import ArgumentError
+from functorch_like.transforms.paths.path_trace import Guard
+from functorch_like.transforms.paths.tree import Node, Tree
+from functorch_like.transforms.paths.words import Words, value_of
+
+_WIDEST = 12  # children of a guard that are shown
+
+
+def tree_text(tree: Tree, runs_as: str = "") -> str:
+    """Return the paths of a signature, a line for each guard and its value."""
+    title = f"{tree.name}({', '.join(map(repr, tree.call.avals))}): {_count(len(tree.leaves), 'path')}"
+    title += f", {_count(tree.traces, 'trace')}, {_count(tree.wrong, 'wrong guess', 'es')}"
+    return "\n".join([title + (f", runs as {runs_as}" if runs_as else ""), *_lines(tree.root, "  ")])
+
+
+def _count(n: int, noun: str, plural: str = "s") -> str:
+    return f"{n} {noun}{'' if n == 1 else plural}"
+
+
+def _lines(node: Node | None, indent: str) -> Iterable[str]:
+    while node is not None:
+        if node.guard is None:
+            total = sum(len(n.equations) for n in node.path())
+            yield f"{indent}-> {', '.join(repr(a.aval) for a in node.outputs or ()) or '()'} ({total} equations)"
+            return
+        children = list(node.children.items())
+        if len(children) == 1:
+            words, node = children[0]
+            yield indent + _decision(node, words)
+            continue
+        for words, child in children[:_WIDEST]:
+            yield indent + _decision(child, words)
+            yield from _lines(child, indent + "  ")
+        if len(children) > _WIDEST:
+            yield f"{indent}... and {len(children) - _WIDEST} values more"
+        return
+
+
+def _decision(child: Node, words: Words) -> str:
+    guard = child.parent.guard if child.parent is not None else None
+    return "" if guard is None else f"{guard.what}({guard.var.aval!r}) is {_shown(guard, words)} at {_line(guard)}"
+
+
+def _shown(guard: Guard, words: Words) -> Any:
+    return value_of(words, guard.var.aval).tolist()
+
+
+def _line(guard: Guard) -> str:
+    return guard.line.short if guard.line is not None else "?"
+
+
+def decisions(leaf: Node) -> str:
+    """Return the guards of one path in a line."""
+    guards = [n.parent.guard for n in leaf.path() if n.parent is not None]
+    texts = [f"{_line(g)} {_shown(g, w)}" for g, w in zip(guards, leaf.decisions(), strict=True) if g is not None]
+    return ", ".join(texts if len(texts) < 6 else [*texts[:4], f"... {len(texts) - 5} more", texts[-1]])
+
+
+def too_many(tree: Tree, limit: int) -> ArgumentError:
+    """Return the error for a function with more paths than it may have."""
+    return ArgumentError(
+        f"{tree.name} has taken more than {limit} paths, and each is a program of its own:\n{tree_text(tree)}",
+        fix=f"{_remedy(tree)}; or allow more: jit(control_flow='paths', max_paths={4 * limit})",
+    )
+
+
+def _remedy(tree: Tree) -> str:
+    """Return which function of lax does what the widest guard, or the longest repetition, does."""
+    guards = [n for leaf in tree.leaves for n in leaf.path() if n.guard is not None]
+    widest = max(guards, key=lambda n: len(n.children))
+    guard = widest.guard
+    assert guard is not None
+    if guard.what != "bool":
+        where = f"{guard.what}() at {_line(guard)} has had {_count(len(widest.children), 'value')}"
+        return f"{where}: keep computing with the array, pad to a fixed size, or choose with lax.switch"
+    lines = [_line(n.guard) for n in tree.leaves[-1].path() if n.guard is not None]
+    most = max(lines, key=lines.count)
+    if lines.count(most) > 2:
+        return f"the loop at {most} is lax.while_loop or lax.fori_loop"
+    return f"the branch at {most} is lax.cond or fnp.where"
+
+
+def breaks(trees: Iterable[Tree]) -> list[tuple[str, str, int, int]]:
+    """Return for each line with guards the conversion, the number of values seen, and of paths that pass it."""
+    found: dict[tuple[str, str], tuple[set[Words], int]] = {}
+    for tree in trees:
+        for leaf in tree.leaves:
+            for node in leaf.path()[1:]:
+                guard = node.parent.guard if node.parent is not None else None
+                if guard is not None:
+                    values, count = found.setdefault((_line(guard), guard.what), (set(), 0))
+                    values.add(node.words)
+                    found[_line(guard), guard.what] = values, count + 1
+    return [(line, what, len(values), count) for (line, what), (values, count) in found.items()]

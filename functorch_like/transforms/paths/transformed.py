@@ -1,0 +1,164 @@
+"""Functions with paths inside of other transformations.
+
+Under grad and jvp the path of the primals is differentiated. Under vmap each element may take another path: the program
+of all paths is mapped, after the tree has grown until it has those of all elements. Where values are unknown, inside of
+another jitted function or the body of a loop, every path must be known already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from functorch_like.calling.call_signature import FlatCall
+from functorch_like.calling.traced_function import operands
+from functorch_like.core import Tracer, state, transform_stack
+from functorch_like.errors import ConcretizationError, UnsupportedError
+from functorch_like.interpreters.batching import BatchTracer
+from functorch_like.interpreters.forward import Dual
+from functorch_like.primitives.higher_order.call import apply
+from functorch_like.transforms.paths import report
+from functorch_like.transforms.paths.path_trace import plain
+from functorch_like.transforms.paths.programs import PathProgram
+from functorch_like.transforms.paths.tree import endless
+from functorch_like.transforms.paths.words import Words
+
+if TYPE_CHECKING:
+    from functorch_like.transforms.paths.calls import Branches, Paths
+
+
+def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tuple[Any, Any, bool] | None:
+    """Answer a call with traced arguments, or while a function is staged; None where the function has no guards."""
+    known = all(plain(x) is not None for x in call.leaves)
+    if found is None:
+        found = paths.begin(call, key)[0] if known else None
+        if found is None:
+            return None
+    name = paths.jitted.spec.name
+    if found.tree.acts:
+        raise UnsupportedError(
+            f"{name} has effects, and Python control flow that depends on values: it runs by segments, in no other "
+            "transformation",
+            fix="transform the function inside of jit instead: jit(grad(f), control_flow='paths')",
+            chain=transform_stack(state.trace),
+        )
+    if not known:
+        results = _staged(paths, found, call)
+    elif any(_is_mapped(x) for x in call.leaves):
+        results = _mapped(paths, found, call)
+    else:
+        results = _differentiated(paths, found, call)
+    return results, None, True
+
+
+def _staged(paths: Paths, found: Branches, call: FlatCall) -> Any:
+    form = paths.merged(found)
+    if form is None or form.guarded:
+        name = paths.jitted.spec.name
+        raise ConcretizationError(
+            f"{name} is traced where values are unknown, and not all of its paths are known:\n"
+            f"{report.tree_text(found.tree)}",
+            fix=f"call {name}.learn(...) with arguments of this shape before, let the outer function follow paths, too "
+            "(control_flow='paths'), or use lax.cond and lax.while_loop",
+            chain=transform_stack(state.trace),
+        )
+    return form.out_tree.unflatten(_applied(paths, form, call))
+
+
+def _applied(paths: Paths, form: PathProgram, call: FlatCall) -> list[Any]:
+    return apply(form.jaxpr, form.consts, operands(call), paths.jitted.spec)
+
+
+def _differentiated(paths: Paths, found: Branches, call: FlatCall) -> Any:
+    """Results of the path of the primals."""
+    decided: list[Words] = []
+    while True:
+        with found.lock:
+            leaf = paths.follow(found, call, decided)
+            if any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations):
+                leaf = paths.discover(found, call, decided)  # no guess: it might not end
+            form = paths.straight(found, leaf)
+        *outs, words = _applied(paths, form, call)
+        more = form.decided(np.asarray(plain(words)).tolist(), len(decided))
+        if more == leaf.decisions():
+            return form.out_tree.unflatten(outs)
+        decided = more
+
+
+def _mapped(paths: Paths, found: Branches, call: FlatCall) -> Any:
+    """Results of all elements, each of its own path."""
+    traced_before = found.tree.traces
+    while True:
+        with found.lock:
+            form = paths.merged(found)
+            if form is not None and form.loops and any(map(_is_differentiated, call.leaves)):
+                form = paths.merged(found, shared=False)  # loops of unknown length have no derivative backwards
+        if form is None:
+            return _same_path(paths, found, call)
+        outs = _applied(paths, form, call)
+        if not form.guarded:
+            return form.out_tree.unflatten(outs)
+        *outs, words = outs
+        missing = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
+        if not missing:
+            return form.out_tree.unflatten(outs)
+        version = found.tree.version
+        with found.lock:
+            paths.discover(found, call, [], element=missing[0])
+        if found.tree.version == version:
+            raise ConcretizationError(
+                f"element {missing[0]} of {paths.jitted.spec.name} takes another path in the mapped program than alone "
+                f"(after {found.tree.traces - traced_before} traces): its guards depend on rounding",
+                fix="use lax.cond or fnp.where",
+            )
+
+
+def _same_path(paths: Paths, found: Branches, call: FlatCall) -> Any:
+    """Results where paths give different shapes: all elements must take the same one."""
+    with found.lock:
+        leaf = paths.discover(found, call, [])
+        form = paths.straight(found, leaf)
+    *outs, words = _applied(paths, form, call)
+    others = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
+    if others:
+        raise ConcretizationError(
+            f"elements 0 and {others[0]} of {paths.jitted.spec.name} take paths whose results differ in shape or "
+            f"structure:\n{report.tree_text(found.tree)}",
+            fix="give results of one shape, padded to the largest; or call the function for each element",
+            chain=transform_stack(state.trace),
+        )
+    return form.out_tree.unflatten(outs)
+
+
+def _rows(words: Any) -> np.ndarray[Any, Any]:
+    """Return the words of each element, a row each; one row where all elements have the same."""
+    while isinstance(words, Tracer):
+        if isinstance(words, BatchTracer):
+            words = np.moveaxis(np.asarray(_below(words.value)), words.dim, 0)
+        else:
+            words = _below(words)
+    words = np.asarray(words)
+    return words.reshape(-1, words.shape[-1])
+
+
+def _below(x: Any) -> Any:
+    while isinstance(x, Tracer) and not isinstance(x, BatchTracer):
+        x = x.primal if type(x) is Dual else x.guarded("value")
+    return x
+
+
+def _is_mapped(x: Any) -> bool:
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            return True
+        x = x.primal if type(x) is Dual else None
+    return False
+
+
+def _is_differentiated(x: Any) -> bool:
+    while isinstance(x, Tracer):
+        if type(x) is Dual:
+            return True
+        x = x.value if isinstance(x, BatchTracer) else None
+    return False

@@ -1,0 +1,428 @@
+"""Python control flow that depends on values, under jit: results, number of programs, errors."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import errors
+
+
+def paths(fun, **options):
+    return ft.jit(fun, control_flow="paths", **options)
+
+
+def agree(fun, *calls, rtol=1e-5):
+    """Calls give what plain Python gives; returns how many programs each call compiled or loaded."""
+    made, counts = paths(fun), []
+    for args in calls:
+        told = ft.explain(made)(*args)
+        counts.append(told.count("compile") + told.count("load"))
+        got, want = ft.tree.leaves(told.result), ft.tree.leaves(fun(*args))
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=rtol)
+    return counts
+
+
+def branch(x):
+    if fnp.sum(x) > 0:
+        return fnp.sum(x**3)
+    return fnp.sum(fnp.sqrt(-x))
+
+
+def newton(a):
+    x = a
+    while fnp.abs(x * x - a) > 1e-4:
+        x = 0.5 * (x + a / x)
+    return x
+
+
+def bisect(a):
+    lo, hi = a * 0, a
+    while hi - lo > 1e-3:
+        mid = (lo + hi) / 2
+        if mid * mid > a:
+            hi = mid
+        else:
+            lo = mid
+    return lo
+
+
+POSITIVE = np.ones(3, np.float32)
+
+
+# ---------------------------------------------------------------------------------------------------------- programs
+def test_an_if_compiles_once_for_each_path_and_then_never():
+    counts = agree(lambda x: fnp.sin(x) if x > 0 else fnp.cos(x), *[(v,) for v in (1.0, 2.0, -1.0, 1.0, -2.0, 3.0)])
+    assert counts[0] == 1
+    assert sum(counts[3:]) == 0
+
+
+def test_both_branches_known_are_one_program_without_checks():
+    f = paths(branch)
+    for x in (POSITIVE, -POSITIVE) * 2:
+        f(x)
+    assert f.paths().total
+    assert "one program of all paths" in str(f.paths())
+
+
+def test_nested_branches():
+    def f(x, y):
+        if x > 0:
+            if y > 0:
+                return x * y
+            return x - y
+        elif y > 10:
+            return y
+        return -x
+
+    assert sum(agree(f, *[(a, b) for a in (1.0, -1.0) for b in (1.0, -2.0, 11.0)] * 2)[6:]) == 0
+
+
+def test_a_while_loop_is_one_program_from_its_first_call():
+    assert agree(newton, *[(v,) for v in (2.0, 3.0, 100.0, 1.0, 2.0)]) == [1, 0, 0, 0, 0]
+    f = paths(newton)
+    f(2.0)
+    assert f.paths().total
+
+
+def test_a_bisection_is_one_loop_with_a_cond_inside():
+    assert sum(agree(bisect, *[(v,) for v in (2.0, 3.0, 5.0, 0.01, 7.0)])) == 1
+
+
+def test_branches_that_meet_go_on_together():
+    def f(x):
+        if x[0] > 0:  # noqa: SIM108  (a statement, whose branches meet)
+            y = x[1]
+        else:
+            y = -x[1]
+        y = y * 2 if x[1] > 0 else y + 1
+        return y if y > x[2] else x[2]
+
+    g = paths(f)
+    points = [np.array([a, b, c], np.float32) for a in (-1, 1) for b in (-1, 1) for c in (-3, 3)]
+    for x in points:
+        np.testing.assert_allclose(g(x), f(x))
+    assert g.paths().total
+    assert len(str(g.paths()).split("->")) - 1 < len(points)  # the others are combinations of these
+
+
+def test_a_branch_that_sets_a_python_value_does_not_meet_the_other():
+    def f(x, y):
+        k = 1 if x > 0 else 2
+        return y * k if y > 5 else y
+
+    agree(f, (1.0, 1.0), (-1.0, 1.0), (1.0, 6.0), (-1.0, 6.0), (1.0, 7.0))
+
+
+def test_mutable_objects_are_part_of_the_state():
+    class Box:
+        n = 0
+
+    def set_box(x, box):
+        if x > 0:
+            box.n = 1
+        else:
+            box.n = 2
+        return x if x > 5 else -x
+
+    def f(x):
+        box = Box()
+        return set_box(x, box) * box.n
+
+    agree(f, (1.0,), (-1.0,), (6.0,), (-6.0,), (7.0,))
+
+
+def test_sizes_are_guards_on_counts():
+    def f(x, n):
+        m = int(n)
+        return fnp.sum(fnp.reshape(x[: m * 2], (m, 2)), 1), fnp.zeros(m)
+
+    x = np.arange(20.0, dtype=np.float32)
+    assert agree(f, *[(x, np.int32(k)) for k in (2, 3, 2, 5, 5, 2)]) == [1, 1, 0, 1, 0, 0]
+
+
+def test_counts_behind_masks_are_guarded_and_not_the_masks():
+    def f(x):
+        (i,) = fnp.nonzero(x > 0)
+        return x[i], fnp.flatnonzero(x < 0), x[x > 1]
+
+    g = paths(f)
+    for v in ([1, -1, 2], [-1, 3, 1], [2, 1, -5], [-1, -1, -2]):
+        x = np.array(v, np.float32)
+        for a, b in zip(g(x), f(x), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert len(str(g.paths()).split("->")) - 1 == 2
+
+
+def test_counts_of_unique_repeat_and_segments():
+    def f(x, n):
+        return fnp.unique(x), fnp.repeat(x, n), ft.ops.segment_sum(x, n), fnp.unique(x, return_counts=True)[1]
+
+    x, y = np.array([3, 1, 3], np.float32), np.array([2, 2, 2], np.float32)
+    agree(f, *[(a, np.array(n)) for a, n in ((x, [1, 0, 2]), (y, [1, 0, 2]), (x, [2, 1, 2]), (y, [2, 1, 2]))])
+
+
+def test_conversions_to_python_and_numpy():
+    def f(x):
+        k = x.argmax().item()
+        if float(x[0]) == 1.0:
+            return x[k]
+        order = np.argsort(np.asarray(x))
+        return x[order] * len(x.astype(int).tolist()) + range(9)[x.argmin()]
+
+    agree(f, *[(np.array(v, np.float32),) for v in ([1, 2, 3], [1, 5, 3], [4, 2, 3], [1, 2, 3])])
+
+
+def test_sorting_and_other_functions_of_python():
+    def f(x):
+        xs = [x[i] for i in range(3)]
+        return sorted(xs)[0], max(xs), float(xs[0] in xs[1:]), sum(v for v in xs if v > 0)
+
+    rows = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    agree(f, *[(row,) for row in rows])
+
+
+def test_recursion_early_returns_and_other_structures():
+    def f(xs):
+        for i in range(xs.shape[0]):
+            if xs[i] < 0:
+                return {"at": i, "v": xs[i]}
+        return {"at": -1, "v": fnp.sum(xs), "more": xs}
+
+    agree(f, *[(np.array(v, np.float32),) for v in ([1, 2, 3], [1, -2, 3], [-1, 2, 3], [1, 2, 3])])
+    fib = lambda n: n if n < 2 else fib(n - 1) + fib(n - 2)
+    agree(fib, (1,), (5,), (5,))
+
+
+def test_assertions_and_exceptions_of_the_function_are_raised():
+    @paths
+    def f(x):
+        assert x > 0, "x must be positive"
+        if x > 100:
+            raise KeyError("too large")
+        return fnp.log(x)
+
+    assert float(f(1.0)) == 0.0
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="x must be positive"):
+            f(-1.0)
+        with pytest.raises(KeyError, match="too large"):
+            f(200.0)
+    assert float(f(1.0)) == 0.0
+
+
+def test_a_function_without_guards_is_compiled_as_ever():
+    f = paths(lambda x: x + 1)
+    assert float(f(1.0)) == 2.0
+    assert not f.paths().trees
+    assert ft.explain(f)(2.0).count("compile") == 0
+
+
+# --------------------------------------------------------------------------------------------------------- soundness
+def test_a_guard_at_a_rounding_boundary_decides_for_one_path():
+    @paths
+    def f(x, y):
+        z = x * y - 1.0
+        return z * 1e7 + 1 if z > 0 else z * 1e7 - 1
+
+    draws = np.random.default_rng(0).uniform(0.5, 2, 200).astype(np.float32)
+    results = [float(f(x, np.float32(1) / x)) for x in draws]
+    assert all(abs(r) >= 1 for r in results)
+
+
+def test_an_impure_function_is_refused_by_its_line():
+    calls = []
+
+    @paths
+    def f(x):
+        calls.append(1)
+        y = x * len(calls)
+        return y if y > 0 else -y
+
+    f(1.0)
+    with pytest.raises(errors.ArgumentError, match=r"did not do the same again(.|\n)*test_paths"):
+        f(-1.0)
+
+
+def test_effects_happen_once_and_on_the_path_taken(capfd):
+    @paths
+    def f(x):
+        ft.debug.print("start")
+        if x > 0:
+            ft.debug.print("positive")
+            return x * 2
+        ft.debug.print("negative")
+        return x * 3
+
+    assert [float(f(v)) for v in (1.0, -1.0, 1.0, -2.0)] == [2.0, -3.0, 2.0, -6.0]
+    assert capfd.readouterr().out.split() == ["start", "positive", "start", "negative"] * 2
+
+
+def test_a_loop_behind_a_guard_does_not_run_on_a_guess():
+    def f(x):
+        if x > 0:
+            return ft.lax.while_loop(lambda y: y < 10, lambda y: y * (1 + x), fnp.asarray(1.0))
+        return x + 0.0
+
+    agree(f, *[(np.float32(v),) for v in (1.0, -1.0, -0.0, 1.0)])
+
+
+def test_arguments_are_donated_once_no_guess_can_be_wrong():
+    f = paths(lambda x: x + 1 if x[0] > 0 else x - 1, donate_argnums=0)
+    for v in (1.0, -1.0):
+        f(fnp.full((3,), v))
+    for v in (1.0, -1.0, 1.0):
+        x = fnp.full((3,), v)
+        np.testing.assert_array_equal(f(x), np.full(3, v + np.sign(v)))
+        with pytest.raises(errors.DonatedError):
+            x + 1
+
+
+def test_threads():
+    f = paths(lambda x: fnp.sin(x) if x > 0 else (fnp.cos(x) if x > -2 else x))
+    xs = (np.random.default_rng(0).normal(size=100) * 3).astype(np.float32)
+    with ThreadPoolExecutor(4) as pool:
+        got = list(pool.map(lambda v: float(f(v)), xs))
+    np.testing.assert_allclose(got, np.where(xs > 0, np.sin(xs), np.where(xs > -2, np.cos(xs), xs)), rtol=1e-5)
+
+
+def test_static_arguments_keywords_and_closures():
+    weight = fnp.arange(30.0)
+
+    @ft.jit(control_flow="paths", static_argnames="mode")
+    def f(d, *, mode, k=1.0):
+        if d["a"] > k:
+            return {"r": d["a"] * (2 if mode == "x" else 3)}
+        return {"r": d["b"] + weight[3]}
+
+    for a in (2.0, 0.0, 2.0):
+        for mode, times in (("x", 2), ("y", 3)):
+            assert float(f({"a": a, "b": 5.0}, mode=mode)["r"]) == (a * times if a > 1 else 8.0)
+            assert float(f({"a": a, "b": 5.0}, mode=mode, k=-1.0)["r"]) == a * times
+
+
+def test_a_setting_turns_paths_on():
+    absolute = lambda x: x if x > 0 else -x
+    with ft.backends.compilation.flags(control_flow="paths"):
+        assert float(ft.jit(absolute)(-2.0)) == 2.0
+        with pytest.raises(errors.ConcretizationError):
+            ft.jit(absolute, fullgraph=True)(-2.0)
+        with pytest.raises(errors.ConcretizationError):
+            ft.jit(absolute, control_flow="error")(-2.0)
+    with pytest.raises(errors.ConcretizationError, match="control_flow='paths'"):
+        ft.jit(absolute)(-2.0)
+
+
+# --------------------------------------------------------------------------------------------------- transformations
+@pytest.mark.parametrize("sign", [1, -1])
+def test_derivatives(sign):
+    f = paths(branch)
+    for _ in range(2):
+        for x in (sign * POSITIVE, -sign * POSITIVE):
+            want = 3 * x**2 if x[0] > 0 else -0.5 / np.sqrt(-x)
+            np.testing.assert_allclose(ft.grad(f)(x), want, rtol=1e-6)
+            np.testing.assert_allclose(paths(ft.grad(branch))(x), want, rtol=1e-6)
+            np.testing.assert_allclose(ft.jvp(f, (x,), (POSITIVE,))[1], want.sum(), rtol=1e-6)
+    np.testing.assert_allclose(ft.hessian(f)(POSITIVE), 6 * np.eye(3), rtol=1e-6)
+    np.testing.assert_allclose(paths(ft.hessian(branch))(POSITIVE), 6 * np.eye(3), rtol=1e-6)
+
+
+def test_the_derivative_of_a_loop():
+    f, g = paths(newton), paths(ft.grad(newton))
+    for a in (2.0, 9.0, 100.0, 2.0):
+        for derivative in (ft.grad(f)(a), g(a)):
+            np.testing.assert_allclose(derivative, 0.5 / np.sqrt(a), rtol=1e-3)
+
+
+def test_vmap_selects_for_each_element():
+    xs = np.array([2, 9, 100, 1, 3], np.float32)
+    np.testing.assert_allclose(ft.vmap(paths(newton))(xs), np.sqrt(xs), rtol=1e-4)
+    f, rows = paths(branch), np.stack([POSITIVE, -POSITIVE, 2 * POSITIVE, -2 * POSITIVE])
+    want = np.where(rows > 0, 3 * rows**2, -0.5 / np.sqrt(np.abs(rows)))
+    np.testing.assert_allclose(ft.vmap(ft.grad(f))(rows), want, rtol=1e-5)
+    np.testing.assert_allclose(ft.grad(lambda rows: ft.vmap(f)(rows).sum())(rows), want, rtol=1e-5)
+
+
+def test_vmap_refuses_elements_of_other_shapes():
+    f = paths(lambda x, n: x[: int(n)])
+    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    with pytest.raises(errors.ConcretizationError, match="differ in shape"):
+        ft.vmap(f)(x, np.array([1, 2]))
+    np.testing.assert_array_equal(ft.vmap(f)(x, np.array([2, 2])), x[:, :2])
+
+
+def test_a_branch_inside_vmap_inside_needs_all_elements_to_agree():
+    f = paths(lambda rows: ft.vmap(branch)(rows))
+    np.testing.assert_allclose(f(np.stack([POSITIVE, 2 * POSITIVE])), [3, 24])
+    with pytest.raises(errors.ConcretizationError, match="bool"):
+        f(np.stack([POSITIVE, -POSITIVE]))
+
+
+def test_paths_inside_of_paths():
+    inner = paths(branch)
+    f = paths(lambda x: inner(x) + 1 if x[0] > 0 else inner(x) - 1)
+    for x in (POSITIVE, -POSITIVE, POSITIVE):
+        np.testing.assert_allclose(f(x), 4 if x[0] > 0 else 2)
+
+
+def test_where_values_are_unknown_all_paths_must_be_known():
+    f = paths(branch)
+    f(POSITIVE)
+    with pytest.raises(errors.ConcretizationError, match=r"learn\(\.\.\.\)"):
+        ft.jit(lambda x: f(x) + 1)(POSITIVE)
+    assert f.learn(POSITIVE).total
+    np.testing.assert_allclose(ft.jit(lambda x: f(x) + 1)(-POSITIVE), 4)
+    np.testing.assert_allclose(ft.lax.map(f, np.stack([POSITIVE, -POSITIVE])), [3, 3])
+
+
+def test_checkpoint_and_custom_rules_inside():
+    @ft.custom_jvp
+    def double(x):
+        return 2 * x
+
+    double.defjvp(lambda primals, tangents: (double(primals[0]), 5 * tangents[0]))
+
+    @paths
+    def f(x):
+        y = ft.checkpoint(fnp.sin)(x)
+        return double(y) if y > 0 else y
+
+    for x in (1.0, -1.0, 1.0, -1.0):
+        np.testing.assert_allclose(f(x), np.sin(x) * (2 if x > 0 else 1), rtol=1e-6)
+        np.testing.assert_allclose(ft.grad(f)(x), np.cos(x) * (5 if x > 0 else 1), rtol=1e-6)
+
+
+def test_float_under_a_derivative_says_what_would_be_lost():
+    with pytest.raises(errors.ConcretizationError, match="would lose its derivative"):
+        paths(ft.grad(lambda x: x * float(x)))(2.0)
+
+
+# ---------------------------------------------------------------------------------------------------- limits, looking
+def test_more_paths_than_allowed_are_an_error_with_the_tree():
+    f = paths(lambda x: x * float(x), max_paths=3)
+    for v in (1.0, 2.0, 3.0):
+        f(v)
+    with pytest.raises(errors.ArgumentError, match=r"more than 3 paths(.|\n)*float\(f32\[\]\) is 2.0 at test_paths"):
+        f(4.0)
+
+
+def test_explain_and_the_tree():
+    f = paths(branch)
+    told = ft.explain(f)(POSITIVE)
+    assert told.count("path") == 1
+    assert "followed a path of branch" in str(told)
+    told = ft.explain(f)(-POSITIVE)
+    assert told.count("guess") == 1
+    line = next(iter(f.paths().breaks))
+    assert line[1:] == ("bool", 2, 2)
+    assert "bool(bool[]) is True at test_paths" in str(f.paths())
+
+
+def test_wrong_options_are_refused():
+    with pytest.raises(errors.ArgumentError, match="'error', 'paths' or None"):
+        ft.jit(branch, control_flow="guess")
+    with pytest.raises(errors.ArgumentError, match="fullgraph"):
+        ft.jit(branch, control_flow="paths", fullgraph=True)
