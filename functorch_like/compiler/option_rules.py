@@ -13,16 +13,15 @@ from typing import Any
 
 from functorch_like.backends.xla import option_sets as sets
 from functorch_like.backends.xla import processor
-from functorch_like.compiler.outlining import ELEMENTWISE
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Var, inner_jaxprs
+from functorch_like.primitives.base.shapes import broadcast_in_dim, reshape, transpose
 
 #: What `jit(mode=)` takes.
 MODES = ("default", "fast-compile", "reduce-overhead", "max-autotune")
 
 _LARGE = 1 << 16  # elements; below, it does not matter
-_LOOPS = frozenset(("while", "scan"))
-_REDUCTIONS = frozenset(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod", "argmax", "argmin"))
-_MOVES = frozenset(("transpose", "reshape", "broadcast_in_dim"))
+#: Movements that YNNPACK's fusions of products take in.
+_MOVES = (transpose, reshape, broadcast_in_dim)
 _NARROW = frozenset(("bfloat16", "int8", "uint8"))
 
 
@@ -56,7 +55,7 @@ def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
         elif name == "conv_general_dilated":
             kernel = e.inputs[1].aval
             found.products += e.outputs[0].aval.size * kernel.size / max(1, max(kernel.shape))
-        elif name in _REDUCTIONS:
+        elif e.prim.kind == "reduction":
             size, short = e.inputs[0].aval.size, e.inputs[0].aval.size / max(1, e.outputs[0].aval.size)
             found.spread |= size >= _LARGE and short <= 8 and size > 8 * largest
             found.rows |= size >= _LARGE and short >= 64
@@ -64,7 +63,7 @@ def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
             found.random |= e.outputs[0].aval.size >= _LARGE // 16
         elif e.prim.partial_eval is not None:
             for inner in inner_jaxprs(e.params):
-                _read(inner, found, largest, looped or name in _LOOPS)
+                _read(inner, found, largest, looped or e.prim.kind == "loop")
 
 
 def _read_product(e: Equation, found: Content, looped: bool) -> None:
@@ -106,7 +105,7 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
         elif e.prim.partial_eval is not None:
             if any(_chain(inner, [False] * len(inner.inputs))[0] for inner in inner_jaxprs(e.params)):
                 return True, []
-        elif any(marks) and (e.prim.name in ELEMENTWISE or e.prim.name in _MOVES):
+        elif any(marks) and (e.prim.kind == "elementwise" or e.prim in _MOVES):
             made.add(e.outputs[0])
     return False, [a in made for a in jaxpr.outputs]
 

@@ -16,29 +16,6 @@ from collections.abc import Sequence
 from functorch_like.backends.cpu import fast_lowering
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 
-#: Rows that XLA computes again wherever they are wanted. Of others, such as exp, it keeps what is read more than once.
-FUSIBLE = frozenset(
-    (
-        "add",
-        "sub",
-        "mul",
-        "div",
-        "rem",
-        "neg",
-        "abs",
-        "sign",
-        "square",
-        "integer_pow",
-        "max",
-        "min",
-        "clamp",
-        "select_n",
-    )
-    + ("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "cbrt", "floor", "ceil", "round", "is_finite", "nextafter")
-    + ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "shift_left", "shift_right_logical")
-    + ("shift_right_arithmetic", "convert_element_type", "bitcast_convert_type", "real", "imag", "complex", "conj")
-    + ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
-)
 #: Fewer equations than this are left as they are;
 _FEW = 64
 #: so are those that would be computed this often on average;
@@ -47,14 +24,8 @@ _OFTEN = 8
 _PART = 16
 #: Places where values are wanted are told apart up to this many, so that the sets of them stay small.
 _PLACES = 1024
-#: Transposes of fewer elements are fused as before;
+#: Transposes of fewer elements are fused as before.
 _LARGE = 1 << 16
-#: so are those that anything else reads than these primitives,
-ELEMENTWISE = FUSIBLE.difference(
-    ("broadcast_in_dim", "reshape", "slice", "pad", "rev", "concatenate", "squeeze", "expand_dims", "iota")
-).union(("exp", "exp2", "expm1", "log", "log1p", "tanh", "logistic", "sqrt", "rsqrt", "pow", "erf", "half_integer_pow"))
-#: and those of products, which XLA may as well write in the other order.
-_PRODUCTS = frozenset(("dot_general", "conv_general_dilated"))
 
 _ON = fast_lowering(
     "parts",
@@ -85,14 +56,14 @@ def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
     if not made:
         return {}
     constants = {v for e in jaxpr.equations if _is_constant(e) for v in e.outputs}
-    produced = {v for e in jaxpr.equations if e.prim.name in _PRODUCTS for v in e.outputs}
+    produced = {v for e in jaxpr.equations if e.prim.kind == "product" for v in e.outputs}
     kept = {v for v, e in made.items() if e.inputs[0] not in produced}
     read: set[Atom] = set()
     for e in jaxpr.equations:
         arrays = {a for a in e.inputs if type(a) is Var and a not in constants}
         read.update(arrays)
         # Where only transposes meet, XLA transposes what they make instead.
-        if e.prim.name not in ELEMENTWISE or (len(arrays) > 1 and arrays <= made.keys()):
+        if e.prim.kind != "elementwise" or (len(arrays) > 1 and arrays <= made.keys()):
             kept -= arrays
     return {v: Jaxpr([e.inputs[0]], [e], [v], "transpose", "kept apart") for v, e in made.items() if v in kept & read}
 
@@ -141,7 +112,7 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 
 def _is_constant(e: Equation) -> bool:
-    return e.prim.name in FUSIBLE and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
+    return e.prim.fusible and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
 
 
 def _copies(jaxpr: Jaxpr) -> list[int]:
@@ -161,7 +132,7 @@ def _copies(jaxpr: Jaxpr) -> list[int]:
         wanted[a] = place()
     often: list[int] = []
     for e in reversed(jaxpr.equations):
-        cheap = e.prim.name in FUSIBLE and len(e.outputs) == 1
+        cheap = e.prim.fusible and len(e.outputs) == 1
         here = wanted.pop(e.outputs[0], 0) if cheap else place()
         for a in e.inputs:
             if type(a) is Var:

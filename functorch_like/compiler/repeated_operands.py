@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.backends.cpu import fast_lowering
-from functorch_like.compiler.outlining import ELEMENTWISE
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
@@ -67,7 +66,7 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
         return frozenset(i for i, d in enumerate(left) if d in of)
     if e.prim is dot_general:
         return _of_product(e, repeats)
-    if e.prim.name in ELEMENTWISE:
+    if e.prim.kind == "elementwise":
         return _common([a for a in e.inputs if a.aval.ndim], out.shape, repeats)
     return _NONE
 

@@ -9,11 +9,6 @@ import numpy as np
 
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
-#: Rows that NumPy computes exactly as XLA does, so folding them cannot change a result.
-_EXACT = frozenset(
-    ("convert_element_type", "reshape", "transpose", "neg", "add", "sub", "mul", "max", "min", "abs", "select_n")
-    + ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not")
-)
 #: Rows that are applied as often as they were written: whoever holds a value back twice wants it computed twice.
 _APART = frozenset(("optimization_barrier",))
 #: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
@@ -106,7 +101,7 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     for e in jaxpr.equations:
         inputs = [known.get(a, a) for a in e.inputs] if known else e.inputs
         literals = [a.value for a in inputs if isinstance(a, Literal)]
-        if literals and len(literals) == len(inputs) and e.prim.name in _EXACT:
+        if literals and len(literals) == len(inputs) and e.prim.exact:
             aval = e.outputs[0].aval
             if aval.size == 1 and aval.dtype.kind in _FOLDED_KINDS and aval.dtype.isbuiltin == 1:
                 with np.errstate(all="ignore"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,18 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError
+from functorch_like.lax.axis_groups import AxisGroups
 from functorch_like.lax.operands import error, value
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.base.shapes import reduce_sum
 from functorch_like.primitives.collectives import reduce_over_axis
+from functorch_like.primitives.reductions import reductions
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
+
+
+Groups = Sequence[Sequence[int]] | None
 
 
 def names_of(axis_name: Any) -> tuple[Any, ...]:
@@ -23,18 +29,28 @@ def names_of(axis_name: Any) -> tuple[Any, ...]:
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
 
 
-def _over(row: Callable[..., Any], x: Any, axis_name: Any) -> Any:
+def _over(row: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     axis_size(axis_name)
+    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
     def reduce(leaf: Any) -> Any:
         leaf = value(leaf)
         if aval_of(leaf).dtype == dtypes.bool_:
             leaf = structural.convert_element_type(leaf, new_dtype=dtypes.default_int())
+        if groups is not None:
+            return groups.reduce(leaf, _COMBINE[row])
         for name in names_of(axis_name):
             leaf = row(leaf, axis_name=name)
         return leaf
 
     return tree.map(reduce, x)
+
+
+_COMBINE: dict[Any, Callable[..., Any]] = {
+    reduce_over_axis.psum: lambda x, axes: reduce_sum(x, axes=axes),
+    reduce_over_axis.pmax: lambda x, axes: reductions.reduce_max(x, axes=axes),
+    reduce_over_axis.pmin: lambda x, axes: reductions.reduce_min(x, axes=axes),
+}
 
 
 def axis_size(axis_name: Any) -> int:
@@ -76,15 +92,16 @@ def axis_index(axis_name: Any) -> Array:
     return np.zeros((), np.int32) if out is None else out  # pyright: ignore[reportReturnType]
 
 
-def psum(x: Any, axis_name: Any) -> Any:
+def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Sums over a named axis.
 
     Args:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names.
+        axis_index_groups: lists of positions, of one length, that hold each position once: sums over each of them.
 
     Returns:
-        The same for all positions along the axis. Of a Python number, a Python number.
+        The same for all positions along the axis, or in a group. Of a Python number, a Python number.
 
     Raises:
         ArgumentError: where no such axis is in scope.
@@ -93,17 +110,21 @@ def psum(x: Any, axis_name: Any) -> Any:
     [0.25, 0.75]
     """
     if isinstance(x, (int, float, complex)):
-        return x * axis_size(axis_name)
-    return _over(reduce_over_axis.psum, x, axis_name)
+        return x * _count(axis_name, axis_index_groups)
+    return _over(reduce_over_axis.psum, x, axis_name, axis_index_groups)
 
 
-def pmean(x: Any, axis_name: Any) -> Any:
+def _count(axis_name: Any, axis_index_groups: Any) -> int:
+    return axis_size(axis_name) if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name).size
+
+
+def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Means over a named axis; arguments as for `psum`, of floats.
 
     >>> ft.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [-1.0, 1.0]
     """
-    size = axis_size(axis_name)
+    size = _count(axis_name, axis_index_groups)
 
     def mean(total: Any) -> Any:
         total = value(total)
@@ -111,25 +132,25 @@ def pmean(x: Any, axis_name: Any) -> Any:
             total = structural.convert_element_type(total, new_dtype=dtypes.default_float())
         return elementwise.div(total, structural.full_like(total, size))
 
-    return tree.map(mean, psum(x, axis_name))
+    return tree.map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
 
-def pmax(x: Any, axis_name: Any) -> Any:
+def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The greatest over a named axis; arguments as for `psum`.
 
     >>> ft.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [3.0, 3.0]
     """
-    return _over(reduce_over_axis.pmax, x, axis_name)
+    return _over(reduce_over_axis.pmax, x, axis_name, axis_index_groups)
 
 
-def pmin(x: Any, axis_name: Any) -> Any:
+def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The least over a named axis; arguments as for `psum`.
 
     >>> ft.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [1.0, 1.0]
     """
-    return _over(reduce_over_axis.pmin, x, axis_name)
+    return _over(reduce_over_axis.pmin, x, axis_name, axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:

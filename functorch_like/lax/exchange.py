@@ -11,20 +11,13 @@ from typing import Any
 
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.errors import ArgumentError
+from functorch_like.lax.axis_groups import AxisGroups, joined
 from functorch_like.lax.collectives import axis_size, names_of
 from functorch_like.lax.operands import axis_of, error, value
 from functorch_like.primitives import structural
+from functorch_like.primitives.base.shapes import reduce_sum
 from functorch_like.primitives.collectives import exchange
-
-
-def _no_groups(axis_index_groups: Any) -> None:
-    if axis_index_groups is not None:
-        raise error(
-            UnsupportedError,
-            "axis_index_groups cannot be given under vmap",
-            "split the mapped axis in two by a reshape, nest two vmaps, and name the one to exchange along",
-        )
 
 
 def _one_name(axis_name: Any, function: str) -> Any:
@@ -54,7 +47,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     Args:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names: then positions are in row-major order.
-        axis_index_groups: None; groups do not exist under vmap.
+        axis_index_groups: as of `psum`: exchange within each group.
         axis: where the positions are in the result.
         tiled: join along a dimension that is there, instead of stacking along a new one.
 
@@ -68,11 +61,13 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     >>> ft.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i", out_axes=None)(fnp.arange(3)).tolist()
     [0, 1, 2]
     """
-    _no_groups(axis_index_groups)
     axis_size(axis_name)
+    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
     def one(x: Any) -> Any:
         at = axis_of(axis, aval_of(x).ndim + (not tiled))
+        if groups is not None:
+            return joined(groups.gather(x), at, tiled)
         for name in reversed(names_of(axis_name)):
             x = exchange.all_gather(x, axis_name=name, all_gather_dimension=at, tiled=tiled)
         count = len(names_of(axis_name))
@@ -93,7 +88,7 @@ def psum_scatter(
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names: then positions are in row-major order.
         scatter_dimension: the dimension that is split. Its size is that of the axis, and it goes.
-        axis_index_groups: None; groups do not exist under vmap.
+        axis_index_groups: as of `psum`: exchange within each group.
         tiled: the size of the dimension is a multiple of the axis', and it stays, with the quotient.
 
     Raises:
@@ -103,14 +98,16 @@ def psum_scatter(
     >>> ft.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [4, 6]
     """
-    _no_groups(axis_index_groups)
     size = axis_size(axis_name)
     names = names_of(axis_name)
+    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
     def one(x: Any) -> Any:
         x = _number(x)
         shape = aval_of(x).shape
         at = axis_of(scatter_dimension, len(shape), "scatter_dimension")
+        if groups is not None:
+            return groups.part(groups.reduce(x, lambda x, axes: reduce_sum(x, axes=axes)), at, tiled)
         if len(names) > 1 and not tiled and shape[at] == size:
             x = structural.reshape(x, shape=(*shape[:at], *map(axis_size, names), *shape[at + 1 :]))
         for name in names:
@@ -130,7 +127,7 @@ def all_to_all(
         axis_name: one name.
         split_axis: the dimension that is split into parts. Its size is that of the axis, and it goes.
         concat_axis: where the parts that arrive are stacked, in the order of the senders.
-        axis_index_groups: None; groups do not exist under vmap.
+        axis_index_groups: as of `psum`: exchange within each group.
         tiled: the size of the dimension is a multiple of the axis' and it stays, with the quotient; parts are joined
             along concat_axis.
 
@@ -141,12 +138,14 @@ def all_to_all(
     >>> ft.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]
     """
-    _no_groups(axis_index_groups)
     name = _one_name(axis_name, "all_to_all")
+    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
     def one(x: Any) -> Any:
         ndim = aval_of(x).ndim
         split, concat = axis_of(split_axis, ndim, "split_axis"), axis_of(concat_axis, ndim, "concat_axis")
+        if groups is not None:
+            return joined(groups.part(groups.gather(x), split + 1, tiled), concat, tiled)
         return exchange.all_to_all(x, axis_name=name, split_axis=split, concat_axis=concat, tiled=tiled)
 
     return _each(x, one)

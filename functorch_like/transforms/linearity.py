@@ -1,7 +1,7 @@
-"""In which of its operands a row is linear: a side table, and whether equations are linear by it.
+"""Check that equations are linear, by the primitives' `linear`.
 
-Operands of integers and booleans count for nothing here: they have no derivatives. A row that no set names is
-nonlinear, or not told of.
+Operands of integers and booleans do not count: they have no derivatives. A gather counts as linear where it fills in
+nothing but zeros.
 """
 
 from __future__ import annotations
@@ -14,31 +14,6 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, NotDefined, aval_of
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
-
-#: Linear in all operands together (of gather: where nothing but zeros is filled in).
-JOINTLY = frozenset(
-    (
-        *("add", "sub", "neg", "real", "imag", "complex", "conj", "copy", "convert_element_type", "reduce_precision"),
-        *("optimization_barrier", "reduce_sum", "broadcast_in_dim", "reshape", "transpose", "slice", "rev", "tile"),
-        *("split", "concatenate", "pad", "fft", "cumsum", "reduce_window_sum", "select_n", "dynamic_slice"),
-        *("dynamic_update_slice", "gather", "scatter", "scatter_add"),
-        *("psum", "all_gather", "all_to_all", "ppermute", "reduce_scatter"),
-    )
-)
-
-#: Linear in each of the first two operands while the other stays.
-SEPARATELY = frozenset(("mul", "dot_general", "conv_general_dilated", "ragged_dot"))
-
-#: Linear in the operand at this position while the others stay.
-AT = {
-    "div": 0,
-    "triangular_solve": 1,
-    "solve": 1,
-    "tridiagonal_solve": 3,
-    "select_and_gather_add": 0,
-    "select_and_scatter_add": 0,
-    "tanh_slope": 0,
-}
 
 #: What these compute is not seen: it may be linear, though nothing can transpose it.
 OPAQUE = frozenset(("pure_callback", "io_callback", "debug_callback", "ffi_call"))
@@ -58,7 +33,7 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
         if not any(moving):
             continue
         unknown.update(e.outputs)
-        name = e.prim.name
+        name, linear = e.prim.name, e.prim.linear
         inner = e.params.get("jaxpr")
         if name == "call" and isinstance(inner, Jaxpr):
             given = list(zip(inner.inputs, e.inputs, moving, strict=True))
@@ -68,11 +43,11 @@ def nonlinear(equations: Sequence[Equation], unknown: set[Any], known: dict[Any,
                 return found
         elif isinstance(e.prim.transpose, NotDefined) and e.prim.partial_eval is None and name not in OPAQUE:
             return f"{_shown(e)} is not linear", e
-        elif name in SEPARATELY and moving[0] and moving[1]:
+        elif linear == "separately" and moving[0] and moving[1]:
             return f"both operands of {_shown(e)} depend on the arguments", e
-        elif name in AT and any(m for k, m in enumerate(moving) if k != AT[name]):
-            return f"{_shown(e)} is linear in operand {AT[name]} alone", e
-        elif name in JOINTLY:
+        elif isinstance(linear, int) and any(m for k, m in enumerate(moving) if k != linear):
+            return f"{_shown(e)} is linear in operand {linear} alone", e
+        elif linear == "jointly":
             for a, m in zip(e.inputs, moving, strict=True):
                 if not m and surely_not_zero(value(a)):
                     return f"an operand of {_shown(e)} is a constant that is not zero", e

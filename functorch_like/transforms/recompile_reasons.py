@@ -103,12 +103,34 @@ def _of_settings(old: Sequence[Any], new: Sequence[Any]) -> list[str]:
     return found
 
 
+def _of_place(old: Any, new: Any, tree: Any) -> str:
+    """Return the difference of two devices, or meshes, or shardings of arguments on one mesh."""
+    if hasattr(old, "ins") and hasattr(new, "ins") and old.mesh is new.mesh:
+        if len(old.ins) == len(new.ins):
+            for i, (before, now) in enumerate(zip(old.ins, new.ins, strict=True)):
+                if before != now:
+                    return f"{argument_path(tree, i)}: {_split(before)} before, {_split(now)} now"
+        return "other shardings of the results"
+    return f"another device: {old} before, {new} now"
+
+
+def _split(where: Any) -> str:
+    if where is None:
+        return "bound to no device"
+    kind = where._memory_kind
+    how = f"split by {where.spec!r}" if tuple(where.spec) else "whole on each device"
+    return how + (f" in {kind}" if kind not in (None, "device") else "")
+
+
 def of_program(key: tuple[Any, tuple[type, ...], bool], earlier: Iterable[Any], tree: Any) -> str:
-    """Return the reason why a trace is compiled again: another device, or other kinds of values for the same avals."""
+    """Return the reason why a trace is compiled again: another place, or other kinds of values for the same avals.
+
+    It is compared with the last one that was compiled.
+    """
     device, kinds, committed = key
-    for old_device, old_kinds, old_committed in earlier:
+    for old_device, old_kinds, old_committed in reversed(list(earlier)):
         if old_device != device:
-            return f"another device: {old_device} before, {device} now"
+            return _of_place(old_device, device, tree)
         for i, (old, new) in enumerate(zip(old_kinds, kinds, strict=True)):
             if old is not new:
                 return f"{argument_path(tree, i)}: {old.__name__} before, {new.__name__} now"

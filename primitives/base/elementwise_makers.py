@@ -126,6 +126,9 @@ def elementwise_primitive(
     params: Sequence[dict[str, Any]] = ({},),
     samples: Callable[[], list[SampleInput]] | None = None,
     smooth: bool = True,
+    linear: str | int | None = None,
+    fusible: bool = False,
+    exact: bool = False,
 ) -> Primitive:
     """An elementwise row of `count` operands; `jvp` and `transpose` as `core.Primitive` wants them.
 
@@ -133,6 +136,7 @@ def elementwise_primitive(
         lower: the StableHLO (or CHLO, told by a dot) operation, or a function of the emitter.
         takes: letters of the dtypes it takes, its main one first.
         domain, params, smooth: what the samples are drawn from.
+        linear, fusible, exact: as for `core.Primitive`.
     """
     op = lower if not isinstance(lower, str) or "." in lower else f"stablehlo.{lower}"
 
@@ -149,6 +153,10 @@ def elementwise_primitive(
         transpose=transpose or NotDefined(f"{name} is not linear; a jvp rule must not apply it to a tangent"),
         batch=batch,
         samples=samples or (lambda: samples_of(count, takes, domain, params, smooth)),
+        kind="elementwise",
+        linear=linear,
+        fusible=fusible,
+        exact=exact,
     )
     return row
 
@@ -205,5 +213,16 @@ def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
 add = elementwise_primitive(
     "add", np.add, "add", count=2, takes="fciu", jvp=_add_jvp,
     transpose=lambda ct, args: [ct if isinstance(a, UndefinedPrimal) else None for a in args],
+    linear="jointly", fusible=True, exact=True,
 )  # fmt: skip
-neg = unary("neg", np.negative, "negate", lambda g, x, y: neg(g), takes="fciu", transpose=lambda ct: neg(ct))
+neg = unary(
+    "neg",
+    np.negative,
+    "negate",
+    lambda g, x, y: neg(g),
+    takes="fciu",
+    transpose=lambda ct: neg(ct),
+    linear="jointly",
+    fusible=True,
+    exact=True,
+)

@@ -33,11 +33,12 @@ def linear(
     transpose: Callable[..., Any],
     batch: Callable[..., Any],
     samples: Callable[[], list[SampleInput]],
+    **facts: Any,
 ) -> Primitive:
     """A row of one operand in which it is linear: the tangent goes where the value goes.
 
     Here `transpose` is `(ct, aval of the operand, **params) -> cotangent` and `batch` is
-    `(axis, x, dim, **params) -> (out, dim)`.
+    `(axis, x, dim, **params) -> (out, dim)`; `facts` are others of `core.Primitive`.
     """
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
@@ -52,6 +53,8 @@ def linear(
         transpose=lambda ct, args, **params: [transpose(ct, args[0].aval, **params)],
         batch=lambda axis, args, dims, **params: batch(axis, args[0], dims[0], **params),
         samples=samples,
+        linear="jointly",
+        **facts,
     )
     return row
 
@@ -109,6 +112,7 @@ reduce_sum = linear(
     lower=Lowering("reduce_sum", accumulated(lambda e, x, *, axes: e.reduce("add", x, 0, axes, e.outs[0])), OWN_LOOP),
     transpose=_sum_transpose,
     batch=_sum_batch,
+    kind="reduction",
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"axes": axes})
         for shape, axes, dtype in [
@@ -176,6 +180,7 @@ broadcast_in_dim = linear(
     lower=lambda e, x, *, shape, broadcast_dimensions: e.broadcast_in_dim(x, e.outs[0], broadcast_dimensions),
     transpose=_broadcast_transpose,
     batch=_broadcast_batch,
+    kind="movement", fusible=True,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"shape": out, "broadcast_dimensions": dims})
         for shape, out, dims, dtype in [
@@ -217,6 +222,7 @@ reshape = linear(
     lower=lambda e, x, *, shape: e.op("stablehlo.reshape", [x], e.outs),
     transpose=lambda ct, x, *, shape: reshape(ct, shape=x.shape),
     batch=_reshape_batch,
+    kind="movement", fusible=True, exact=True,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"shape": out})
         for shape, out, dtype in [
@@ -256,6 +262,7 @@ transpose = linear(
     ),
     transpose=lambda ct, x, *, permutation: transpose(ct, permutation=inverse(permutation)),
     batch=_transpose_batch,
+    kind="movement", exact=True,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"permutation": perm})
         for shape, perm, dtype in [

@@ -62,6 +62,7 @@ def _exchange(
         transpose=lambda ct, args, **params: [transpose(ct, **params)],
         batch=batch,
         samples=list,
+        linear="jointly",
     )
     return row
 

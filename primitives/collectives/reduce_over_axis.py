@@ -39,7 +39,13 @@ def axis_size(axis_name: Any) -> int:
 
 
 def _collective(
-    name: str, kind: str, over: Callable[..., Any], alone: Callable[..., Any], jvp: Any, transpose: Any
+    name: str,
+    kind: str,
+    over: Callable[..., Any],
+    alone: Callable[..., Any],
+    jvp: Any,
+    transpose: Any,
+    linear: str | None = None,
 ) -> Primitive:
     """A row that reduces over a named axis.
 
@@ -71,6 +77,7 @@ def _collective(
         transpose=transpose,
         batch=batch,
         samples=list,
+        linear=linear,
     )
     return row
 
@@ -86,6 +93,7 @@ psum = _collective(
     lambda x, size: elementwise.mul(x, structural.full_like(x, size)),
     _psum_jvp,
     lambda ct, args, **params: [psum(ct, **params)],  # each element of the axis contributes to all of them
+    linear="jointly",
 )
 
 

@@ -27,7 +27,7 @@ class Product(Primitive):
     settings: Callable[[], precision_names.Fp32 | None]
 
     def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
-        super().__init__(*columns, **named)
+        super().__init__(*columns, kind="product", linear="separately", **named)
         object.__setattr__(self, "settings", settings)  # rows are frozen
 
     def __call__(self, *args: Any, **params: Any) -> Any:

@@ -63,10 +63,28 @@ def _mul_transpose(ct: Any, args: Any) -> list[Any]:
 
 
 sub = elementwise_primitive(
-    "sub", np.subtract, "subtract", count=2, takes="fciu", jvp=_sub_jvp, transpose=_sub_transpose
+    "sub",
+    np.subtract,
+    "subtract",
+    count=2,
+    takes="fciu",
+    jvp=_sub_jvp,
+    transpose=_sub_transpose,
+    linear="jointly",
+    fusible=True,
+    exact=True,
 )
 mul = elementwise_primitive(
-    "mul", np.multiply, "multiply", count=2, takes="fciu", jvp=_mul_jvp, transpose=_mul_transpose
+    "mul",
+    np.multiply,
+    "multiply",
+    count=2,
+    takes="fciu",
+    jvp=_mul_jvp,
+    transpose=_mul_transpose,
+    linear="separately",
+    fusible=True,
+    exact=True,
 )
 
 
@@ -114,6 +132,7 @@ div = elementwise_primitive(
     "div", _div_ref, Lowering("div", _div_lower, vectorized_cpu.WHOLE_DIV), count=2, takes="fciu",
     jvp=_div_jvp, domain=(0.5, 3.0),
     transpose=lambda ct, args: [None if isinstance(args[1], UndefinedPrimal) else div(ct, args[1]), None],
+    linear=0, fusible=True,
 )  # fmt: skip
 _remainder = operation("stablehlo.remainder")
 _REM = Lowering(
@@ -125,6 +144,7 @@ _REM = Lowering(
 rem = binary(
     "rem", _rem_ref, _REM, lambda g, x, y, z: g, lambda g, x, y, z: mul(g, div(sub(z, x), y)), takes="fiu",
     domain=(0.5, 4.0),
+    fusible=True,
 )  # fmt: skip
 
 
@@ -173,9 +193,10 @@ def _abs_tangent(g: Any, x: Any, y: Any) -> Any:
     return real(mul(g, conj(sign(x)))) if KIND[aval_of(x).dtype] == "c" else mul(g, sign(x))
 
 
-sign = unary("sign", _sign_ref, _sign_lower, _sign_tangent, takes="fciu")
+sign = unary("sign", _sign_ref, _sign_lower, _sign_tangent, takes="fciu", fusible=True)
 abs = unary(
     "abs", np.abs, _abs_lower, _abs_tangent, takes="fciu", gives=dtypes.real_part,
+    fusible=True, exact=True,
 )  # fmt: skip
 
 
@@ -183,6 +204,7 @@ abs = unary(
 square = unary(
     "square", np.square, lambda e, x: e.op("stablehlo.multiply", [x, x], e.outs), lambda g, x, y: mul(g, add(x, x)),
     takes="fciu",
+    fusible=True,
 )  # fmt: skip
 
 
@@ -240,7 +262,14 @@ def _power_samples() -> list[SampleInput]:
 
 
 integer_pow = unary(
-    "integer_pow", _power_ref, _power_lower, _power_tangent, takes="fciu", shape=_power_shape, samples=_power_samples
+    "integer_pow",
+    _power_ref,
+    _power_lower,
+    _power_tangent,
+    takes="fciu",
+    shape=_power_shape,
+    samples=_power_samples,
+    fusible=True,
 )
 
 
@@ -276,8 +305,10 @@ def _extreme(plain: Any, sign: int) -> Any:
 max = binary(
     "max", _extreme(np.maximum, 1), "maximum", lambda g, x, y, z: mul(g, share(x, y)),
     lambda g, x, y, z: mul(g, share(y, x)), takes="fiub",
+    fusible=True, exact=True,
 )  # fmt: skip
 min = binary(
     "min", _extreme(np.minimum, -1), "minimum", lambda g, x, y, z: mul(g, share(y, x)),
     lambda g, x, y, z: mul(g, share(x, y)), takes="fiub",
+    fusible=True, exact=True,
 )  # fmt: skip

@@ -47,16 +47,22 @@ def _leading_zeros(x: np.ndarray) -> Any:
     return (bits - np.array(lengths, int).reshape(x.shape)).astype(x.dtype)
 
 
-and_ = nondifferentiable("and", np.bitwise_and, "and", count=2, takes="iub")
-or_ = nondifferentiable("or", np.bitwise_or, "or", count=2, takes="iub")
-xor = nondifferentiable("xor", np.bitwise_xor, "xor", count=2, takes="iub")
-not_ = nondifferentiable("not", np.bitwise_not, "not", takes="iub")
-shift_left = nondifferentiable("shift_left", _left, "shift_left", count=2, takes="iu", domain=(-3, 40))
+and_ = nondifferentiable("and", np.bitwise_and, "and", count=2, takes="iub", fusible=True, exact=True)
+or_ = nondifferentiable("or", np.bitwise_or, "or", count=2, takes="iub", fusible=True, exact=True)
+xor = nondifferentiable("xor", np.bitwise_xor, "xor", count=2, takes="iub", fusible=True, exact=True)
+not_ = nondifferentiable("not", np.bitwise_not, "not", takes="iub", fusible=True, exact=True)
+shift_left = nondifferentiable("shift_left", _left, "shift_left", count=2, takes="iu", domain=(-3, 40), fusible=True)
 shift_right_logical = nondifferentiable(
-    "shift_right_logical", _right_logical, "shift_right_logical", count=2, takes="iu", domain=(-3, 40)
+    "shift_right_logical", _right_logical, "shift_right_logical", count=2, takes="iu", domain=(-3, 40), fusible=True
 )
 shift_right_arithmetic = nondifferentiable(
-    "shift_right_arithmetic", _right_arithmetic, "shift_right_arithmetic", count=2, takes="iu", domain=(-3, 40)
+    "shift_right_arithmetic",
+    _right_arithmetic,
+    "shift_right_arithmetic",
+    count=2,
+    takes="iu",
+    domain=(-3, 40),
+    fusible=True,
 )
 population_count = nondifferentiable(
     "population_count", lambda x: np.bitwise_count(unsigned(x)).astype(x.dtype), "popcnt", takes="iu", domain=(-99, 99)
@@ -139,6 +145,7 @@ bitcast_convert_type = Primitive(
             ((3,), dtypes.bfloat16, "uint16"), ((2,), "float16", "int16"),
         ]
     ],
+    kind="elementwise", fusible=True,
 )  # fmt: skip
 
 
@@ -175,4 +182,5 @@ reduce_precision = unary(
     "reduce_precision", _precision_ref, _precision_lower, lambda g, x, y, **params: reduce_precision(g, **params),
     transpose=lambda ct, **params: reduce_precision(ct, **params), takes="f", shape=_precision_shape, smooth=False,
     params=({"exponent_bits": 8, "mantissa_bits": 7}, {"exponent_bits": 5, "mantissa_bits": 10}),
+    linear="jointly",
 )  # fmt: skip

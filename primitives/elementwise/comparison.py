@@ -27,7 +27,9 @@ def _comparison(name: str, ref: Any, takes: str) -> Primitive:
     def lower(e: Any, x: Any, y: Any) -> Any:
         return compare(e, name.upper(), x, y, e.ins[0])
 
-    return nondifferentiable(name, ref, lower, count=2, takes=takes, gives=lambda dtype: dtypes.bool_)
+    return nondifferentiable(
+        name, ref, lower, count=2, takes=takes, gives=lambda dtype: dtypes.bool_, fusible=True, exact=True
+    )
 
 
 eq = _comparison("eq", np.equal, "fciub")
@@ -71,6 +73,7 @@ is_finite = nondifferentiable(
             for d in (np.float32, np.float64, dtypes.bfloat16)
         ),
     ],
+    fusible=True,
 )  # fmt: skip
 
 
@@ -172,6 +175,7 @@ def _select_samples() -> list[SampleInput]:
 select_n = Primitive(
     "select_n", shape=_select_shape, ref=_select_ref, lower=_select_lower, jvp=_select_jvp, transpose=_select_transpose,
     batch=_select_batch, samples=_select_samples,
+    kind="elementwise", linear="jointly", fusible=True, exact=True,
 )  # fmt: skip
 
 
@@ -238,4 +242,6 @@ clamp = Primitive(
     transpose=NotDefined("clamp is not linear; a jvp rule must not apply it to a tangent"),
     batch=_clamp_batch,
     samples=_clamp_samples,
+    kind="elementwise",
+    fusible=True,
 )

@@ -20,16 +20,19 @@ from functorch_like.primitives.formulas.complex import by_parts
 real = unary(
     "real", np.real, "real", lambda g, x, y: real(g), takes="c", gives=dtypes.real_part,
     transpose=lambda ct: complex(ct, zeros(aval_of(ct))),
+    linear="jointly", fusible=True,
 )  # fmt: skip
 imag = unary(
     "imag", np.imag, "imag", lambda g, x, y: imag(g), takes="c", gives=dtypes.real_part,
     transpose=lambda ct: complex(zeros(aval_of(ct)), neg(ct)),
+    linear="jointly", fusible=True,
 )  # fmt: skip
 
 
 conj = unary(
     "conj", np.conj, by_parts(lambda re, im: (re, -im), ""), lambda g, x, y: conj(g), takes="c",
     transpose=lambda ct: conj(ct),
+    linear="jointly", fusible=True,
 )  # fmt: skip
 
 
@@ -72,4 +75,5 @@ def _complex_samples() -> list[SampleInput]:
 complex = elementwise_primitive(
     "complex", _complex_ref, "complex", count=2, takes="f", jvp=_complex_jvp, transpose=_complex_transpose,
     gives=dtypes.complex_of, shape=_complex_shape, samples=_complex_samples,
+    linear="jointly", fusible=True,
 )  # fmt: skip

@@ -80,4 +80,5 @@ convert_element_type = Primitive(
             ((5,), "float32", "float32", True, True), ((5,), "complex64", "bool", False, True),
         ]
     ],
+    kind="elementwise", linear="jointly", fusible=True, exact=True,
 )  # fmt: skip

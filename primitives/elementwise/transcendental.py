@@ -49,8 +49,8 @@ def _round_lower(e: Any, x: Any, *, rounding_method: int = AWAY_FROM_ZERO) -> An
     return e.op(op, [x], e.outs)
 
 
-floor = nondifferentiable("floor", np.floor, "floor", takes="f")
-ceil = nondifferentiable("ceil", np.ceil, "ceil", takes="f")
+floor = nondifferentiable("floor", np.floor, "floor", takes="f", fusible=True)
+ceil = nondifferentiable("ceil", np.ceil, "ceil", takes="f", fusible=True)
 round = nondifferentiable(
     "round",
     _round_ref,
@@ -58,6 +58,7 @@ round = nondifferentiable(
     takes="f",
     shape=_round_shape,
     params=({"rounding_method": 0}, {"rounding_method": 1}),
+    fusible=True,
 )
 
 
@@ -66,7 +67,7 @@ def _nextafter_ref(x: np.ndarray, y: np.ndarray) -> Any:
 
 
 # The step is so small that the tangent is that of x.
-nextafter = binary("nextafter", _nextafter_ref, real.nextafter, lambda g, x, y, z: g, None, takes="f")
+nextafter = binary("nextafter", _nextafter_ref, real.nextafter, lambda g, x, y, z: g, None, takes="f", fusible=True)
 
 
 # ---------------------------------------------------------------------------------------- exponentials and logarithms
@@ -162,14 +163,15 @@ def _trigonometric(name: str, op: str, form: Any) -> Lowering:
 _SIN = _trigonometric("sin", "sine", trigonometric_cpu.sin)
 _COS = _trigonometric("cos", "cosine", trigonometric_cpu.cos)
 _TAN = _trigonometric("tan", "tan", trigonometric_cpu.tan)
-sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)))
-cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))))
+sin = unary("sin", np.sin, _SIN, lambda g, x, y: mul(g, cos(x)), fusible=True)
+cos = unary("cos", np.cos, _COS, lambda g, x, y: mul(g, neg(sin(x))), fusible=True)
 tan = unary(
     "tan",
     np.tan,
     _TAN,
     lambda g, x, y: mul(g, add(full_like(y, 1), square(y))),
     domain=(-1.2, 1.2),
+    fusible=True,
 )
 asin = unary(
     "asin",
@@ -177,6 +179,7 @@ asin = unary(
     Lowering("asin", by_parts(complex_formulas.asin, "chlo.asin"), trigonometric_cpu.ASIN),
     lambda g, x, y: mul(g, rsqrt(one_minus_square(x))),
     domain=(-0.9, 0.9),
+    fusible=True,
 )
 acos = unary(
     "acos",
@@ -184,10 +187,12 @@ acos = unary(
     Lowering("acos", by_parts(complex_formulas.acos, "chlo.acos"), trigonometric_cpu.ACOS),
     lambda g, x, y: mul(g, neg(rsqrt(one_minus_square(x)))),
     domain=(-0.9, 0.9),
+    fusible=True,
 )
 atan = unary(
     "atan", np.arctan, Lowering("atan", by_parts(complex_formulas.atan, "chlo.atan"), trigonometric_cpu.ATAN),
     lambda g, x, y: div(g, add(full_like(x, 1), square(x))),
+    fusible=True,
 )  # fmt: skip
 sinh = unary("sinh", np.sinh, by_parts(complex_formulas.sinh, in_single(real.sinh)), lambda g, x, y: mul(g, cosh(x)))
 cosh = unary("cosh", np.cosh, by_parts(complex_formulas.cosh, in_single(real.cosh)), lambda g, x, y: mul(g, sinh(x)))
@@ -212,6 +217,7 @@ tanh_slope = binary(
     "tanh_slope", lambda g, y: g * (1 - y) * (1 + y), _tanh_slope_lower,
     lambda h, g, y, z: tanh_slope(h, y), lambda h, g, y, z: mul(h, mul(g, neg(add(y, y)))), takes="fc",
     transpose=lambda ct, args: [tanh_slope(ct, args[1]), None],
+    linear=0,
 )  # fmt: skip
 asinh = unary(
     "asinh",
@@ -248,6 +254,7 @@ atan2 = binary(
     "atan2", np.arctan2, Lowering("atan2", operation("stablehlo.atan2"), trigonometric_cpu.ATAN2),
     lambda g, y, x, z: mul(g, _turn(x, x, y)), lambda g, y, x, z: mul(g, _turn(neg(y), x, y)),
     takes="f", domain=(0.3, 2.0),
+    fusible=True,
 )  # fmt: skip
 
 # --------------------------------------------------------------------------------------------------- roots and powers
@@ -272,4 +279,5 @@ rsqrt = unary(
 cbrt = unary(
     "cbrt", np.cbrt, Lowering("cbrt", operation("stablehlo.cbrt"), vectorized_cpu.CBRT),
     lambda g, x, y: div(g, mul(full_like(y, 3), square(y))), takes="f", domain=(0.2, 3.0),
+    fusible=True,
 )  # fmt: skip

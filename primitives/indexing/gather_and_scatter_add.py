@@ -217,7 +217,16 @@ def _samples() -> list[SampleInput]:
 
 
 gather = Primitive(
-    "gather", shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch, samples=_samples
+    "gather",
+    shape=_shape,
+    ref=_ref,
+    lower=_lower,
+    jvp=_jvp,
+    transpose=_transpose,
+    batch=_batch,
+    samples=_samples,
+    kind="movement",
+    linear="jointly",
 )
 
 
@@ -273,5 +282,5 @@ def _add_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
 
 scatter_add = scatter_row(
     "scatter_add", np.add, "add", _add_jvp, _add_transpose, lambda dtype: dtype != dtypes.bool_,
-    "float32", "int32", "complex64", "bfloat16",
+    "float32", "int32", "complex64", "bfloat16", linear="jointly",
 )  # fmt: skip

@@ -152,7 +152,7 @@ def scatter_batch(
 
 def scatter_row(
     name: str, fold: Callable[..., Any], kind: str, jvp: Any, transpose: Any, accepts: Callable[[Any], bool],
-    *dtype_names: str, smooth: bool = True,
+    *dtype_names: str, smooth: bool = True, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
     """A row that writes windows of updates into an operand.
 
@@ -165,6 +165,7 @@ def scatter_row(
         accepts: whether a dtype is taken.
         dtype_names: of the samples.
         smooth: as in `SampleInput`.
+        linear: as in `core.Primitive`.
     """
     body = lambda e, old, new, aval: e.op(f"stablehlo.{kind}", [old, new], [aval]) if kind else new
     lower = functools.partial(scatter_lower, body)
@@ -177,6 +178,7 @@ def scatter_row(
         transpose=transpose,
         batch=lambda axis, args, dims, **params: scatter_batch(row, axis, args, dims, **params),
         samples=lambda: scatter_samples(dtype_names, smooth),
+        linear=linear,
     )
     return row
 

@@ -40,6 +40,7 @@ def row(
     takes: Sequence[Any] = FLOATS,
     gpu: Callable[..., Any] | NotDefined | None = None,
     alternatives: Sequence[Alternative] = (),
+    linear: int | None = None,
 ) -> Primitive:
     """A row whose operands are stacks of matrices (rank 2) or vectors (rank 1).
 
@@ -100,6 +101,7 @@ def row(
         batch=batch or mapped,
         samples=samples,
         multiple_results=multiple_results,
+        linear=linear,
     )
     return made
 

@@ -89,7 +89,7 @@ def _solve_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
 #: A X = B, or with the transpose of A. Of a singular matrix the result is infinite or NaN.
 solve = row(
     "solve", (2, 2), shape=_solve_shape, ref=_solve_ref, lower=_solve_lower, jvp=_solve_jvp,
-    transpose=_solve_transpose, batch=_solve_batch, multiple_results=False,
+    transpose=_solve_transpose, batch=_solve_batch, multiple_results=False, linear=1,
     samples=lambda: [
         SampleInput((ShapedArray((*lead, n, n), d), ShapedArray((*lead, n, m), d)), {"transpose_a": t}, prepare=_heavy)
         for lead, n, m, d, t in [

@@ -145,7 +145,7 @@ def _heavy(x: Any) -> Any:
 
 triangular_solve = row(
     "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
-    samples=_samples, multiple_results=False, gpu=_lower_gpu,
+    samples=_samples, multiple_results=False, gpu=_lower_gpu, linear=1,
 )  # fmt: skip
 
 
@@ -251,5 +251,5 @@ def _tri_samples() -> list[SampleInput]:
 #: dl[0] and du[-1], which are outside of the matrix, are not read.
 tridiagonal_solve = row(
     "tridiagonal_solve", (1, 1, 1, 2), shape=_tri_shape, ref=_tri_ref, lower=_tri_lower, jvp=_tri_jvp,
-    transpose=_tri_transpose, samples=_tri_samples, multiple_results=False, gpu=_tri_lower_gpu,
+    transpose=_tri_transpose, samples=_tri_samples, multiple_results=False, gpu=_tri_lower_gpu, linear=3,
 )  # fmt: skip

@@ -88,7 +88,7 @@ class Fold(NamedTuple):
 
 def running(
     name: str, kind: Any, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
-    jvp: Any, transpose: Any, *dtype_names: str,
+    jvp: Any, transpose: Any, *dtype_names: str, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
     """A row that folds all prefixes: `kind` folds two elements (see `Fold`), `ufunc` is NumPy's."""
 
@@ -141,7 +141,7 @@ def running(
     )  # fmt: skip
     row = Primitive(
         name, shape=shape, ref=ref, lower=Lowering(name, lowered(Fold.plain), blocks), jvp=jvp, transpose=transpose,
-        batch=batch, samples=samples,
+        batch=batch, samples=samples, linear=linear,
     )  # fmt: skip
     return row
 
@@ -173,7 +173,7 @@ def _sum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> 
 cumsum = running(
     "cumsum", "add", np.add, lambda dtype: np.zeros((), dtype), _number, _sum_jvp,
     lambda ct, args, *, axis, reverse=False: [cumsum(ct, axis=axis, reverse=not reverse)],
-    "float32", "int32", "uint8", "complex64", "bfloat16",
+    "float32", "int32", "uint8", "complex64", "bfloat16", linear="jointly",
 )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def reduction(
     no = NotDefined(f"{name} is not linear in its operand; differentiate it with its jvp rule")
     row = Primitive(
         name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
-        batch=batch, samples=samples,
+        batch=batch, samples=samples, kind="reduction",
     )  # fmt: skip
     return row
 

@@ -194,7 +194,9 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         ]
 
     no = NotDefined(f"{name} gives integers, which have no derivative; gather the extreme values with it instead")
-    row = Primitive(name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples)
+    row = Primitive(
+        name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples, kind="reduction"
+    )
     return row
 
 

@@ -79,6 +79,7 @@ concatenate = Primitive(
             (((2,), (1,)), 0, "complex64"),
         ]
     ],
+    kind="movement", linear="jointly", fusible=True,
 )  # fmt: skip
 
 
@@ -99,6 +100,7 @@ rev = linear(
     lower=lambda e, x, *, dimensions: e.op("stablehlo.reverse", [x], e.outs, attrs={"dimensions": e.i64s(dimensions)}),
     transpose=lambda ct, x, *, dimensions: rev(ct, dimensions=dimensions),
     batch=_rev_batch,
+    kind="movement", fusible=True,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"dimensions": dims})
         for shape, dims, dtype in [
@@ -139,6 +141,7 @@ iota = Primitive(
             ((3,), 0, dtypes.bfloat16), ((3,), 0, "int64"),
         ]
     ],
+    fusible=True,
 )  # fmt: skip
 
 
@@ -158,6 +161,7 @@ copy = linear(
     lower=lambda e, x: x,
     transpose=lambda ct, x: ct,
     batch=lambda axis, x, dim: (copy(x), dim),
+    kind="movement",
     samples=_ITSELF,
 )
 #: The identity, whose derivative is declared zero.

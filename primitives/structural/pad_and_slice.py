@@ -60,6 +60,7 @@ def _slice_batch(
 
 slice = linear(
     "slice", shape=_slice_shape, ref=_slice_ref, lower=_slice_lower, transpose=_slice_transpose, batch=_slice_batch,
+    kind="movement", fusible=True,
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"start_indices": start, "limit_indices": limit, "strides": strides})
         for shape, start, limit, strides, dtype in [
@@ -172,4 +173,5 @@ def _pad_samples() -> list[SampleInput]:
 pad = Primitive(
     "pad", shape=_pad_shape, ref=_pad_ref, lower=_pad_lower, jvp=_pad_jvp, transpose=_pad_transpose, batch=_pad_batch,
     samples=_pad_samples,
+    kind="movement", linear="jointly", fusible=True,
 )  # fmt: skip

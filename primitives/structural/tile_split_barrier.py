@@ -49,6 +49,7 @@ tile = linear(
     lower=_tile_lower,
     transpose=_tile_transpose,
     batch=lambda axis, x, dim, *, reps: (tile(x, reps=insert(reps, dim, 1)), dim),
+    kind="movement",
     samples=lambda: [
         SampleInput((ShapedArray(shape, dtype),), {"reps": reps})
         for shape, reps, dtype in [
@@ -121,6 +122,7 @@ split = Primitive(
         ]
     ],
     multiple_results=True,
+    kind="movement", linear="jointly",
 )  # fmt: skip
 
 
@@ -163,4 +165,5 @@ optimization_barrier = Primitive(
         ]
     ],
     multiple_results=True,
+    linear="jointly",
 )  # fmt: skip

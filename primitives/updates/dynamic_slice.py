@@ -126,6 +126,8 @@ dynamic_slice = Primitive(
             ((4,), (_START,), (2,), "bool"),
         ]
     ],
+    kind="movement",
+    linear="jointly",
 )
 
 
@@ -207,4 +209,6 @@ dynamic_update_slice = Primitive(
             ((4,), (_START,), (2,), "bool"),
         ]
     ],
+    kind="movement",
+    linear="jointly",
 )

@@ -74,7 +74,7 @@ def _set_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
 
 scatter = scatter_row(
     "scatter", lambda old, new: new, "", _set_jvp, _set_transpose, lambda dtype: True,
-    "float32", "int32", "complex64", "bool", "bfloat16",
+    "float32", "int32", "complex64", "bool", "bfloat16", linear="jointly",
 )  # fmt: skip
 
 

@@ -42,7 +42,7 @@ from functorch_like.primitives.windows.select_and_scatter import select_and_gath
 
 def _window_row(
     name: str, kind: str, fold: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
-    jvp: Any, transpose: Any, *dtype_names: str,
+    jvp: Any, transpose: Any, *dtype_names: str, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
     """A row that reduces windows: `kind` is the StableHLO operation that folds two elements, `fold` NumPy's."""
 
@@ -94,7 +94,7 @@ def _window_row(
     )  # fmt: skip
     row = Primitive(
         name, shape=shape, ref=ref, lower=Lowering(name, kept(lower), sliced), jvp=jvp, transpose=transpose,
-        batch=batch, samples=samples,
+        batch=batch, samples=samples, linear=linear,
     )  # fmt: skip
     return row
 
@@ -135,7 +135,7 @@ def _repeated(ct: Any, aval: ShapedArray, window: Sequence[int]) -> Any:
 
 reduce_window_sum = _window_row(
     "reduce_window_sum", "add", np.add, lambda dtype: np.zeros((), dtype), lambda dtype: dtype != dtypes.bool_,
-    _sum_jvp, _sum_transpose, "float32", "int32", "complex64", "bfloat16",
+    _sum_jvp, _sum_transpose, "float32", "int32", "complex64", "bfloat16", linear="jointly",
 )  # fmt: skip
 
 

@@ -197,6 +197,7 @@ select_and_gather_add = Primitive(
     transpose=_linear_transpose(lambda: select_and_scatter_add),
     batch=_batch(lambda: select_and_gather_add),
     samples=lambda: _samples(True),
+    linear=0,
 )
 select_and_scatter_add = Primitive(
     "select_and_scatter_add",
@@ -207,4 +208,5 @@ select_and_scatter_add = Primitive(
     transpose=_linear_transpose(lambda: select_and_gather_add),
     batch=_batch(lambda: select_and_scatter_add),
     samples=lambda: _samples(False),
+    linear=0,
 )

@@ -1,5 +1,9 @@
 """What is told of sharded programs: pictures, explanations, collectives; and callbacks from them."""
 
+import re
+import sys
+import types
+
 import numpy as np
 import pytest
 
@@ -122,3 +126,43 @@ def test_callbacks_inside_of_shard_map_get_parts(mesh):
     ordered = ft.shard_map(lambda x: ft.debug.print("{}", x, ordered=True), mesh=mesh, in_specs=P("x"), out_specs=P())
     with pytest.raises(ft.FtError, match="no order among devices"):
         ordered(X)
+
+
+def test_explain_names_the_argument_whose_sharding_changed(split):
+    f = ft.jit(lambda w, batch: (w["x"] @ batch["y"]).sum())
+    put = lambda *spec: ft.device_put(X, split(*spec))
+    f({"x": put()}, {"y": put("x")})
+    told = str(ft.explain(f)({"x": put()}, {"y": put("x", "y")}))
+    assert "args[1]['y']: split by P('x') before, split by P('x', 'y') now" in told
+    told = str(ft.explain(f)({"x": put("y")}, {"y": put("x", "y")}))
+    assert "args[0]['x']: whole on each device before, split by P('y') now" in told
+    told = str(ft.explain(f)({"x": put("y")}, {"y": X}))
+    assert "args[1]['y']: split by P('x', 'y') before, bound to no device now" in told
+    pinned = ft.device_put(X, split("y").with_memory_kind("pinned_host"))
+    told = str(ft.explain(f)({"x": pinned}, {"y": X}))
+    assert "args[0]['x']: split by P('y') before, split by P('y') in pinned_host now" in told
+    told = str(ft.explain(f)({"x": X}, {"y": X}))
+    assert "another device: Mesh('x': 4, 'y': 2) before, cpu:0 now" in told.lower().replace("mesh", "Mesh"), told
+
+
+def test_pictures_in_notebooks(split, monkeypatch, capsys):
+    """A cell for each part, of its height and width; a colour for each of them."""
+    shown = []
+    shell = types.SimpleNamespace(kernel=None)
+    display = types.ModuleType("IPython.display")
+    display.display = shown.append
+    ipython = types.ModuleType("IPython")
+    ipython.get_ipython, ipython.display = (lambda: shell), display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    ft.debug.visualize_array_sharding(ft.device_put(X, split(None, "y")))
+    ft.debug.visualize_sharding((16,), split("x"))
+    assert capsys.readouterr().out == ""
+    columns, line = (picture._repr_html_() for picture in shown)
+    cells = re.findall(r"background:hsl\((\d+),[^>]*>([^<]*)</td>", columns)
+    assert [text for _, text in cells] == ["CPU 0,2,4,6", "CPU 1,3,5,7"] and cells[0][0] != cells[1][0]
+    assert columns.count("<tr>") == 1 and "P(None, &#x27;y&#x27;)" in columns
+    assert line.count("<td") == 4
+    monkeypatch.setattr(ipython, "get_ipython", lambda: None)  # a terminal
+    ft.debug.visualize_sharding((16,), split("x"))
+    assert "CPU 0,1" in capsys.readouterr().out

@@ -9,7 +9,6 @@ from support.rows import differentiable, direction
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, lax, testing
-from functorch_like.transforms import linearity
 from functorch_like.transforms.taylor import rules
 from functorch_like.transforms.taylor.jet import lifted
 
@@ -212,7 +211,7 @@ def _by_row():
     seen = set()
     for case in differentiable():
         name, kind = case.prim.name, case.sample.operands[case.floats[0]].dtype.kind
-        told = name in rules.RULES or name in linearity.JOINTLY | linearity.SEPARATELY | set(linearity.AT)
+        told = name in rules.RULES or case.prim.linear is not None
         if told and (name, kind) not in seen and all(0 not in np.shape(o) for o in case.draw()):
             seen.add((name, kind))
             yield pytest.param(case, id=case.label)

@@ -1,5 +1,7 @@
 """jit(f).warmup: later calls compile nothing, whatever they are called with; settings are those of the caller."""
 
+# Other compile options: max-autotune has nothing to warm up with, and says so.
+
 import threading
 
 import numpy as np

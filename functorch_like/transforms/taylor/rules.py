@@ -17,7 +17,6 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import gather
 from functorch_like.primitives.reductions.makers import spread
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
 from functorch_like.primitives.structural import convert_element_type, stop_gradient
-from functorch_like.transforms.linearity import AT, JOINTLY, SEPARATELY
 from functorch_like.transforms.taylor.power_series import FUNCTIONS, Rule, Series, convolution, fixed, minus, over, plus
 
 Operands = Sequence[Series]
@@ -25,15 +24,15 @@ Operands = Sequence[Series]
 
 def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series] | None:
     """The series of a row's results; None where no rule applies."""
-    name = prim.name
+    name, linear = prim.name, prim.linear
     if name in RULES:
         return RULES[name](*operands, **params)
-    if name in JOINTLY:
+    if linear == "jointly":
         return _linear(prim, operands, params)
-    if name in SEPARATELY:
+    if linear == "separately":
         return _product(prim, operands, params)
-    if name in AT and all(k == AT[name] or fixed(x) for k, x in enumerate(operands)):
-        return _linear(prim, operands, params, AT[name])
+    if isinstance(linear, int) and all(k == linear or fixed(x) for k, x in enumerate(operands)):
+        return _linear(prim, operands, params, linear)
     return None
 
 

@@ -235,4 +235,5 @@ scan = Primitive(
     dce=_prune,
     effects=lambda *, jaxpr, **_: jaxpr.effects,
     multiple_results=True,
+    kind="loop",
 )

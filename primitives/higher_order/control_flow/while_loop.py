@@ -240,4 +240,5 @@ while_ = Primitive(
     dce=_prune,
     effects=lambda *, cond_jaxpr, body_jaxpr, **_: cond_jaxpr.effects | body_jaxpr.effects,
     multiple_results=True,
+    kind="loop",
 )

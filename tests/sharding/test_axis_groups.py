@@ -1,0 +1,95 @@
+"""Collectives within groups of positions: under vmap and in shard_map, as those along an inner axis of two."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+from functorch_like import lax
+from functorch_like.errors import ArgumentError, ShapeError
+from functorch_like.sharding import PartitionSpec as P
+
+GROUPS = [[0, 3], [5, 1], [2, 4]]
+ORDER = np.concatenate(GROUPS)
+MESH = ft.make_mesh((6,), ("i",))
+X = np.random.default_rng(0).standard_normal((6, 2, 4))
+
+COLLECTIVES = {
+    "psum": lambda x, name, **groups: lax.psum(x, name, **groups),
+    "psum_of_bools": lambda x, name, **groups: lax.psum(x > 0, name, **groups),
+    "pmean": lambda x, name, **groups: lax.pmean({"a": x, "b": x[0]}, name, **groups)["b"],
+    "pmax": lambda x, name, **groups: lax.pmax(x, name, **groups),
+    "pmin": lambda x, name, **groups: lax.pmin(x, name, **groups),
+    "all_gather": lambda x, name, **groups: lax.all_gather(x, name, axis=1, **groups),
+    "all_gather_tiled": lambda x, name, **groups: lax.all_gather(x, name, axis=1, tiled=True, **groups),
+    "psum_scatter": lambda x, name, **groups: lax.psum_scatter(x, name, **groups),
+    "psum_scatter_tiled": lambda x, name, **groups: lax.psum_scatter(
+        x, name, scatter_dimension=1, tiled=True, **groups
+    ),
+    "all_to_all": lambda x, name, **groups: lax.all_to_all(x, name, 0, 1, **groups),
+    "all_to_all_tiled": lambda x, name, **groups: lax.all_to_all(x, name, 1, 0, tiled=True, **groups),
+    "pswapaxes": lambda x, name, **groups: lax.pswapaxes(x, name, 0, **groups),
+}
+
+
+def nested(f):
+    """The collective along an axis of two, for each group, with the positions in the order they had."""
+    inner = ft.vmap(ft.vmap(lambda x: f(x, "j"), axis_name="j"))
+    back = np.argsort(ORDER)
+    return ft.jit(
+        lambda x: (lambda out: out.reshape(6, *out.shape[2:])[back])(inner(x[ORDER].reshape(3, 2, *x.shape[1:])))
+    )
+
+
+def grouped(f):
+    return {
+        "vmap": ft.jit(ft.vmap(lambda x: f(x, "i", axis_index_groups=GROUPS), axis_name="i")),
+        "shard_map": ft.jit(
+            ft.shard_map(
+                lambda x: f(x[0], "i", axis_index_groups=GROUPS)[None], mesh=MESH, in_specs=P("i"), out_specs=P("i")
+            )
+        ),
+    }
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_within_groups(name):
+    f = COLLECTIVES[name]
+    expected = np.asarray(nested(f)(ft.numpy.asarray(X)))
+    for found in grouped(f).values():
+        np.testing.assert_allclose(np.asarray(found(X)), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", [n for n in COLLECTIVES if n not in ("psum_of_bools", "pmax", "pmin")])
+def test_derivatives(name):
+    """Of a weighted sum of what all positions have."""
+    f = COLLECTIVES[name]
+    weights = np.random.default_rng(1).standard_normal(np.shape(nested(f)(ft.numpy.asarray(X))))
+    expected = ft.jit(ft.grad(lambda x: (nested(f)(x) * weights).sum()))(X)
+    for found in grouped(f).values():
+        gradient = ft.jit(ft.grad(lambda x, found=found: (found(x) * weights).sum()))(X)
+        np.testing.assert_allclose(np.asarray(gradient), np.asarray(expected), rtol=1e-10, atol=1e-12)
+
+
+def test_nothing_crosses_the_border_of_a_group():
+    text = grouped(COLLECTIVES["psum"])["shard_map"].lower(X).compile().as_text()
+    assert "all-reduce(" not in text and "all-gather(" not in text and "collective-permute" in text
+
+
+def test_numbers_count_the_group():
+    assert (
+        ft.vmap(lambda x: x * lax.psum(1, "i", axis_index_groups=GROUPS), axis_name="i")(np.ones(6)).tolist() == [2] * 6
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "kind", "message"),
+    [
+        ([[0, 1], [2, 3]], ArgumentError, r"axis_index_groups=\[\[0, 1\], \[2, 3\]\] for the axis 'i' of 6 positions"),
+        ([[0, 1, 2, 3], [4, 5]], ArgumentError, "lists of one length"),
+        (3, ArgumentError, "axis_index_groups=3"),
+        ([[0, 1, 2], [3, 4, 5]], ShapeError, r"dimension 0 of .*\[2,4\] does not split into 3 parts"),
+    ],
+)
+def test_refused(groups, kind, message):
+    with pytest.raises(kind, match=message):
+        ft.vmap(lambda x: lax.psum_scatter(x, "i", axis_index_groups=groups), axis_name="i")(X)
