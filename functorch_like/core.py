@@ -1,9 +1,9 @@
-"""The heart: primitive rows, the current trace, and `bind`, the one way a primitive is applied.
+"""The heart: primitives, the current trace, and `bind`, the one way a primitive is applied.
 
-A *primitive* is one row of a table: what it means, what shapes it gives, how it lowers, differentiates,
+A *primitive* is one record of rules: what it means, what shapes it gives, how it lowers, differentiates,
 transposes and batches. A *trace* is one transformation at work: it decides what applying a primitive does. A
 *tracer* is a value that belongs to a trace. Every transformation is a `Trace` whose short `process` takes its own
-tracers apart, runs under its parent trace, calls one column of the row, and wraps what comes back.
+tracers apart, runs under its parent trace, calls one rule of the primitive, and wraps what comes back.
 
 There is no stack to search: the current trace knows its parent, and the innermost is always asked first.
 """
@@ -29,7 +29,7 @@ from functorch_like.masked import unmasked
 ArrayImpl = xla.ArrayImpl
 
 
-# ------------------------------------------------------------------------------------------------------------ rows
+# ----------------------------------------------------------------------------------------------------------- primitives
 class NotDefined(str):
     """A cell that is empty on purpose: the text says why, and what to do instead."""
 
@@ -62,14 +62,14 @@ class BatchAxis(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class SampleInput:
-    """One set of operands and parameters that the tests feed a row.
+    """One set of operands and parameters that the tests feed a primitive.
 
     Args:
         operands: a ShapedArray is filled with random values; an ndarray is taken as it is (indices, predicates).
-        params: the row's parameters.
+        params: the primitive's parameters.
         domain: floats are drawn from this interval; of integer dtypes, integers of it.
         smooth: False where finite differences do not apply at random points (ties, jumps).
-        prepare: applied to each operand drawn: makes of random numbers what the row wants (positive definite, ...).
+        prepare: applied to each operand drawn: makes valid operands of random numbers (positive definite ones, ...).
     """
 
     operands: tuple[Any, ...]
@@ -85,9 +85,9 @@ TABLE: dict[str, Primitive] = {}
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Primitive:
-    """One row of the table of primitives. Every column is a function or `NotDefined("why; what instead")`.
+    """One primitive. Every rule is a function or `NotDefined("why; what instead")`.
 
-    Rows never broadcast or promote: operands have exactly the shapes and dtypes the row wants.
+    Primitives never broadcast or promote: operands have exactly the shapes and dtypes that the primitive takes.
 
     Args:
         name: unique; what a jaxpr prints.
@@ -98,13 +98,14 @@ class Primitive:
         transpose: `(ct, args, **params) -> cotangents`, one for each operand, None where it has none; linear
             operands arrive as `UndefinedPrimal`. With `multiple_results`, ct is a list with None for zeros.
         batch: `(axis, args, dims, **params) -> (out, dim)`; dims[i] is None where args[i] is not batched.
-        samples: `() -> [SampleInput, ...]`: what the tests feed the row.
-        partial_eval: of higher-order rows only: how a call with some operands unknown is taken apart (linearize).
-        evaluate: of higher-order rows only: how it runs on concrete operands (first-order rows are lowered alone).
-        stage_params: of rows whose parameters hold Python functions only: `(args, params) -> (args, params)`, what
-            enters a jaxpr in their place: the functions staged, and what they close over among the operands.
-        dce: of higher-order rows only: `(used, **params) -> (kept, given, params)`: the row with only the results
-            marked in `used`, which operands it then needs, and which results it gives (a loop may need a carry
+        samples: `() -> [SampleInput, ...]`: what the tests feed the primitive.
+        partial_eval: of higher-order primitives only: how a call with some operands unknown is taken apart (linearize).
+        evaluate: of higher-order primitives only: how it runs on concrete operands (first-order primitives are lowered
+            alone).
+        stage_params: of primitives whose parameters hold Python functions only: `(args, params) -> (args, params)`,
+            what enters a jaxpr in their place: the functions staged, and what they close over among the operands.
+        dce: of higher-order primitives only: `(used, **params) -> (kept, given, params)`: the primitive with only the
+            results marked in `used`, which operands it then needs, and which results it gives (a loop may need a carry
             whose last value nobody wants).
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
@@ -158,13 +159,13 @@ class Primitive:
         return TABLE.__getitem__, (self.name,)
 
 
-#: The columns that are rules; the tests check that each is a function or a reasoned NotDefined.
-COLUMNS = ("shape", "ref", "lower", "jvp", "transpose", "batch")
+#: The rules; the tests check that each is a function or a reasoned NotDefined.
+RULES = ("shape", "ref", "lower", "jvp", "transpose", "batch")
 
 
 def _line_of_making() -> tuple[str, int]:
-    """The line a row is built on: of a module, whatever row makers of ours stand between, or of a user's function."""
-    # Below whoever makes the row are this function, `__post_init__` and `__init__`.
+    """The line that builds a primitive: of a module, makers of primitives left out, or of a user's function."""
+    # Below the caller that makes the primitive are this function, `__post_init__` and `__init__`.
     frame = sys._getframe(3)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back and frame.f_code.co_name != "<module>" and not source_info.is_users(frame.f_code.co_filename):
         frame = frame.f_back
@@ -452,8 +453,8 @@ def abstract_eval(prim: Primitive, avals: Sequence[ShapedArray], params: dict[st
         return abstract_eval_uncached(prim, avals, params)
     if found is None:
         found = abstract_eval_uncached(prim, avals, params)
-        # Keys of higher-order rows would keep whole jaxprs alive, or users' functions; collectives depend on the names
-        # in scope, too.
+        # Keys of higher-order primitives would keep whole jaxprs alive, or users' functions; collectives depend on the
+        # names in scope, too.
         if prim.partial_eval is None and prim.evaluate is None and "axis_name" not in params:
             _AVALS.keep(key, found, _MOST_AVALS)
     return found
@@ -484,19 +485,19 @@ def add_error_context(
     args: Sequence[Any],
     params: dict[str, Any],
     trace: Trace | None = None,
-    column: str = "",
+    rule: str = "",
 ) -> FtError:
     """Fill in what only the dispatch point knows: the operation with avals, the chain, the lines.
 
-    `column` is the rule that raised; it is told where the error is that there is no such rule.
+    `rule` is the name of the rule that raised, shown if the error is that it is not defined.
     """
     if not error.operation:
         avals = [a if isinstance(a, ShapedArray) else aval_of(a) for a in args]
         shown = [f"{k}={v!r}" for k, v in params.items() if isinstance(v, (int, str, tuple, np.dtype))]
         shown = [text for text in shown if "\n" not in text]  # tuples of jaxprs
         error.operation = f"{prim.name}({', '.join([*map(repr, avals), *shown])})"
-        if column and isinstance(error, UnsupportedError):
-            error.operation = f"{column} of {error.operation}"
+        if rule and isinstance(error, UnsupportedError):
+            error.operation = f"{rule} of {error.operation}"
     return error.complete(
         chain=transform_stack(trace or state.trace), at=str(source_info.user_line(state.source) or ""), rule=prim.where
     )

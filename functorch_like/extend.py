@@ -1,6 +1,6 @@
 """For those who build on the package: primitives and interpreters of one's own.
 
-A *primitive* is a row: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each column
+A *primitive* is a primitive: `Primitive(name, shape=, ref=, lower=, jvp=, transpose=, batch=, samples=)`, each rule
 a function or `NotDefined("why; what to do instead")`. It is applied by calling it, and every transformation knows it.
 
 An *interpreter* is a `Trace` with one method, `process(prim, args, params)`, and a `Tracer` that stands for its values.
@@ -49,7 +49,7 @@ from functorch_like.ir.jaxpr import Jaxpr as Jaxpr
 from functorch_like.ir.jaxpr import evaluate as evaluate_jaxpr
 from functorch_like.primitives import load as _load
 
-_load()  # names of rows are taken whether or not anything has needed these yet
+_load()  # names of primitives are taken whether or not anything has needed these yet
 
 
 def current_trace() -> Trace:
@@ -63,7 +63,7 @@ def mine(trace: Trace, value: Any) -> bool:
 
 
 def primitives() -> dict[str, Primitive]:
-    """All rows of the table by name, those of users included.
+    """All primitives by name, those of users included.
 
     >>> ft.extend.primitives()["add"]
     add

@@ -1,6 +1,6 @@
-"""The table of primitives: one row each, families by file. `python -m functorch_like.primitives` prints it.
+"""The table of primitives, families by file. `python -m functorch_like.primitives` prints it.
 
-A family is imported when one of its rows is asked for.
+A family is imported when one of its primitives is asked for.
 
 >>> from functorch_like import primitives
 >>> primitives.sin, primitives.sin.family
@@ -17,7 +17,7 @@ __getattr__, __dir__ = _families.attach(globals(), _families.HOME, extra=["load"
 
 
 def load() -> None:
-    """Import every family, the higher-order ones too, so that the table of rows is complete."""
+    """Import every family, the higher-order ones too, so that the table of primitives is complete."""
     import pkgutil
 
     for found in pkgutil.walk_packages(__path__, f"{__name__}."):

@@ -1,7 +1,7 @@
 """Checks of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
 
-A side table from names of rows to rules `(state, source, operands, params) -> results`. `RULES.get(name, plain)` is
-what happens to a primitive.
+A side table from names of primitives to rules `(state, source, operands, params) -> results`. `RULES.get(name, plain)`
+is what happens to a primitive.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from functorch_like.primitives.updates import dynamic_slice
 
 Rule = Callable[[State, Any, Primitive, Sequence[Any], dict[str, Any]], list[Any]]
 
-#: Rows that move or choose elements: what is not finite there came from somewhere else.
+#: Primitives that move or choose elements: what is not finite there came from somewhere else.
 _MOVING = frozenset((
     "abs", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "clamp", "complex", "concatenate", "conj",
     "copy", "dynamic_slice", "dynamic_update_slice", "imag", "max", "min", "neg", "optimization_barrier", "pad", "real",
@@ -120,7 +120,7 @@ def _scatter(state: State, source: Any, prim: Primitive, operands: Sequence[Any]
 
 
 def _dynamic(skip: int) -> Rule:
-    """Of rows whose starts are scalar operands after the first `skip`."""
+    """Of primitives whose starts are scalar operands after the first `skip`."""
 
     def rule(state: State, source: Any, prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> list[Any]:
         sizes = params["slice_sizes"] if skip == 1 else aval_of(operands[1]).shape

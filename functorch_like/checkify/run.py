@@ -1,4 +1,4 @@
-"""Running a jaxpr with its checks; and the jaxpr of that, for rows that hold one."""
+"""Running a jaxpr with its checks; and the jaxpr of that, for primitives that hold one."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """`jit(mode="max-autotune")`: a program is compiled in several ways, each is timed on the arguments, the best is kept.
 
-The ways are XLA's option sets and, on CPUs, the rows' standard lowerings beside the fast ones. What was chosen is
+The ways are XLA's option sets and, on CPUs, the primitives' standard lowerings beside the fast ones. What was chosen is
 remembered on disk beside the programs. A way that might make XLA abort is tried in another process first.
 """
 
@@ -32,7 +32,7 @@ class Candidate:
     Attributes:
         name: tells it from the others.
         fitting: compile options; None for those that the default rule chooses.
-        fast: whether rows take their fast lowerings.
+        fast: whether primitives take their fast lowerings.
         risky: whether XLA might abort.
     """
 

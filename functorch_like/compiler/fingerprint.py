@@ -1,7 +1,7 @@
 """Fingerprints: equal for equal programs, in every process. A program on disk is found by it before it is lowered.
 
 What a jaxpr lowers to depends on the jaxpr, on the settings, and on the code that lowers it; all three are covered.
-A jaxpr that holds something else (a Python function, a row defined outside of the package) has no fingerprint.
+A jaxpr that holds something else (a Python function, a primitive defined outside of the package) has no fingerprint.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def lower(
         donated: inputs whose memory the results may take.
         keep_unused: keep inputs that nothing reads.
         physical: the dtype an input arrives in where that differs from its aval: Python numbers arrive 64 bits wide.
-        platform: "cpu" or "gpu"; rows may lower differently.
+        platform: "cpu" or "gpu"; primitives may lower differently.
         partitioning: how inputs, all of them, and results are split over a mesh; None for one device.
     """
     jaxpr = passes.simplify(jaxpr)

@@ -1,1 +1,1 @@
-"""One file for each interpreter of primitives: what applying a row means under each transformation."""
+"""One file for each interpreter of primitives: what applying a primitive means under each transformation."""

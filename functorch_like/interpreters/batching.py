@@ -1,4 +1,4 @@
-"""vmap: each value may carry a hidden axis, and each primitive's `batch` column says where it goes."""
+"""vmap: each value may carry a hidden axis, and each primitive's `batch` rule says where it goes."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the `batch` column where an operand has the axis, a collective names it, or a key is drawn from."""
+    """Applies the `batch` rule where an operand has the axis, a collective names it, or a key is drawn from."""
 
     __slots__ = ("axis", "unseen")
 
@@ -80,7 +80,8 @@ class BatchTrace(Trace):
                 dims.append(None)
         parent = state.trace = self.parent
         try:
-            # The Python functions that a row holds may close over values of this trace, so such rows are told of it.
+            # The Python functions that a primitive holds may close over values of this trace, so such primitives are
+            # told of it.
             functions = prim.stage_params is not None
             if not mine and not functions and not (self.unseen and self.matters(prim, params)):
                 return parent.process(prim, values, params)

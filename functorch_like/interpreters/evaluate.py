@@ -1,6 +1,6 @@
 """Evaluation: outside of all transformations a primitive runs at once, as a compiled kernel of its own.
 
-One C++-dispatched function is kept for each row and set of parameters; it compiles for each new signature.
+One C++-dispatched function is kept for each primitive and set of parameters; it compiles for each new signature.
 """
 
 from __future__ import annotations

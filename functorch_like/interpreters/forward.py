@@ -1,4 +1,4 @@
-"""Forward mode: each value carries a tangent, and each primitive's `jvp` column says how tangents move.
+"""Forward mode: each value carries a tangent, and each primitive's `jvp` rule says how tangents move.
 
 Nested derivatives do not confuse each other: a `Dual` belongs to the trace that made it, and the rule of an inner
 trace runs under the outer one, for which the inner primal and tangent are two ordinary values. (The hazard is known
@@ -50,7 +50,7 @@ class Dual(TangentTracer):
 
 
 class JVPTrace(Trace):
-    """Applies a primitive to primals, and its `jvp` column where a tangent is not zero."""
+    """Applies a primitive to primals, and its `jvp` rule where a tangent is not zero."""
 
     __slots__ = ()
 

@@ -2,7 +2,7 @@
 
 `linearize` runs forward mode with tangents that are variables of a tape: each `jvp` rule computes its primal part at
 once and records what it does to tangents, which are linear primitives. Walking the tape backwards with the
-`transpose` column pulls cotangents through. (Radul et al., "You Only Linearize Once", 2022.)
+`transpose` rule pulls cotangents through. (Radul et al., "You Only Linearize Once", 2022.)
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
-#: Rows that are applied as often as they were written: whoever holds a value back twice wants it computed twice.
+#: Primitives that are applied as often as they were written: whoever holds a value back twice wants it computed twice.
 _APART = frozenset(("optimization_barrier",))
 #: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
 _FOLDED_KINDS = "biufc"

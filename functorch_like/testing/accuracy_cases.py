@@ -1,6 +1,6 @@
 """Cases of the accuracy report: each elementwise primitive with its parameters and inputs.
 
-Rows that are exact by nature (comparisons, bits, choices) are not here.
+Primitives that are exact by nature (comparisons, bits, choices) are not here.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Array = np.ndarray[Any, Any]
 
 
 class Case(NamedTuple):
-    """A row with parameters.
+    """A primitive with parameters.
 
     Args:
-        row: its name in the table of primitives.
+        primitive: its name in the table of primitives.
         params: its parameters.
         domains: an interval for each operand, beside numbers of all magnitudes in it.
         complex: whether complex numbers are measured too.

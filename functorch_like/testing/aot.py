@@ -33,7 +33,7 @@ from functorch_like.errors import CompileError, DeviceError, FtError, Unsupporte
 from functorch_like.examples import training, transformer
 from functorch_like.examples.models import MODELS
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.__main__ import rows
+from functorch_like.primitives.__main__ import builtin_primitives
 from functorch_like.sharding import AbstractMesh
 
 _HIGHEST = r"operand_precision=\{highest,highest\}"  # what float32 without TF32 is in HLO
@@ -87,7 +87,7 @@ class Case:
 # ---------------------------------------------------------------------------------------------------------- primitives
 def primitives() -> Iterable[Case]:
     """All samples of all primitives."""
-    for row in rows():
+    for row in builtin_primitives():
         for number, sample in enumerate(row.samples()):
             yield Case("primitives", f"{row.name}[{number}]", lambda row=row, sample=sample: _trace_sample(row, sample))
 

@@ -1,4 +1,4 @@
-"""Exact results of elementwise rows: by mpmath to 40 digits, or by the row's own meaning in NumPy, in float64."""
+"""Exact results of elementwise primitives: by mpmath to 40 digits, or by their reference in NumPy, in float64."""
 
 from __future__ import annotations
 

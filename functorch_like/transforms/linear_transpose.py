@@ -40,8 +40,8 @@ def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tupl
         argument. Nothing is conjugated: for complex arrays it is the plain transpose.
 
     Raises:
-        DifferentiationError: where `fun` is not linear, with the row and the line that are not; an added constant is
-            told from zero where its value is known.
+        DifferentiationError: where `fun` is not linear, with the primitive and the line that are not; an added
+            constant is told from zero where its value is known.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> back = ft.linear_transpose(lambda x: 3 * x[::2], ft.ShapeDtypeStruct((4,), "float32"))

@@ -79,7 +79,7 @@ def tangent_of(out: Any, tangent: Any) -> Any:
 
 
 def _zeros(aval: ShapedArray, weak: bool = False) -> Any:
-    """Zeros as an array of ours: rows among themselves make do with NumPy's numbers."""
+    """Zeros as an array of ours: primitives among themselves make do with NumPy's numbers."""
     return convert_element_type(zeros(aval), new_dtype=aval.dtype, weak_type=weak)
 
 

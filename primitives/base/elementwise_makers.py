@@ -1,9 +1,9 @@
-"""Makers of elementwise rows: what a family shares, they fill in, so that most rows are one line.
+"""Makers of elementwise primitives: what a family shares, they fill in, so that most primitives are one line.
 
 `unary` and `binary` want rules for tangents in the short form `(g, x, y) -> tangent` and `(g, x, y, z) -> tangent`,
 where g is the operand's tangent and the last is the result. `nondifferentiable` is for results that are constant
-almost everywhere. The dtypes a row takes are told by letters: f floating point, c complex, i and u integers signed
-and unsigned, b bool.
+almost everywhere. The dtypes a primitive takes are told by letters: f floating point, c complex, i and u integers
+signed and unsigned, b bool.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _EXTRA = {
 def samples_of(
     count: int, takes: str, domain: tuple[float, float], params: Sequence[dict[str, Any]], smooth: bool
 ) -> list[SampleInput]:
-    """Operands of several shapes in the row's main dtype, and of one shape in its other dtypes."""
+    """Operands of several shapes in the primitive's main dtype, and of one shape in its other dtypes."""
     main = {"f": "float32", "i": "int32", "u": "uint32", "b": "bool", "c": "complex64"}[takes[0]]
     kinds = [(shape, main) for shape in ((), (2, 3, 4), (0, 2))]
     kinds += [((5,), dtype) for kind in takes for dtype in _EXTRA[kind] if dtype != main]
@@ -130,7 +130,7 @@ def elementwise_primitive(
     fusible: bool = False,
     exact: bool = False,
 ) -> Primitive:
-    """An elementwise row of `count` operands; `jvp` and `transpose` as `core.Primitive` wants them.
+    """An elementwise primitive of `count` operands; `jvp` and `transpose` as `core.Primitive` wants them.
 
     Args:
         lower: the StableHLO (or CHLO, told by a dot) operation, or a function of the emitter.
@@ -142,9 +142,9 @@ def elementwise_primitive(
 
     def batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> tuple[Any, int]:
         moved, at = align(axis, args, dims)
-        return row(*moved, **params), at
+        return primitive(*moved, **params), at
 
-    row = Primitive(
+    primitive = Primitive(
         name,
         shape=shape or same(name, takes, gives),
         ref=quiet(ref),
@@ -158,30 +158,30 @@ def elementwise_primitive(
         fusible=fusible,
         exact=exact,
     )
-    return row
+    return primitive
 
 
 def unary(
     name: str, ref: Any, lower: Any, tangent: Callable[..., Any], *, takes: str = "fc", **columns: Any
 ) -> Primitive:
-    """A row of one operand; `tangent` is `(g, x, y, **params)`, and a `transpose` is `(ct, **params)`."""
+    """A primitive of one operand; `tangent` is `(g, x, y, **params)`, and a `transpose` is `(ct, **params)`."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-        y = row(*primals, **params)
+        y = primitive(*primals, **params)
         return y, tangent(tangents[0], primals[0], y, **params)
 
     pull = columns.pop("transpose", None)
     if pull is not None:
         columns["transpose"] = lambda ct, args, **params: [pull(ct, **params)]
-    row = elementwise_primitive(name, ref, lower, count=1, takes=takes, jvp=jvp, **columns)
-    return row
+    primitive = elementwise_primitive(name, ref, lower, count=1, takes=takes, jvp=jvp, **columns)
+    return primitive
 
 
 def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str = "fciu", **columns: Any) -> Primitive:
-    """A row of two operands; `left` and `right` are their tangents' rules `(g, x, y, z)`, None where it is zero."""
+    """A primitive of two operands; `left` and `right` are rules of tangents `(g, x, y, z)`, None where it is zero."""
 
     def jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
-        z = row(*primals)
+        z = primitive(*primals)
         first, second = tangents
         t = left(first, *primals, z) if first is not None and left else None
         if second is None or not right:
@@ -189,19 +189,19 @@ def binary(name: str, ref: Any, lower: Any, left: Any, right: Any, *, takes: str
         u = right(second, *primals, z)
         return z, u if t is None else add(t, u)
 
-    row = elementwise_primitive(name, ref, lower, count=2, takes=takes, jvp=jvp, **columns)
-    return row
+    primitive = elementwise_primitive(name, ref, lower, count=2, takes=takes, jvp=jvp, **columns)
+    return primitive
 
 
 def nondifferentiable(name: str, ref: Any, lower: Any, *, count: int = 1, takes: str, **columns: Any) -> Primitive:
-    """A row whose result is constant almost everywhere: its tangent is zero."""
+    """A primitive whose result is constant almost everywhere: its tangent is zero."""
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, None]:
-        return row(*primals, **params), None
+        return primitive(*primals, **params), None
 
     why = NotDefined(f"the derivative of {name} is zero, so no tangent goes through it; none is needed")
-    row = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
-    return row
+    primitive = elementwise_primitive(name, ref, lower, count=count, takes=takes, jvp=jvp, transpose=why, **columns)
+    return primitive
 
 
 def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -209,7 +209,7 @@ def _add_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
     return add(*primals), second if first is None else first if second is None else add(first, second)
 
 
-# The one row that `binary` itself is made of.
+# The one primitive that `binary` itself is made of.
 add = elementwise_primitive(
     "add", np.add, "add", count=2, takes="fciu", jvp=_add_jvp,
     transpose=lambda ct, args: [ct if isinstance(a, UndefinedPrimal) else None for a in args],

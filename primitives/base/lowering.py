@@ -1,8 +1,9 @@
-"""Alternative lowerings: forms of a row that one platform runs faster, of the same meaning.
+"""Alternative lowerings: forms of a primitive that one platform runs faster, of the same meaning.
 
-A `lower` column with alternatives is a `Lowering`: it says what each of them is, up to which sizes it is taken, and
+A `lower` rule with alternatives is a `Lowering`: it says what each of them is, up to which sizes it is taken, and
 gives samples on both sides of these limits. The table lists them, `backends.cpu.fast_lowerings` turns them off, and the
-tests hold each of them, and the standard form, against the row's meaning. All were measured on XLA:CPU with 2 cores.
+tests hold each of them, and the standard form, against the primitive's meaning. All were measured on XLA:CPU with 2
+cores.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Alternative(NamedTuple):
         name: in a few words.
         limits: when it is taken, in words.
         takes: `(ins, outs, **params) -> bool`: the same, of avals.
-        lower: as the row's own column.
+        lower: as the primitive's own rule.
         edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
     """
 
@@ -33,7 +34,7 @@ class Alternative(NamedTuple):
 
 
 class Lowering:
-    """A row's `lower` column that, for CPUs, picks the first alternative that fits, else the standard form."""
+    """A primitive's `lower` rule that, for CPUs, picks the first alternative that fits, else the standard form."""
 
     __slots__ = ("_on", "alternatives", "standard")
 
@@ -55,5 +56,5 @@ class Lowering:
 
 
 def alternatives_of(lower: Any) -> tuple[Alternative, ...]:
-    """Those of a row's column."""
+    """Those of a primitive's rule."""
     return lower.alternatives if isinstance(lower, Lowering) else ()

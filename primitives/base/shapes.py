@@ -1,6 +1,6 @@
-"""Rows that rearrange without computing (and the sum that is the transpose of a broadcast).
+"""Primitives that rearrange without computing (and the sum that is the transpose of a broadcast).
 
-All of them are linear in their one operand, so `linear` fills most of the columns. At the end stand the helpers
+All of them are linear in their one operand, so `linear` fills most of the rules. At the end stand the helpers
 that batch and jvp rules are made of: `move`, `widen`, `full_like`, `zeros`.
 """
 
@@ -35,16 +35,16 @@ def linear(
     samples: Callable[[], list[SampleInput]],
     **facts: Any,
 ) -> Primitive:
-    """A row of one operand in which it is linear: the tangent goes where the value goes.
+    """A primitive of one operand in which it is linear: the tangent goes where the value goes.
 
     Here `transpose` is `(ct, aval of the operand, **params) -> cotangent` and `batch` is
     `(axis, x, dim, **params) -> (out, dim)`; `facts` are others of `core.Primitive`.
     """
 
     def jvp(primals: Any, tangents: Any, **params: Any) -> tuple[Any, Any]:
-        return row(*primals, **params), row(*tangents, **params)
+        return primitive(*primals, **params), primitive(*tangents, **params)
 
-    row = Primitive(
+    primitive = Primitive(
         name,
         shape=shape,
         ref=ref,
@@ -56,7 +56,7 @@ def linear(
         linear="jointly",
         **facts,
     )
-    return row
+    return primitive
 
 
 def check_axes(axes: Any, ndim: int) -> None:

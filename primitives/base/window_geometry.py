@@ -107,7 +107,7 @@ def batched_params(params: dict[str, Any], at: int) -> dict[str, Any]:
 def window_params(
     window: Any, strides: Any, padding: Any = None, base: Any = None, holes: Any = None
 ) -> dict[str, Any]:
-    """Parameters of a window row; what is not given does nothing."""
+    """Parameters of a window primitive; what is not given does nothing."""
     ones = (1,) * len(window)
     return dict(
         zip(NAMES, (window, strides, padding or ((0, 0),) * len(window), base or ones, holes or ones), strict=True)

@@ -29,10 +29,10 @@ def _exchange(
     alone: Callable[..., Any],
     transpose: Callable[..., Any],
 ) -> Primitive:
-    """A linear row that exchanges data along a named axis.
+    """A linear primitive that exchanges data along a named axis.
 
     Args:
-        name: of the row.
+        name: of the primitive.
         shape: `(shape, size, **params) -> shape` of the result, where size is that of the axis.
         at: `(x, dim, size, **params) -> (out, dim)`, for the hidden dimension of that axis.
         alone: likewise `(x, size, **params)`, for a value that is the same all along that axis.
@@ -43,17 +43,17 @@ def _exchange(
         return x.update(shape=shape(x.shape, axis_size(axis_name), **params))
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
-        return row(*primals, **params), row(*tangents, **params)
+        return primitive(*primals, **params), primitive(*tangents, **params)
 
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any, **params: Any) -> Any:
         (x,), (dim,) = args, dims
         if axis_name != axis.name:  # another axis: it goes in front, where no parameter has to know of it
-            return _shifted(row, structural.move(x, dim, 0), axis_name, params), 0
+            return _shifted(primitive, structural.move(x, dim, 0), axis_name, params), 0
         whole = aval_of(x).shape
         shape(whole if dim is None else (*whole[:dim], *whole[dim + 1 :]), axis.size, **params)  # outside of jit, first
         return alone(x, axis.size, **params) if dim is None else at(x, dim, axis.size, **params)
 
-    row = Primitive(
+    primitive = Primitive(
         name,
         shape=shape_rule,
         ref=NO_REF,
@@ -64,15 +64,15 @@ def _exchange(
         samples=list,
         linear="jointly",
     )
-    return row
+    return primitive
 
 
 #: Parameters that count dimensions.
 _DIMENSIONS = ("all_gather_dimension", "scatter_dimension", "split_axis", "concat_axis")
 
 
-def _shifted(row: Primitive, x: Any, axis_name: Any, params: dict[str, Any]) -> Any:
-    return row(x, axis_name=axis_name, **{k: v + 1 if k in _DIMENSIONS else v for k, v in params.items()})
+def _shifted(primitive: Primitive, x: Any, axis_name: Any, params: dict[str, Any]) -> Any:
+    return primitive(x, axis_name=axis_name, **{k: v + 1 if k in _DIMENSIONS else v for k, v in params.items()})
 
 
 def _merge(x: Any, dim: int) -> Any:

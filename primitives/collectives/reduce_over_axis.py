@@ -47,15 +47,15 @@ def _collective(
     transpose: Any,
     linear: str | None = None,
 ) -> Primitive:
-    """A row that reduces over a named axis.
+    """A primitive that reduces over a named axis.
 
     Args:
-        name: of the row.
+        name: of the primitive.
         kind: the operation of StableHLO that folds.
         over: `(x, dim) -> reduced`, for the hidden dimension of that axis.
         alone: `(x, size) -> reduced`, for a value that is the same all along that axis.
-        jvp: the derivative column.
-        transpose: the transposition column.
+        jvp: the derivative rule.
+        transpose: the transposition rule.
     """
 
     def shape(x: ShapedArray, *, axis_name: Any) -> ShapedArray:
@@ -65,10 +65,10 @@ def _collective(
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis_name: Any) -> Any:
         (x,), (at,) = args, dims
         if axis_name != axis.name:
-            return row(x, axis_name=axis_name), at
+            return primitive(x, axis_name=axis_name), at
         return (alone(x, axis.size) if at is None else over(x, at)), None
 
-    row = Primitive(
+    primitive = Primitive(
         name,
         shape=shape,
         ref=NO_REF,
@@ -79,7 +79,7 @@ def _collective(
         samples=list,
         linear=linear,
     )
-    return row
+    return primitive
 
 
 def _psum_jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
@@ -97,11 +97,11 @@ psum = _collective(
 )
 
 
-def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
+def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         """Elements that tie share the derivative evenly."""
         (x,), (dx,) = primals, tangents
-        out = row()(x, **params)
+        out = primitive()(x, **params)
         hits = structural.convert_element_type(elementwise.eq(x, out), new_dtype=aval_of(x).dtype)
         return out, elementwise.div(psum(elementwise.mul(dx, hits), **params), psum(hits, **params))
 

@@ -18,17 +18,17 @@ _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
 
 
 class Product(Primitive):
-    """A row that, where no precision is given, is as exact as the settings say at that moment.
+    """A primitive that, where no precision is given, is as exact as the settings say at that moment.
 
-    They are asked when the row is applied, not when it is lowered: a `with` block in a traced function holds for the
-    operations in it. The parameter stays None where nothing is set, which is full float32.
+    They are asked when the primitive is applied, not when it is lowered: a `with` block in a traced function holds for
+    the operations in it. The parameter stays None where nothing is set, which is full float32.
     """
 
     settings: Callable[[], precision_names.Fp32 | None]
 
     def __init__(self, *columns: Any, settings: Any = precision.of_products, **named: Any) -> None:
         super().__init__(*columns, kind="product", linear="separately", **named)
-        object.__setattr__(self, "settings", settings)  # rows are frozen
+        object.__setattr__(self, "settings", settings)  # primitives are frozen
 
     def __call__(self, *args: Any, **params: Any) -> Any:
         if params.get("precision") is None:

@@ -33,7 +33,7 @@ def from_callback(error: BaseException) -> bool:
 
 
 class Host:
-    """A Python function of NumPy arrays, as a parameter of a row. Each is equal to itself alone.
+    """A Python function of NumPy arrays, as a parameter of a primitive. Each is equal to itself alone.
 
     Args:
         fun: takes flat arrays, returns a sequence of flat results.
@@ -153,7 +153,7 @@ def _each(axis: BatchAxis, dims: Sequence[Any], fun: Any) -> Each:
 def _batch(
     prim: Primitive, axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, fun: Any, ordered: bool
 ) -> tuple[Any, Any]:
-    """Of rows with effects: a callback is called for one element after the other, before the next callback is."""
+    """Of primitives with effects: a callback is called for one element after the other, before the next callback is."""
     if ordered and fun.results:
         raise UnsupportedError(
             f"an ordered callback with results ({fun.__name__}) has no place under vmap: what an element computes from "

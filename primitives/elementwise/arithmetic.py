@@ -50,7 +50,7 @@ def _mul_jvp(primals: Any, tangents: Any) -> tuple[Any, Any]:
         return z, mul(first, y)
     if first is None:
         return z, mul(x, second)
-    if x is y and first is second:  # a square has one linear row, not three
+    if x is y and first is second:  # a square has one linear primitive, not three
         return z, mul(first, add(x, x))
     return z, add(mul(first, y), mul(x, second))
 

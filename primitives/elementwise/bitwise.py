@@ -1,4 +1,4 @@
-"""Rows about bits: and or xor not, shifts, mulhi, population_count, clz, bitcasts, reduce_precision."""
+"""Primitives about bits: and or xor not, shifts, mulhi, population_count, clz, bitcasts, reduce_precision."""
 
 from __future__ import annotations
 

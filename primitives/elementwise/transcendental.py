@@ -1,8 +1,8 @@
-"""Elementwise rows of real and complex analysis: rounding, exponentials, trigonometry, roots and powers.
+"""Elementwise primitives of real and complex analysis: rounding, exponentials, trigonometry, roots and powers.
 
-One row, one line: name, meaning in NumPy, StableHLO operation, rule of the tangent `(g, x, y)` or, with two operands,
-one for each `(g, x, y, z)`; g is the operand's tangent, the last letter the result. What multiplies g is computed
-first, so that a linearised function has one linear row for each nonlinear one.
+One primitive, one line: name, meaning in NumPy, StableHLO operation, rule of the tangent `(g, x, y)` or, with two
+operands, one for each `(g, x, y, z)`; g is the operand's tangent, the last letter the result. What multiplies g is
+computed first, so that a linearised function has one linear primitive for each nonlinear one.
 """
 
 from __future__ import annotations
@@ -210,9 +210,9 @@ def _tanh_slope_lower(e: Any, g: Any, y: Any) -> Any:
     return e.op("stablehlo.multiply", [e.op("stablehlo.multiply", [g, less], e.outs), more], e.outs)
 
 
-#: g times the slope of tanh where that is y. A row of its own, because XLA:CPU fuses the product in this order with
-#: what uses it, and computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And what
-#: waits for the backward pass is y, which others keep, too.
+#: g times the slope of tanh where that is y. A primitive of its own, because XLA:CPU fuses the product in this order
+#: with what uses it, and computes g * one_minus_square(y) once for each of its uses: one more kernel to compile. And
+#: what waits for the backward pass is y, which others keep, too.
 tanh_slope = binary(
     "tanh_slope", lambda g, y: g * (1 - y) * (1 + y), _tanh_slope_lower,
     lambda h, g, y, z: tanh_slope(h, y), lambda h, g, y, z: mul(h, mul(g, neg(add(y, y)))), takes="fc",

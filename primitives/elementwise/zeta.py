@@ -81,7 +81,7 @@ def _ref(x: float, q: float, order: int = 0) -> float:
     return float(_expansion(np.float64(x), np.float64(q), int(order), np.log, np.power, select))
 
 
-# --------------------------------------------------------------------------------------------------------------- rows
+# ----------------------------------------------------------------------------------------------------------- primitives
 _same = same("zeta_derivative", "f")
 
 

@@ -1,1 +1,1 @@
-"""Higher-order rows: their parameters hold jaxprs, and their rules use the interpreters."""
+"""Higher-order primitives: their parameters hold jaxprs, and their rules use the interpreters."""

@@ -1,4 +1,4 @@
-"""The `call` row: a jaxpr applied to operands. It is what `jit` leaves in a program.
+"""The `call` primitive: a jaxpr applied to operands. It is what `jit` leaves in a program.
 
 A staged function stays staged under every transformation: its jvp, its batched form, its known and linear halves
 and its transpose are jaxprs of their own, made once, kept on the jaxpr they came from, and compiled.

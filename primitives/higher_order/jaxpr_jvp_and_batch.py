@@ -1,4 +1,4 @@
-"""Jaxprs made from jaxprs: the forward-mode form, the batched form. Higher-order rows are made of them.
+"""Jaxprs made from jaxprs: the forward-mode form, the batched form. Higher-order primitives are made of them.
 
 Each is staged with nothing around it, so that what is kept depends on the jaxpr and the key alone, and is kept on the
 jaxpr it was made from.

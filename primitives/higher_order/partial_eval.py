@@ -1,6 +1,6 @@
 """A jaxpr taken apart into what can be computed now and what is linear in the inputs that are not known yet.
 
-Reverse mode needs it of every row that holds jaxprs: the known half runs at once, the linear half is recorded and
+Reverse mode needs it of every primitive that holds jaxprs: the known half runs at once, the linear half is recorded and
 later transposed. What the linear half reads of known values are its residuals.
 """
 

@@ -1,4 +1,4 @@
-"""A row that holds jaxprs, run outside of all transformations: one compiled program, kept on one of its jaxprs."""
+"""Primitives that hold jaxprs, outside of all transformations: one compiled program, kept on one of the jaxprs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from functorch_like.primitives.higher_order.call import CallSpec, call
 
 
 def evaluate_alone(prim: Primitive, main: str, args: Sequence[Any], params: dict[str, Any]) -> Any:
-    """Run a row; `main` names the parameter whose jaxpr keeps the program."""
+    """Run a primitive; `main` names the parameter whose jaxpr keeps the program."""
     jaxpr: Jaxpr = params[main]
 
     def make() -> tuple[Jaxpr, CallSpec]:

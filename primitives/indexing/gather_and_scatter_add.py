@@ -27,7 +27,7 @@ from functorch_like.primitives.indexing.dimension_numbers import (
     plain_indices,
     starts_of,
 )
-from functorch_like.primitives.indexing.scatter_makers import scatter_row
+from functorch_like.primitives.indexing.scatter_makers import scatter_primitive
 
 
 def _shape(
@@ -280,7 +280,7 @@ def _add_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     ]
 
 
-scatter_add = scatter_row(
+scatter_add = scatter_primitive(
     "scatter_add", np.add, "add", _add_jvp, _add_transpose, lambda dtype: dtype != dtypes.bool_,
     "float32", "int32", "complex64", "bfloat16", linear="jointly",
 )  # fmt: skip

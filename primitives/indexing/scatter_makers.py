@@ -124,7 +124,7 @@ def _accumulating(lower: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def scatter_batch(
-    row: Callable[..., Any], axis: Any, args: Sequence[Any], dims: Sequence[Any], *,
+    primitive: Callable[..., Any], axis: Any, args: Sequence[Any], dims: Sequence[Any], *,
     dimension_numbers: ScatterDimensionNumbers, **params: Any,
 ) -> Any:  # fmt: skip
     """The mapped axis becomes a batching dimension; or, where the indices are the same for all, a window dimension."""
@@ -147,21 +147,21 @@ def scatter_batch(
             scatter_indices_batching_dims=(0, *up(n.scatter_indices_batching_dims)),
         )
         params = params | {"indices_are_sorted": False}
-    return row(operand, indices, updates, dimension_numbers=n, **params), 0
+    return primitive(operand, indices, updates, dimension_numbers=n, **params), 0
 
 
-def scatter_row(
+def scatter_primitive(
     name: str, fold: Callable[..., Any], kind: str, jvp: Any, transpose: Any, accepts: Callable[[Any], bool],
     *dtype_names: str, smooth: bool = True, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
-    """A row that writes windows of updates into an operand.
+    """A primitive that writes windows of updates into an operand.
 
     Args:
-        name: of the row.
+        name: of the primitive.
         fold: `(old, update) -> new`, in NumPy.
         kind: the StableHLO operation that does the same; "" keeps the update.
-        jvp: the derivative column.
-        transpose: the transposition column.
+        jvp: the derivative rule.
+        transpose: the transposition rule.
         accepts: whether a dtype is taken.
         dtype_names: of the samples.
         smooth: as in `SampleInput`.
@@ -169,18 +169,18 @@ def scatter_row(
     """
     body = lambda e, old, new, aval: e.op(f"stablehlo.{kind}", [old, new], [aval]) if kind else new
     lower = functools.partial(scatter_lower, body)
-    row = Primitive(
+    primitive = Primitive(
         name,
         shape=functools.partial(scatter_shape, name, accepts),
         ref=functools.partial(scatter_ref, fold),
         lower=_accumulating(lower) if kind in ("add", "multiply") else lower,
         jvp=jvp,
         transpose=transpose,
-        batch=lambda axis, args, dims, **params: scatter_batch(row, axis, args, dims, **params),
+        batch=lambda axis, args, dims, **params: scatter_batch(primitive, axis, args, dims, **params),
         samples=lambda: scatter_samples(dtype_names, smooth),
         linear=linear,
     )
-    return row
+    return primitive
 
 
 def scatter_samples(dtype_names: Sequence[str], smooth: bool) -> list[SampleInput]:

@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_cpu import WRITTEN_OUT
-from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square
 from functorch_like.primitives.linalg.triangular_solve import triangular_solve
 
 
@@ -54,7 +54,7 @@ def _positive(x: Any) -> Any:
 
 
 #: Of Hermitian positive definite matrices, of which only the lower triangle is read. NaN where it is not definite.
-cholesky = row(
+cholesky = linalg_primitive(
     "cholesky", (2,), shape=lambda x, *, dtype: [((square("cholesky", x),) * 2, dtype)],
     ref=_cholesky_ref, lower=_cholesky_lower, jvp=_cholesky_jvp, multiple_results=False, gpu=_cholesky_lower_gpu,
     alternatives=[WRITTEN_OUT],
@@ -127,7 +127,7 @@ def turned(x: Any) -> Any:
 
 
 #: P A = L U: both factors in one matrix (the diagonal of L is one), the rows swapped in turn, and their order.
-lu = row(
+lu = linalg_primitive(
     "lu", (2,), shape=_lu_shape, ref=_lu_ref, lower=_lu_lower, jvp=_lu_jvp,
     samples=lambda: [
         SampleInput((ShapedArray(s, d),), prepare=turned)
@@ -178,7 +178,7 @@ def _order_shape(pivots: Any, *, dtype: Any, permutation_size: int) -> Any:
 
 
 _PIVOTS = np.array([[2, 1, 3], [0, 3, 3]], np.int32)
-lu_pivots_to_permutation = row(
+lu_pivots_to_permutation = linalg_primitive(
     "lu_pivots_to_permutation", (1,), shape=_order_shape, takes=(I32,), multiple_results=False,
     ref=lambda pivots, *, permutation_size: _permutation(pivots, permutation_size),
     lower=lambda k, pivots, *, permutation_size: _swaps(k.e, pivots, k.ins[0], k.outs[0]),

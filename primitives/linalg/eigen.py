@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg.makers import I32, Stack, nan, no_gpu, no_jvp, routine, row, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, no_gpu, no_jvp, routine, square
 from functorch_like.primitives.linalg.solve import solve
 from functorch_like.primitives.reductions import reductions
 
@@ -69,7 +69,7 @@ def _spread(x: Any) -> Any:
 
 
 #: Vectors in the columns, and values from the smallest to the largest. Only one triangle of the matrix is read.
-eigh = row(
+eigh = linalg_primitive(
     "eigh", (2,), shape=_eigh_shape, ref=_eigh_ref, lower=_eigh_lower, jvp=_eigh_jvp,
     gpu=_eigh_lower_gpu,
     samples=lambda: [
@@ -171,7 +171,7 @@ def _normalized(v: Any, dv: Any) -> Any:
 
 
 #: Values, and left and right vectors where asked for, of length 1 and with the largest entry real.
-eig = row(
+eig = linalg_primitive(
     "eig", (2,), shape=_eig_shape, ref=_eig_ref, lower=_eig_lower, jvp=_eig_jvp, gpu=_eig_lower_gpu,
     samples=lambda: [
         SampleInput(
@@ -209,7 +209,7 @@ def _schur_lower(k: Stack, x: Any, *, compute_schur_vectors: bool) -> Any:
 
 
 #: T and Z of A = Z T Z^H; T is triangular, but for blocks of two where real matrices have complex eigenvalues.
-schur = row(
+schur = linalg_primitive(
     "schur", (2,), shape=_schur_shape, ref=_schur_ref, lower=_schur_lower,
     jvp=no_jvp("schur", "differentiate eig or eigh instead"), gpu=no_gpu("schur"),
     samples=lambda: [

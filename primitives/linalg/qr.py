@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError, UnsupportedError
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import solved
-from functorch_like.primitives.linalg.makers import I32, Stack, no_gpu, no_jvp, routine, row, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, no_gpu, no_jvp, routine, square
 
 
 # --------------------------------------------------------------------------------------- geqrf, householder_product
@@ -22,7 +22,7 @@ def _geqrf_ref(x: Any) -> Any:
 
 
 #: R in the upper triangle, the Householder vectors below it and their factors apart, as LAPACK stores them.
-geqrf = row(
+geqrf = linalg_primitive(
     "geqrf", (2,), ref=_geqrf_ref, shape=lambda x, *, dtype: [(x, dtype), ((min(x),), dtype)],
     lower=lambda k, x: k.call("geqrf", [x], k.ins, k.outs, aliases=[(0, 0)]),
     jvp=no_jvp("geqrf", "differentiate qr instead"),
@@ -49,7 +49,7 @@ def _product_sample(shape: Any, count: int, dtype: str) -> SampleInput:
 
 
 #: The first columns of the product of the reflections that geqrf, hessenberg or tridiagonal gave.
-householder_product = row(
+householder_product = linalg_primitive(
     "householder_product", (2, 1), shape=_product_shape, multiple_results=False,
     ref=lambda a, taus: routine(a, "orgqr")(a, taus)[0],
     lower=lambda k, a, taus: k.call("orgqr", [a, taus], k.ins, k.outs, aliases=[(0, 0)])[0],
@@ -76,7 +76,7 @@ def _geqp3_lower(k: Stack, x: Any) -> Any:
 
 
 #: As geqrf, of the matrix with its columns in an order that makes the diagonal of R fall; and that order.
-geqp3 = row(
+geqp3 = linalg_primitive(
     "geqp3", (2,), ref=_geqp3_ref, lower=_geqp3_lower, jvp=no_jvp("geqp3", "differentiate qr instead"),
     shape=lambda x, *, dtype: [(x, dtype), ((x[1],), I32), ((min(x),), dtype)],
     samples=lambda: [
@@ -144,7 +144,7 @@ def _qr_jvp(primals: Any, tangents: Any, *, full_matrices: bool, pivoting: bool 
     return [q, r, *order], [dq, M.triu(elementwise.sub(M.mm(M.adjoint(q), dx), M.mm(turn, r))), *([None] * len(order))]
 
 
-qr = row(
+qr = linalg_primitive(
     "qr", (2,), shape=_qr_shape, ref=_qr_ref, lower=_qr_lower, jvp=_qr_jvp,
     samples=lambda: [
         SampleInput(
@@ -192,7 +192,7 @@ def _square_samples(**params: Any) -> list[SampleInput]:
 
 
 #: Upper Hessenberg form, with the Householder vectors below its first subdiagonal, and their factors.
-hessenberg = row(
+hessenberg = linalg_primitive(
     "hessenberg", (2,), ref=_hessenberg_ref, lower=_hessenberg_lower, samples=_square_samples,
     shape=lambda x, *, dtype: [(x, dtype), ((_size("hessenberg", x) - 1,), dtype)], gpu=no_gpu("hessenberg"),
     jvp=no_jvp("hessenberg", "differentiate eig or eigh instead"),
@@ -218,7 +218,7 @@ def _reduced(k: Stack, x: Any, attrs: dict[str, Any]) -> Any:
 
 
 #: The tridiagonal form of a Hermitian matrix: Householder vectors, diagonal, off-diagonal, factors.
-tridiagonal = row(
+tridiagonal = linalg_primitive(
     "tridiagonal", (2,), shape=_tridiagonal_shape, ref=_tridiagonal_ref, lower=_tridiagonal_lower,
     gpu=lambda k, x, *, lower: _reduced(k, x, {"lower": lower}),
     jvp=no_jvp("tridiagonal", "differentiate eigh instead"),

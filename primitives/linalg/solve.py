@@ -13,7 +13,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.linalg import matrix_algebra as M
 from functorch_like.primitives.linalg.cholesky_lu import lu, turned
-from functorch_like.primitives.linalg.makers import I32, Stack, routine, row, square
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, routine, square
 from functorch_like.primitives.linalg.triangular_solve import folded, triangular_solve
 from functorch_like.primitives.ordering.sort import sort
 
@@ -87,7 +87,7 @@ def _solve_batch(axis: BatchAxis, args: Any, dims: Any, **params: Any) -> Any:
 
 
 #: A X = B, or with the transpose of A. Of a singular matrix the result is infinite or NaN.
-solve = row(
+solve = linalg_primitive(
     "solve", (2, 2), shape=_solve_shape, ref=_solve_ref, lower=_solve_lower, jvp=_solve_jvp,
     transpose=_solve_transpose, batch=_solve_batch, multiple_results=False, linear=1,
     samples=lambda: [

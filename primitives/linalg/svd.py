@@ -16,7 +16,7 @@ from functorch_like.core import SampleInput, aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine
 from functorch_like.primitives.reductions import reductions
 
 #: How: as the platform does best; by QR iterations; by Jacobi rotations, which is slower, and on GPUs alone.
@@ -125,7 +125,7 @@ def _apart(x: Any) -> Any:
 
 
 #: Singular values from the largest to the smallest, the left vectors in columns and the right ones in rows.
-svd = row(
+svd = linalg_primitive(
     "svd", (2,), shape=_svd_shape, ref=_svd_ref, lower=_svd_lower, jvp=_svd_jvp,
     gpu=_svd_lower_gpu,
     samples=lambda: [
@@ -182,7 +182,7 @@ def _pinv_jvp(primals: Any, tangents: Any, *, rtol: float) -> Any:
 
 
 #: The Moore-Penrose inverse; singular values up to rtol times the largest count as zero.
-pinv = row(
+pinv = linalg_primitive(
     "pinv", (2,), ref=_pinv_ref, lower=_pinv_lower, jvp=_pinv_jvp, multiple_results=False,
     shape=lambda x, *, dtype, rtol: [(x[::-1], dtype)],
     samples=lambda: [

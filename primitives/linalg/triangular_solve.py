@@ -13,7 +13,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg.makers import I32, Stack, nan, routine, row, square, transposed_aval
+from functorch_like.primitives.linalg.makers import I32, Stack, linalg_primitive, nan, routine, square, transposed_aval
 
 
 # ---------------------------------------------------------------------------------------------------- triangular_solve
@@ -143,7 +143,7 @@ def _heavy(x: Any) -> Any:
     return x + 2 * np.eye(x.shape[-1], dtype=x.dtype) if x.shape[-1] == x.shape[-2] else x
 
 
-triangular_solve = row(
+triangular_solve = linalg_primitive(
     "triangular_solve", (2, 2), shape=_shape, ref=_ref, lower=_lower, jvp=_jvp, transpose=_transpose, batch=_batch,
     samples=_samples, multiple_results=False, gpu=_lower_gpu, linear=1,
 )  # fmt: skip
@@ -249,7 +249,7 @@ def _tri_samples() -> list[SampleInput]:
 
 
 #: dl[0] and du[-1], which are outside of the matrix, are not read.
-tridiagonal_solve = row(
+tridiagonal_solve = linalg_primitive(
     "tridiagonal_solve", (1, 1, 1, 2), shape=_tri_shape, ref=_tri_ref, lower=_tri_lower, jvp=_tri_jvp,
     transpose=_tri_transpose, samples=_tri_samples, multiple_results=False, gpu=_tri_lower_gpu, linear=3,
 )  # fmt: skip

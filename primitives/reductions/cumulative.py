@@ -90,7 +90,7 @@ def running(
     name: str, kind: Any, ufunc: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
     jvp: Any, transpose: Any, *dtype_names: str, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
-    """A row that folds all prefixes: `kind` folds two elements (see `Fold`), `ufunc` is NumPy's."""
+    """A primitive that folds all prefixes: `kind` folds two elements (see `Fold`), `ufunc` is NumPy's."""
 
     def shape(x: ShapedArray, *, axis: int, reverse: bool = False) -> ShapedArray:
         if not 0 <= axis < x.ndim:
@@ -115,7 +115,7 @@ def running(
 
     def batch(_: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, axis: int, reverse: bool = False) -> Any:
         (at,) = dims
-        return row(args[0], axis=axis + (axis >= at), reverse=reverse), at
+        return primitive(args[0], axis=axis + (axis >= at), reverse=reverse), at
 
     def samples() -> list[SampleInput]:
         main, *others = dtype_names
@@ -139,11 +139,11 @@ def running(
         lambda ins, outs, *, axis, **_: outs[0].size > 0 and outs[0].shape[axis] > FEW,
         lowered(Fold.blocked), lambda: _edges(dtype_names[0]),
     )  # fmt: skip
-    row = Primitive(
+    primitive = Primitive(
         name, shape=shape, ref=ref, lower=Lowering(name, lowered(Fold.plain), blocks), jvp=jvp, transpose=transpose,
         batch=batch, samples=samples, linear=linear,
     )  # fmt: skip
-    return row
+    return primitive
 
 
 def _edges(dtype: str) -> list[tuple[SampleInput, bool]]:
@@ -207,11 +207,11 @@ cumprod = running(
 
 
 # ----------------------------------------------------------------------------------------------------------- extremes
-def _extreme_jvp(row: Callable[[], Primitive], beats: Callable[..., Any]) -> Any:
+def _extreme_jvp(primitive: Callable[[], Primitive], beats: Callable[..., Any]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
         """The tangent of the element that set the record; of equal ones, the first."""
         (x,), (dx,) = primals, tangents
-        out = row()(x, axis=axis, reverse=reverse)
+        out = primitive()(x, axis=axis, reverse=reverse)
         aval = aval_of(x)
         if not aval.size:
             return out, None

@@ -66,17 +66,17 @@ def reduction(
     jvp: Any,
     samples: Callable[[], list[SampleInput]],
 ) -> Primitive:
-    """A row that folds dimensions with an associative operation.
+    """A primitive that folds dimensions with an associative operation.
 
     Args:
-        name: of the row.
+        name: of the primitive.
         kind: the StableHLO operation that folds two values.
         fold: `(x, axes, identity) -> ndarray`, in NumPy.
         identity: of the operation, for a dtype.
         accepts: whether a dtype is taken.
         what: the dtypes taken, in words.
-        jvp: the derivative column.
-        samples: the samples column.
+        jvp: the derivative rule.
+        samples: the samples rule.
     """
 
     def shape(x: ShapedArray, *, axes: tuple[int, ...]) -> ShapedArray:
@@ -96,14 +96,14 @@ def reduction(
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...]) -> Any:
         axes, out = reduced_axes(axes, dims[0])
-        return row(args[0], axes=axes), out
+        return primitive(args[0], axes=axes), out
 
     no = NotDefined(f"{name} is not linear in its operand; differentiate it with its jvp rule")
-    row = Primitive(
+    primitive = Primitive(
         name, shape=shape, ref=ref, lower=accumulated(lower) if kind == "multiply" else lower, jvp=jvp, transpose=no,
         batch=batch, samples=samples, kind="reduction",
     )  # fmt: skip
-    return row
+    return primitive
 
 
 def sampled(*dtype_names: str, domain: tuple[float, float] = (-2.0, 2.0), smooth: bool = True) -> Any:

@@ -61,12 +61,12 @@ reduce_prod = reduction(
 
 
 # ------------------------------------------------------------------------------------------------------- extremes
-def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
+def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axes: tuple[int, ...]) -> tuple[Any, Any]:
         """Elements that tie share the derivative evenly."""
         (x,), (dx,) = primals, tangents
         aval = aval_of(x)
-        out = row()(x, axes=axes)
+        out = primitive()(x, axes=axes)
         if not aval.size:
             return out, None
         hits = structural.convert_element_type(elementwise.eq(x, spread(out, aval.shape, axes)), new_dtype=aval.dtype)
@@ -124,7 +124,7 @@ reduce_xor = _bitwise("reduce_xor", "xor", np.bitwise_xor, _zero)
 
 # ------------------------------------------------------------------------------------------------- where extremes are
 def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any], Any]) -> Primitive:
-    """A row that gives the index of the first extreme element along one dimension; NaN counts as extreme."""
+    """A primitive that gives the index of the first extreme element along one dimension; NaN counts as extreme."""
 
     def shape(x: ShapedArray, *, axes: tuple[int, ...], index_dtype: Any) -> ShapedArray:
         check_axes(axes, x.ndim)
@@ -167,10 +167,10 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         axes, out = reduced_axes(axes, dims[0])
-        return row(args[0], axes=axes, index_dtype=index_dtype), out
+        return primitive(args[0], axes=axes, index_dtype=index_dtype), out
 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, None]:
-        return row(primals[0], **params), None
+        return primitive(primals[0], **params), None
 
     def samples() -> list[SampleInput]:
         ties = np.array([[1, 3, 3, 0], [0, 0, 1, 1]], np.float32)
@@ -194,10 +194,10 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
         ]
 
     no = NotDefined(f"{name} gives integers, which have no derivative; gather the extreme values with it instead")
-    row = Primitive(
+    primitive = Primitive(
         name, shape=shape, ref=ref, lower=lower, jvp=jvp, transpose=no, batch=batch, samples=samples, kind="reduction"
     )
-    return row
+    return primitive
 
 
 argmax = _arg("argmax", "maximum", np.argmax, lowest)

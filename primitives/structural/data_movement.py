@@ -1,4 +1,4 @@
-"""Rows that move data: joining, reversing, counting; and those of `shapes` and `padding`."""
+"""Primitives that move data: joining, reversing, counting; and those of `shapes` and `padding`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that repeat, divide or merely hold on to arrays: tile, split, optimization_barrier."""
+"""Primitives that repeat, divide or merely hold on to arrays: tile, split, optimization_barrier."""
 
 from __future__ import annotations
 

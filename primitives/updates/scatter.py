@@ -16,7 +16,7 @@ from functorch_like.core import NotDefined, Primitive, UndefinedPrimal, aval_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.bilinear import both_unknown
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, read_back, scatter_add
-from functorch_like.primitives.indexing.scatter_makers import scatter_row
+from functorch_like.primitives.indexing.scatter_makers import scatter_primitive
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions.cumulative import shifted
 
@@ -72,7 +72,7 @@ def _set_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     return back
 
 
-scatter = scatter_row(
+scatter = scatter_primitive(
     "scatter", lambda old, new: new, "", _set_jvp, _set_transpose, lambda dtype: True,
     "float32", "int32", "complex64", "bool", "bfloat16", linear="jointly",
 )  # fmt: skip
@@ -141,7 +141,7 @@ def _mul_transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
     ]  # linear if indices are unique
 
 
-scatter_mul = scatter_row(
+scatter_mul = scatter_primitive(
     "scatter_mul", np.multiply, "multiply", _mul_jvp, _mul_transpose, lambda dtype: dtype != dtypes.bool_,
     "float32", "int32", "complex64",
 )  # fmt: skip
@@ -167,9 +167,9 @@ def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
 
 _real = lambda dtype: not dtypes.is_complex(dtype)
 _no = NotDefined("the least or greatest of several updates is not linear in them; differentiate it with its jvp rule")
-scatter_min = scatter_row(
+scatter_min = scatter_primitive(
     "scatter_min", np.minimum, "minimum", _extreme_jvp(lambda: scatter_min), _no, _real, "float32", "int32", "bfloat16"
 )
-scatter_max = scatter_row(
+scatter_max = scatter_primitive(
     "scatter_max", np.maximum, "maximum", _extreme_jvp(lambda: scatter_max), _no, _real, "float32", "int32", "bfloat16"
 )

@@ -40,11 +40,11 @@ from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
 
 
-def _window_row(
+def _window_primitive(
     name: str, kind: str, fold: Any, identity: Callable[[Any], Any], takes: Callable[[Any], bool],
     jvp: Any, transpose: Any, *dtype_names: str, linear: str | None = None,
 ) -> Primitive:  # fmt: skip
-    """A row that reduces windows: `kind` is the StableHLO operation that folds two elements, `fold` NumPy's."""
+    """A primitive that reduces windows: `kind` is the StableHLO operation that folds two elements, `fold` NumPy's."""
 
     def shape(x: ShapedArray, **params: Any) -> ShapedArray:
         if not takes(x.dtype):
@@ -74,7 +74,7 @@ def _window_row(
         return functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [out]), parts)
 
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
-        return row(args[0], **batched_params(params, dims[0])), dims[0]
+        return primitive(args[0], **batched_params(params, dims[0])), dims[0]
 
     def edges() -> list[tuple[SampleInput, bool]]:
         return [(SampleInput((ShapedArray(s, dtype_names[0]),), p), taken) for s, p, taken in window_edges()]
@@ -92,11 +92,11 @@ def _window_row(
         "fold strided slices", f"windows side by side, of at most {FEW} elements",
         lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), kept(fold_slices), edges,
     )  # fmt: skip
-    row = Primitive(
+    primitive = Primitive(
         name, shape=shape, ref=ref, lower=Lowering(name, kept(lower), sliced), jvp=jvp, transpose=transpose,
         batch=batch, samples=samples, linear=linear,
     )  # fmt: skip
-    return row
+    return primitive
 
 
 # ------------------------------------------------------------------------------------------------------------- sums
@@ -133,17 +133,17 @@ def _repeated(ct: Any, aval: ShapedArray, window: Sequence[int]) -> Any:
     return structural.pad(filled, structural.full((), 0, aval.dtype), padding_config=rest)
 
 
-reduce_window_sum = _window_row(
+reduce_window_sum = _window_primitive(
     "reduce_window_sum", "add", np.add, lambda dtype: np.zeros((), dtype), lambda dtype: dtype != dtypes.bool_,
     _sum_jvp, _sum_transpose, "float32", "int32", "complex64", "bfloat16", linear="jointly",
 )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------------- extremes
-def _extreme_jvp(row: Callable[[], Primitive], select: str, fill: Callable[[Any], Any]) -> Any:
+def _extreme_jvp(primitive: Callable[[], Primitive], select: str, fill: Callable[[Any], Any]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         (x,), (dx,) = primals, tangents
-        out = row()(x, **params)
+        out = primitive()(x, **params)
         if set(params["base_dilation"]) <= {1} and set(params["window_dilation"]) <= {1}:
             kept = {name: params[name] for name in NAMES[:3]}
             return out, select_and_gather_add(dx, x, select=select, **kept)
@@ -174,11 +174,11 @@ def _by_taps(dx: Any, x: Any, out: Any, fill: Any, params: dict[str, Any]) -> An
 
 _real = lambda dtype: not dtypes.is_complex(dtype)
 _no = NotDefined("the extreme of a window is not linear in its elements; differentiate it with its jvp rule")
-reduce_window_max = _window_row(
+reduce_window_max = _window_primitive(
     "reduce_window_max", "maximum", np.maximum, lowest, _real,
     _extreme_jvp(lambda: reduce_window_max, "ge", lowest), _no, "float32", "int32", "bfloat16",
 )  # fmt: skip
-reduce_window_min = _window_row(
+reduce_window_min = _window_primitive(
     "reduce_window_min", "minimum", np.minimum, highest, _real,
     _extreme_jvp(lambda: reduce_window_min, "le", highest), _no, "float32", "int32", "bfloat16",
 )  # fmt: skip

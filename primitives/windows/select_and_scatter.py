@@ -128,7 +128,7 @@ def _scatter_lower(e: Any, source: Any, operand: Any, *, select: str, **params: 
     return e.op("stablehlo.select_and_scatter", operands, [out], attrs=attrs, regions=regions)
 
 
-# --------------------------------------------------------------------------------------------------------------- rows
+# ----------------------------------------------------------------------------------------------------------- primitives
 def _gather_shape(tangents: ShapedArray, operand: ShapedArray, **params: Any) -> ShapedArray:
     if tangents.shape != operand.shape:
         raise ShapeError(f"{tangents!r} and {operand!r} differ in shape", fix="give a tangent for each element")

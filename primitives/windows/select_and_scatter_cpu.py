@@ -20,7 +20,7 @@ ORDER = {"ge": ("GE", lowest), "le": ("LE", highest)}
 
 
 def undilated(x: ShapedArray, params: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a window row: these have no dilations."""
+    """The parameters of a window primitive: these have no dilations."""
     ones = (1,) * x.ndim
     return {k: v for k, v in params.items() if k != "select"} | {"base_dilation": ones, "window_dilation": ones}
 

@@ -6,7 +6,7 @@ import pytest
 
 from functorch_like import core
 from functorch_like.core import NotDefined
-from functorch_like.primitives.__main__ import kinds, main, markdown, platforms, rows, table
+from functorch_like.primitives.__main__ import builtin_primitives, kinds, main, markdown, platforms, table
 from functorch_like.primitives.base.lowering import alternatives_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
@@ -14,10 +14,10 @@ PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
 
 def test_the_table_has_a_line_for_each_row():
     lines = table().splitlines()
-    assert lines[0].split() == ["primitive", "family", *core.COLUMNS, "samples", "dtypes", "platforms"]
+    assert lines[0].split() == ["primitive", "family", *core.RULES, "samples", "dtypes", "platforms"]
     names = [line.split()[0] for line in lines[1:-1]]
     assert sorted(names) == sorted(name for name, row in core.TABLE.items() if row.builtin)
-    assert lines[-1] == f"{len(names)} rows"
+    assert lines[-1] == f"{len(names)} primitives"
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,11 @@ def test_rows_in_full(capsys):
 
 def test_the_page_says_everything_of_each_row():
     text = markdown()
-    for row in rows():
+    for row in builtin_primitives():
         assert f"| {row.name} | {row.family} |" in text
         for alternative in alternatives_of(row.lower):
             assert f"| {row.name} | {alternative.limits} | {alternative.name} |" in text
-        for column in core.COLUMNS:
+        for column in core.RULES:
             if isinstance(getattr(row, column), NotDefined):
                 assert f"{getattr(row, column)}." in text
 

@@ -8,7 +8,7 @@ from support.rows import all_cases, results, rule_cases
 
 import functorch_like as ft
 from functorch_like import core
-from functorch_like.core import COLUMNS, NotDefined
+from functorch_like.core import RULES, NotDefined
 
 CASES = [pytest.param(c, id=c.label) for c in all_cases()]
 ROWS = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
@@ -16,7 +16,7 @@ ROWS = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
 
 @pytest.mark.parametrize("prim", ROWS)
 def test_every_column_is_filled(prim):
-    for column in COLUMNS:
+    for column in RULES:
         cell = getattr(prim, column)
         assert callable(cell)
         if isinstance(cell, NotDefined):

@@ -1,4 +1,4 @@
-"""`jax.extend.core.primitives`: `add_p` and its like, each the row of that name."""
+"""`jax.extend.core.primitives`: `add_p` and its like, each the primitive of that name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functorch_like.jax_alias.modules.programs import primitive_of
 from functorch_like.jax_alias.modules.user_primitives import Primitive
 from functorch_like.primitives import load
 
-#: JAX's names of rows that have another one here.
+#: JAX's names of primitives that have another one here.
 _RENAMED = {"jit": "call", "closed_call": "call", "while": "while_loop", "custom_jvp_call": "custom_jvp",
             "custom_vjp_call": "custom_vjp", "remat": "checkpoint", "name": "checkpoint_name"}  # fmt: skip
 

@@ -13,20 +13,20 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive as Row
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
-from functorch_like.jax_alias.modules.user_primitives import OF_ROW, Primitive
+from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 
 no_effects: frozenset[Any] = frozenset()
 
 
 class RowPrimitive(Primitive):
-    """A row of the table as a primitive of JAX."""
+    """A primitive of the package as one of JAX."""
 
     def __init__(self, row: Row) -> None:
         super().__init__(row.name)
         self._row, self.multiple_results = row, row.multiple_results
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        """Apply the row."""
+        """Apply the primitive."""
         out = self.row(*args, **{name: _recorded(value) for name, value in params.items()})
         return list(out) if self.multiple_results else out
 
@@ -35,8 +35,8 @@ _ROWS: dict[Row, Primitive] = {}
 
 
 def primitive_of(row: Row) -> Primitive:
-    """Return the primitive that a row stands for."""
-    known = OF_ROW.get(row.name) or _ROWS.get(row)
+    """Return JAX's primitive that stands for one of the package."""
+    known = BY_NAME.get(row.name) or _ROWS.get(row)
     return known if known is not None else _ROWS.setdefault(row, RowPrimitive(row))
 
 
@@ -75,7 +75,7 @@ def new_jaxpr_eqn(
 
 def _viewed(equation: Equation) -> JaxprEqn:
     params = equation.params
-    if equation.prim.name in OF_ROW:
+    if equation.prim.name in BY_NAME:
         params = params["params"].values
     shown = {name: _view(value) for name, value in params.items()}
     effects = recorded.effects(equation)

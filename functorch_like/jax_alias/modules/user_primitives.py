@@ -1,4 +1,4 @@
-"""JAX's mutable primitives, whose rules are registered one by one, as rows of the table."""
+"""JAX's mutable primitives, whose rules are registered one by one, as primitives of the package."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Lowering:
 
 
 class Params:
-    """Parameters of a primitive as one value of a row: hashed by those that can be, compared by identity or value."""
+    """Parameters of a primitive as one value: hashed by those that can be, compared by identity or value."""
 
     __slots__ = ("values",)
 
@@ -150,9 +150,9 @@ class Primitive:
 
     @property
     def row(self) -> Row:
-        """The row of the table that stands for the primitive."""
+        """The package's primitive that stands for this one."""
         if self._row is None:
-            self._row = _make_row(self)
+            self._row = _as_core(self)
         return self._row
 
     def __repr__(self) -> str:
@@ -166,13 +166,13 @@ class CallPrimitive(Primitive):
     multiple_results = True
 
 
-#: The primitive of each row that stands for one.
-OF_ROW: dict[str, Primitive] = {}
+#: The primitive of each primitive that stands for one.
+BY_NAME: dict[str, Primitive] = {}
 
 
-def _make_row(prim: Primitive) -> Row:
+def _as_core(prim: Primitive) -> Row:
     name = f"{prim.name}_{next(_count)}"
-    OF_ROW[name] = prim
+    BY_NAME[name] = prim
     rules = _Rules(prim)
     return Row(
         name,
@@ -189,7 +189,7 @@ def _make_row(prim: Primitive) -> Row:
 
 
 class _Rules:
-    """The columns of the row that stands for a primitive; each looks its rule up when it is applied."""
+    """Rules of the package's primitive that stands for one of JAX's; each looks its rule up when it is applied."""
 
     def __init__(self, prim: Primitive) -> None:
         self.prim = prim

@@ -88,7 +88,7 @@ class CustomFunction(ByName, Generic[P, R]):
         raise NotImplementedError
 
     def bind(self, called: Called, leaves: list[Any]) -> Sequence[Any]:
-        """Apply the row."""
+        """Apply the primitive."""
         raise NotImplementedError
 
     def _called(self, nondiff: tuple[Any, ...], in_tree: Any) -> Called:
@@ -180,7 +180,7 @@ def argument_path(in_tree: Any, position: int, names: Sequence[str]) -> str:
 class Called:
     """One call of a function with rules: its arguments' tree, the nondiff ones, and the tree of its results.
 
-    Its methods are the Python functions that the row holds; they take and give flat leaves.
+    Its methods are the Python functions that the primitive holds; they take and give flat leaves.
     """
 
     def __init__(self, custom: CustomFunction, nondiff: tuple[Any, ...], in_tree: Any) -> None:

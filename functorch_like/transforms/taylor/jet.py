@@ -1,8 +1,9 @@
 """Taylor mode: `jet`, an interpreter that carries truncated power series through a program.
 
-A value is a polynomial x0 + x1 t + x2 t**2 + ... in one parameter t, and a row maps polynomials to polynomials. What
-rows do to coefficients stands in a side table (`rules.py`); a row that is not in it is differentiated by its `jvp`
-column: if z(t) = f(x(t)), then z'(t) is the tangent of f at x(t) along x'(t), a series of one order less.
+A value is a polynomial x0 + x1 t + x2 t**2 + ... in one parameter t, and a primitive maps polynomials to polynomials.
+What primitives do to coefficients stands in a side table (`rules.py`); a primitive that is not in it is differentiated
+by its `jvp`
+rule: if z(t) = f(x(t)), then z'(t) is the tangent of f at x(t) along x'(t), a series of one order less.
 (Griewank and Walther, "Evaluating Derivatives", 2nd ed., chapter 13.)
 """
 
@@ -114,7 +115,7 @@ class Jet(TangentTracer):
 
 
 class JetTrace(Trace):
-    """Applies a row to power series of one order."""
+    """Applies a primitive to power series of one order."""
 
     __slots__ = ("order",)
 
@@ -166,14 +167,14 @@ def expand(
     )
 
 
-# ------------------------------------------------------------------------------------------------ what a row does
+# ------------------------------------------------------------------------------------------------ what a primitive does
 Through = tuple[Sequence[Any], Sequence[Sequence[Any]]]  # results, and the coefficients of each
 
 
 def _through(
     prim: Primitive, primals: Sequence[Any], terms: Sequence[Sequence[Any] | None], params: dict[str, Any], order: int
 ) -> Through:
-    """A row applied to power series, under the parent trace."""
+    """A primitive applied to power series, under the parent trace."""
     if prim is call:
         return _call(primals, terms, order, **params)
     series = [[p, *(t or [None] * order)] for p, t in zip(primals, terms, strict=True)]
@@ -189,7 +190,7 @@ def _through(
 
 
 def lifted(prim: Primitive, series: Sequence[Sequence[Any]], params: dict[str, Any], order: int) -> Through:
-    """By the `jvp` column, one order lower: z'(t) = jvp at x(t) along x'(t)."""
+    """By the `jvp` rule, one order lower: z'(t) = jvp at x(t) along x'(t)."""
 
     def both(*flat: Any) -> list[Any]:
         n = len(series)

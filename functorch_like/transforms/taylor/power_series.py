@@ -224,7 +224,7 @@ def _gauss(scale: float) -> Callable[[Series], list[Any]]:
 _ROOT_PI = math.sqrt(math.pi)
 _none: Any = None
 
-#: By the name of the row: elementwise rows that are not linear.
+#: By the name of the primitive: elementwise primitives that are not linear.
 FUNCTIONS: dict[str, Rule] = {
     "div": lambda x, y: [quotient(x, y)],
     "square": lambda x: [product(x, x)],

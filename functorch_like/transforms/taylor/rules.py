@@ -1,7 +1,7 @@
 """Rules of primitives for coefficients of power series: the table of `jet`.
 
-A rule takes the series of all operands (see `power_series.py`), and the row's parameters, and gives the series of each
-result, or None where it does not apply: then, as for rows without a rule, `jet` goes by the `jvp` column.
+A rule takes the series of all operands (see `power_series.py`), and the primitive's parameters, and gives the series
+of each result, or None where it does not apply: then, as for primitives without a rule, `jet` goes by the `jvp` rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Operands = Sequence[Series]
 
 
 def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series] | None:
-    """The series of a row's results; None where no rule applies."""
+    """The series of a primitive's results; None where no rule applies."""
     name, linear = prim.name, prim.linear
     if name in RULES:
         return RULES[name](*operands, **params)
@@ -36,7 +36,7 @@ def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Se
     return None
 
 
-# -------------------------------------------------------------------------------------------------------- linear rows
+# ---------------------------------------------------------------------------------------------------- linear primitives
 def _linear(prim: Primitive, operands: Operands, params: dict[str, Any], only: int | None = None) -> list[Series]:
     """Each coefficient goes where the value goes."""
     order = len(operands[0]) - 1
@@ -82,7 +82,7 @@ def _gather(x: Series, indices: Series, **params: Any) -> list[Series]:
 
 
 def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series]:
-    """Rows that are linear in each of two operands: products of coefficients whose orders add up."""
+    """Primitives that are linear in each of two operands: products of coefficients whose orders add up."""
     x, y, *rest = operands
     row = lambda a, b: prim(a, b, *(r[0] for r in rest), **params)
     return [[convolution(x, y, k, row) for k in range(len(x))]]
@@ -90,7 +90,7 @@ def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> lis
 
 # ---------------------------------------------------------------------------------------------------- constant, chosen
 def _constant(prim: Primitive) -> Rule:
-    """Rows whose result does not change with their operands."""
+    """Primitives whose result does not change with their operands."""
     return lambda *operands, **params: [[prim(*(x[0] for x in operands), **params), *[None] * (len(operands[0]) - 1)]]
 
 

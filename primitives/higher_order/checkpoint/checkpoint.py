@@ -1,7 +1,7 @@
-"""The `checkpoint` row: a jaxpr whose linear half computes residuals again instead of keeping them.
+"""The `checkpoint` primitive: a jaxpr whose linear half computes residuals again instead of keeping them.
 
-Which of them are kept after all, a policy decides. Every other transformation gives another `checkpoint` row, so that
-derivatives of derivatives compute again, too.
+Which of them are kept after all, a policy decides. Every other transformation gives another `checkpoint` primitive, so
+that derivatives of derivatives compute again, too.
 """
 
 from __future__ import annotations

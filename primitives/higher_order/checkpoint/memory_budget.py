@@ -18,7 +18,7 @@ from functorch_like.ir.jaxpr import Equation, Var
 from functorch_like.primitives.higher_order.checkpoint.mincut import INFINITE, Network
 from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph
 
-#: Files of rows that cost about as much as reading their operands.
+#: Files of primitives that cost about as much as reading their operands.
 _CHEAP = frozenset(
     (
         *("transcendental", "arithmetic", "bitwise", "comparison", "complex_parts", "conversion", "checkpoint_name"),
@@ -26,7 +26,7 @@ _CHEAP = frozenset(
         *("elementwise_makers", "shapes", "dynamic_slice", "data_movement"),
     )
 )
-#: Computing a value again counts as keeping this part of its bytes: long chains of cheap rows are not recomputed.
+#: Computing a value again counts as keeping this part of its bytes: long chains of cheap primitives are not recomputed.
 _AGAIN = 16
 #: Segments end where fewer bytes are alive than at this many places to either side.
 _NEARBY = 8

@@ -1,4 +1,4 @@
-"""The `cond` row: one of several jaxprs, chosen by an index when the program runs.
+"""The `cond` primitive: one of several jaxprs, chosen by an index when the program runs.
 
 All branches take the same operands and give results of the same avals, and so do the jaxprs derived from them: a
 tangent that is zero in one branch and not in another is materialised there, and the residuals of the branches share

@@ -1,4 +1,4 @@
-"""The `scan` row: a body applied once for each slice of stacked operands, handing a carry on.
+"""The `scan` primitive: a body applied once for each slice of stacked operands, handing a carry on.
 
 The body takes consts, carries and slices, and gives carries and slices of what is stacked. Every transformation of a
 scan is a scan with another body. Which carries take part (have tangents, a batch axis, are unknown, are needed) is a

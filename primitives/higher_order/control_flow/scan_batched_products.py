@@ -17,12 +17,12 @@ from functorch_like.primitives.base.shapes import reshape, transpose
 from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.primitives.structural import convert_element_type
 
-#: Rows that may be applied to the sum instead of to each of its terms.
+#: Primitives that may be applied to the sum instead of to each of its terms.
 _AFTERWARDS = frozenset((transpose, reshape, convert_element_type))
 
 
 class Product(NamedTuple):
-    """One term of a sum over steps: a dot_general of two values that differ between steps, then other rows."""
+    """One term of a sum over steps: a dot_general of two values that differ between steps, then other primitives."""
 
     left: Var
     right: Var

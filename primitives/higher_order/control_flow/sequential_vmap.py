@@ -1,4 +1,4 @@
-"""Batches of rows with effects, where elements choose for themselves: one element after the other, as vmap's calls."""
+"""Batches of primitives with effects: one element after the other, where elements choose for themselves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def sequential_vmap(
         axis: the batch.
         args: operands, and
         dims: where they have the axis.
-        apply: the row, of one element.
+        apply: the primitive, of one element.
         avals: of its operands.
         kept: gives what was made under a key before, or makes it.
     """

@@ -1,4 +1,4 @@
-"""The `while` row: a body applied to its own result for as long as a condition holds.
+"""The `while` primitive: a body applied to its own result for as long as a condition holds.
 
 How often is not known before it has run, so nothing can be kept for each step: there is forward mode, and no reverse.
 Under a batch axis that reaches the condition, elements stop on their own: the loop runs while any of them goes on, and

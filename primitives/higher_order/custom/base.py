@@ -70,11 +70,11 @@ def explicit(
     return primals[consts:], tangents[consts:]
 
 
-# ------------------------------------------------------------------------------------------------------------- rows
+# ----------------------------------------------------------------------------------------------------------- primitives
 def custom_row(
     name: str, *, jvp: Callable[..., Any], batch: Callable[..., Any], samples: Callable[[], list[SampleInput]]
 ) -> Primitive:
-    """A row of a function with rules.
+    """A primitive of a function with rules.
 
     Its parameters are `fun`, a Python function of flat operands or a jaxpr; `consts`, how many operands it closes
     over; and the rules.
@@ -135,8 +135,8 @@ def _transpose(cts: Sequence[Any], args: Sequence[Any], *, fun: Jaxpr, **_: Any)
 class Continued(BatchTrace):
     """A map that goes on under another trace: values of the one it continues are its own.
 
-    A function with rules runs when its row does, which may be below transformations that were outside of the map; it
-    may close over values of the map all the same.
+    A function with rules runs when its primitive does, which may be below transformations that were outside of the
+    map; it may close over values of the map all the same.
     """
 
     __slots__ = ("of",)

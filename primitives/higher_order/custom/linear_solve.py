@@ -1,4 +1,4 @@
-"""The `linear_solve` row: the solution of `matvec(x) = b`, by whatever means, differentiated as what it means.
+"""The `linear_solve` primitive: the solution of `matvec(x) = b`, by whatever means, differentiated as what it means.
 
 Its derivative is another solution for the same map, and its transpose one for the transposed map (Giles, "An extended
 collection of matrix derivative results", 2008), so that nothing is differentiated of how the solution is found.

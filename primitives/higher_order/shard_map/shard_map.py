@@ -1,4 +1,4 @@
-"""The `shard_map` row: a jaxpr that is applied to the parts of its operands, on each device of a mesh.
+"""The `shard_map` primitive: a jaxpr that is applied to the parts of its operands, on each device of a mesh.
 
 Its meaning is linear algebra on the parts of all devices together. A result whose spec leaves an axis out is the same
 along it, so it counts as the mean over that axis; an operand whose spec leaves one out has a copy for each place along

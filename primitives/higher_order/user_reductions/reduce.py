@@ -2,7 +2,7 @@
 
 Like every fold of XLA's, it may combine elements in any order and use the initial values any number of times: the
 computation must be associative and commutative, and the initial values neutral. (Sums, products, extremes and the like
-have rows of their own, with faster derivatives.)
+have primitives of their own, with faster derivatives.)
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _batch(
 
 
 def _in_halves(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, axes: tuple[int, ...]) -> list[Any]:
-    """The same by elementwise rows, which have derivatives; initial values may differ along the first dimension."""
+    """The same by elementwise primitives, which have derivatives; initial values may differ along dimension 0."""
     whole = aval_of(operands[0]).shape
     kept = [d for d in range(len(whole)) if d not in axes]
     n, shape = math.prod(whole[d] for d in axes), tuple(whole[d] for d in kept)

@@ -1,7 +1,7 @@
 """reduce_window: windows sliding over an array, each folded by a computation of the user's, several operands together.
 
 As for `reduce`, the computation must be associative and commutative, and the initial values neutral: padding, and the
-holes that base_dilation puts between elements, hold them. (Sums and extremes have rows of their own.)
+holes that base_dilation puts between elements, hold them. (Sums and extremes have primitives of their own.)
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], *, jaxpr: 
 
 
 def _by_taps(operands: Sequence[Any], starts: Sequence[Any], jaxpr: Jaxpr, params: dict[str, Any]) -> list[Any]:
-    """The same by elementwise rows, which have derivatives: slices of the operand, one for each element of a window."""
+    """The same by elementwise primitives, which have derivatives: a slice of the operand for each window element."""
     counts = windowed_shape(aval_of(operands[0]), params)
     lines = [_filled(x, s, params) for x, s in zip(operands, starts, strict=True)]
     if not math.prod(counts):
