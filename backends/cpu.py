@@ -26,7 +26,7 @@ def _check(value: Any) -> Any:
         return names == ["all"]
     if not all(isinstance(n, str) and n.strip("-") for n in names) or len({n.startswith("-") for n in names}) > 1:
         raise ValueError
-    if FAST_LOWERINGS:  # else no row was imported yet: `_chosen` looks
+    if FAST_LOWERINGS:  # else no primitive was imported yet: `_chosen` looks
         _known(names)
     return tuple(sorted(set(names)))
 
@@ -52,7 +52,9 @@ class _Settings(Module, name="cpu"):
     fast_lowerings = Setting[Any](
         True,
         Kind(
-            "True (all), False (none), names of rows, or names with a minus before each: all but these", _check, _parse
+            "True (all), False (none), names of primitives, or names with a minus before each: all but these",
+            _check,
+            _parse,
         ),
         "Where XLA's own lowering of an operation is slow on CPUs, lower it in another way of the same meaning.\n\n"
         "True: every operation that has one. False: none. 'sort,cumsum': these alone. '-sort,-cumsum': all but these.",
@@ -75,28 +77,28 @@ num_threads: int
 client.on_threads(lambda: _Settings.num_threads.value)
 
 
-def fast_lowering(row: str, what: str) -> Callable[[], bool]:
-    """Declare, at import, that a row has a fast lowering for CPUs.
+def fast_lowering(primitive: str, what: str) -> Callable[[], bool]:
+    """Declare, at import, that a primitive has a fast lowering for CPUs.
 
     Args:
-        row: its name.
+        primitive: its name.
         what: the lowering does, in a few words.
 
     Returns:
         A function to ask, while lowering, whether to use it.
     """
-    FAST_LOWERINGS[row] = what
-    return lambda: in_force().derive(_chosen)(row)
+    FAST_LOWERINGS[primitive] = what
+    return lambda: in_force().derive(_chosen)(primitive)
 
 
 def _chosen() -> Callable[[str], bool]:
     """Return True if a primitive's fast lowering is on."""
     chosen = _Settings.fast_lowerings.value
     if type(chosen) is bool:
-        return lambda row: chosen
+        return lambda primitive: chosen
     _known(chosen)
     off = chosen[0].startswith("-")
-    return lambda row: f"-{row}" not in chosen if off else row in chosen
+    return lambda primitive: f"-{primitive}" not in chosen if off else primitive in chosen
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""The rows as functions: no broadcasting, no promotion, JAX's `lax` names."""
+"""The primitives as functions: no broadcasting, no promotion, JAX's `lax` names."""
 
 from __future__ import annotations
 
