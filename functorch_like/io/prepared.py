@@ -12,7 +12,7 @@ from functorch_like.errors import CheckpointError, FtError
 from functorch_like.io import values
 from functorch_like.io.files import flat_bytes, stored
 from functorch_like.io.manifest import Leaf, Manifest, Piece, digest
-from functorch_like.io.structure import encode, too_deep
+from functorch_like.io.structure import encode
 
 
 class Prepared(NamedTuple):
@@ -63,11 +63,7 @@ def prepare(
             "leaves of the tree cannot be saved:\n" + "\n".join(refused),
             fix="save arrays, numbers, strings and containers of these; leave functions and objects out",
         )
-    try:
-        structure = encode(tree_of_arrays)
-    except RecursionError as e:
-        raise too_deep() from e
-    return Prepared(Manifest(structure, tuple(leaves), info or {}), tensors, spread)
+    return Prepared(Manifest(encode(tree_of_arrays), tuple(leaves), info or {}), tensors, spread)
 
 
 def leaf_names(paths: list[Any]) -> list[str]:

@@ -15,6 +15,8 @@ from functorch_like.errors import CheckpointError
 from functorch_like.random.typed_keys import IMPLEMENTATIONS, KeyArray
 
 LEAF = "*"
+#: Nodes within nodes of a tree. Reading takes several calls for each, and must not end where writing did not.
+DEEPEST = 100
 _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple}
 _MAPPINGS: dict[str, type] = {"dict": dict, "ordered": OrderedDict}
 _NAMES: dict[type, str] = {kind: name for name, kind in (*_SEQUENCES.items(), *_MAPPINGS.items())}
@@ -23,8 +25,14 @@ _KEYS: dict[str, type] = {"str": str, "int": int, "bool": bool}
 _KEY_NAMES = {kind: name for name, kind in _KEYS.items()}
 
 
-def encode(node: Any) -> Any:
-    """Return the structure of a pytree as JSON data; leaves are in the order of `tree.flatten`."""
+def encode(node: Any, depth: int = 0) -> Any:
+    """Return the structure of a pytree as JSON data; leaves are in the order of `tree.flatten`.
+
+    Raises:
+        CheckpointError: for a tree that is too deep.
+    """
+    if depth > DEEPEST:
+        raise too_deep()
     if node is None:
         return None
     if not tree_util.is_tree_node(node):
@@ -32,13 +40,16 @@ def encode(node: Any) -> Any:
     children, _ = tree_util.flatten_one_level_with_keys(node)
     name = _NAMES.get(type(node))
     if name in _SEQUENCES:
-        return {name: [encode(child) for _, child in children]}
+        return {name: [encode(child, depth + 1) for _, child in children]}
     if name is not None and all(type(key.key) in _KEY_NAMES for key, _ in children):
-        return {name: [[_KEY_NAMES[type(key.key)], key.key, encode(child)] for key, child in children]}
+        return {name: [[_KEY_NAMES[type(key.key)], key.key, encode(child, depth + 1)] for key, child in children]}
     if type(node) is KeyArray:
         return {"keys": node.dtype.impl}
     kind = type(node)
-    return {"node": f"{kind.__module__}.{kind.__qualname__}", "children": [encode(child) for _, child in children]}
+    return {
+        "node": f"{kind.__module__}.{kind.__qualname__}",
+        "children": [encode(child, depth + 1) for _, child in children],
+    }
 
 
 def decode(spec: Any, leaves: Iterator[Any]) -> Any:
@@ -93,5 +104,5 @@ def malformed(what: str) -> CheckpointError:
 
 
 def too_deep() -> CheckpointError:
-    """The error for trees beyond the depth of recursion."""
-    return CheckpointError("the tree is nested deeper than recursion allows", fix="save a flatter tree")
+    """The error for trees that are nested too deeply."""
+    return CheckpointError(f"the tree has more than {DEEPEST} nodes within nodes", fix="save a flatter tree")

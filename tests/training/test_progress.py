@@ -225,7 +225,8 @@ def test_the_innermost_stage_is_shown(terminal, at_once):
     assert terminal.screen() == [""]
 
 
-def test_short_stages_are_not_shown(terminal):
+def test_short_stages_are_not_shown(terminal, monkeypatch):
+    monkeypatch.setattr(status_line, "AFTER", 1e6)
     f = ft.jit(lambda x: fnp.sin(x) * 1.25)
     f(X)
     assert terminal.getvalue() == ""

@@ -96,3 +96,33 @@ assert_type(data == labels[:, None], Array)
 assert_type((data.shape, data.ndim), tuple[tuple[int, ...], int])
 print(float(value), np.asarray(data) + 1, [row.mean() for row in data], smooth(1.0), history, smooth(data[0], width=2))
 print(Model().apply(data), ft.tree.map(fnp.sin, params).w, ft.device_put(data).device, fnp.linalg.norm(data))
+
+# Training in practice: decorators keep signatures, `like=` is the type of what is restored, and items keep theirs.
+assert_type(ft.autocast(loss)(params, data, labels), Array)
+
+
+@ft.autocast(dtype="float16")
+def narrow(params: Params, x: Array) -> Array:
+    """Logits in float16."""
+    return predict(params, x)
+
+
+assert_type(narrow(params, data), Array)
+assert_type(ft.cast_floating(params, "bfloat16"), Params)
+with ft.autocast(dtype="bfloat16", deny=["conv_general_dilated"]):
+    predict(params, data)
+scaled = ft.amp.scaled_value_and_grad(loss)(ft.amp.loss_scale(), params, data, labels)
+assert_type(scaled.state, ft.amp.LossScale)
+assert_type(ft.amp.apply_if_finite(scaled.finite, params, params), Params)
+for number, (x, y) in ft.progress(enumerate(ft.data.prefetch(ft.data.batches((data, labels), 4, random.key(0))))):
+    assert_type(number, int)
+    assert_type(predict(params, x), Array)
+    print(y.shape)
+step.warmup((params, data, labels), wait=False)
+
+
+def resumed(manager: ft.io.CheckpointManager, params: Params) -> Params:
+    """The last checkpoint."""
+    assert_type(ft.io.load("model.safetensors", params), Params)
+    assert_type(manager.latest_step(), int | None)
+    return manager.restore(like=params)
