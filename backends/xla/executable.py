@@ -97,6 +97,11 @@ class Executable:
         self.out_avals = list(out_avals)
         self._handlers: dict[bool, list[Any]] = {}
 
+    @property
+    def is_windowed(self) -> bool:
+        """True if a window bounds how many of its runs are in flight; never on one device."""
+        return False
+
     def execute(
         self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None, *, committed: bool = False
     ) -> list[Any]:

@@ -47,6 +47,11 @@ class ShardedExecutable(Executable):
         self._handlers = {}
 
     @property
+    def is_windowed(self) -> bool:
+        """True if a window bounds how many of its runs are in flight."""
+        return self._windowed
+
+    @property
     def in_shardings(self) -> list[Any]:
         return self._ins
 

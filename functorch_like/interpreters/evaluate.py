@@ -187,6 +187,11 @@ class Program:
             given = ", ".join(repr(aval_of(a)) for a in args)
             raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
 
+    @property
+    def comes_to_python(self) -> bool:
+        """True if each call of it comes to Python, though it calls nothing there."""
+        return self.executable.is_windowed and not self.executable.calls_python
+
     def leaves_python(self) -> bool:
         """Return True if C++ may run it by itself."""
         return INSPECTED.value is None and not self.executable.calls_python

@@ -262,6 +262,7 @@ class _Jit:
         self.control_flow, self.max_paths = options["control_flow"], options["max_paths"]
         self.branches: Any = None  # its paths, once there is Python control flow to follow
         self.shardings: Any = None
+        self.repeated: Any = None  # the last call, where C++ cannot run the program by itself
         if options["in_shardings"] is not None or options["out_shardings"] is not None:
             from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
 
@@ -319,6 +320,10 @@ class _Jit:
             args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
+        if self.repeated is not None and self.traces:  # `clear_caches` empties these
+            leaves = self.repeated.matches(args, kwargs)
+            if leaves is not None:
+                return self.repeated.run(leaves), None, False
         call = FlatCall(self.static, args, kwargs)
         if (self.control_flow or compilation.control_flow) == "paths":
             answer = self.followed().first(call)
@@ -347,6 +352,11 @@ class _Jit:
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
         by_hand = any(type(a) in CHECKED for a in call.leaves)
         tree = xla.structure(pair(traced.out_tree.unflatten([0] * len(results)))) if paired else traced.out_tree
+        self.repeated = None
+        if program.comes_to_python and not paired:
+            from functorch_like.transforms import repeated_call  # few programs have several devices
+
+            self.repeated = repeated_call.remember(call, program, traced.out_tree)
         return out, None if by_hand else program.fastpath(tree), False
 
     def followed(self) -> Any:

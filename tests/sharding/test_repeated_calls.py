@@ -1,0 +1,74 @@
+"""Calls of programs with collectives, which come to Python each time before jaxlib 0.12: each is what it should be."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends
+from functorch_like.errors import DonatedError
+from functorch_like.sharding import NamedSharding
+from functorch_like.sharding import PartitionSpec as P
+
+X = np.arange(64.0).reshape(8, 8)
+
+
+@pytest.fixture(scope="module")
+def put():
+    mesh = ft.make_mesh((4, 2), ("a", "b"))
+    return lambda x, *spec: ft.device_put(x, NamedSharding(mesh, P(*spec)))
+
+
+def test_calls_that_differ(put):
+    f = ft.jit(lambda x, scale=1.0, **more: (x.sum() * scale, {"more": sum(v.sum() for v in more.values())}))
+    calls = [
+        ((put(X, "a"),), {}),
+        ((put(2 * X, "a"),), {}),
+        ((put(X, "a", "b"),), {}),  # split otherwise
+        ((put(X[:4], "a"),), {}),  # another shape
+        ((put(X.astype(np.float32), "a"),), {}),
+        ((put(X, "a"),), {"b": put(X, "b")}),
+        ((put(X, "a"),), {"c": put(3 * X, "b")}),  # another name
+        ((put(X, "a"), 2.0), {}),
+        ((X,), {}),
+        ((put(X, "a"), put(np.float64(3))), {}),
+        ((ft.device_put(X, ft.devices()[2]),), {}),
+    ]
+    for _ in range(3):
+        for args, kwargs in [call for call in calls for _ in range(2)]:
+            total, rest = f(*args, **kwargs)
+            scale = float(args[1]) if len(args) > 1 else 1.0
+            np.testing.assert_allclose(float(total), np.asarray(args[0], np.float64).sum() * scale)
+            np.testing.assert_allclose(float(rest["more"]), sum(np.asarray(v).sum() for v in kwargs.values()))
+
+
+def test_what_is_set_meanwhile(put):
+    f = ft.jit(lambda x: fnp.sum(x @ x))
+    x = put(X, "a")
+    f(x), f(x)
+    for setting in (backends.flags(deterministic_algorithms="on"), ft.default_matmul_precision("high")):
+        with setting:  # a program belongs to the settings it was made with
+            assert "traced" in str(ft.explain(f)(x))
+        np.testing.assert_allclose(float(f(x)), (X @ X).sum())
+    with ft.disable_jit():
+        np.testing.assert_allclose(float(f(x)), (X @ X).sum())
+    for forget in (ft.clear_caches, f.clear_cache):
+        forget()
+        told = str(ft.explain(f)(x))
+        assert told.count("traced") == 1, told
+        np.testing.assert_allclose(float(f(x)), (X @ X).sum())
+    gradient = ft.grad(f)(x)
+    np.testing.assert_allclose(np.asarray(gradient), X.sum(1)[None] + X.sum(0)[:, None])
+
+
+def test_a_donated_argument(put):
+    f = ft.jit(lambda x: x - x.sum(), donate_argnums=0)
+    x, expected = put(X, "a"), X
+    for _ in range(3):
+        x, expected = f(x), expected - expected.sum()
+    np.testing.assert_allclose(np.asarray(x), expected)
+    used = put(X, "a")
+    f(used)
+    with pytest.raises(DonatedError, match="was donated"):
+        f(used)
+    np.testing.assert_allclose(np.asarray(f(put(X, "a"))), X - X.sum())
