@@ -22,7 +22,8 @@ from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.transforms.jit_stages import Traced
 from functorch_like.transforms.paths import report, segments, transformed
 from functorch_like.transforms.paths.path_trace import PathTrace, current_path
-from functorch_like.transforms.paths.programs import PathProgram, merged, straight
+from functorch_like.transforms.paths.programs import PathProgram, merged, rolled, straight
+from functorch_like.transforms.paths.rolled import find_loop
 from functorch_like.transforms.paths.tree import Node, Tree, endless
 from functorch_like.transforms.paths.words import Words
 
@@ -60,7 +61,7 @@ class Branches(NamedTuple):
     tree: Tree
     programs: dict[int, PathProgram]
     lock: Any
-    memo: dict[str, Any]
+    memo: dict[Any, Any]
 
 
 class Paths:
@@ -156,19 +157,27 @@ class Paths:
             out, words = fast(*args, **kwargs)
             if words is None or bytes(memoryview(words)) in known:
                 return out
-            return mistaken(words, args, kwargs)
+            return mistaken(out, words, args, kwargs)
 
         return call
 
-    def mistaken(self, words: Any, args: Any, kwargs: Any) -> Any:
+    def mistaken(self, out: Any, words: Any, args: Any, kwargs: Any) -> Any:
         """Return the results of a call for which C++ has run the program of another path."""
         call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
         found = self.branches.get(self.jitted.key(call))
         got = xla.to_numpy(words).tolist()
         if found is None or got[0] not in found.programs:  # the caches were cleared meanwhile
             return self.miss(*args, **kwargs)[0][0]
+        form = found.programs[got[0]]
+        if form.kind == "rolled":
+            decided, complete = form.steps_decided(got)
+            if complete and self.verified(found, call, form, decided, words):
+                return out
+            decided = self.reliable(form, decided, complete)
+        else:
+            decided = self.next_decisions(found, call, got, []) or []
         found.tree.wrong += 1
-        out, _ = self.run(found, call, self.next_decisions(found, call, got, []) or [])
+        out, _ = self.run(found, call, decided)
         if self.switches(found, got[0]):
             self.fast._clear_cache()
         return out
@@ -213,6 +222,16 @@ class Paths:
             got = xla.to_numpy(words)
             if got.tobytes() in form.known:
                 return form.out_tree.unflatten(outs), self.fastpath(form, program)
+            if form.kind == "rolled":
+                more, complete = form.steps_decided(got.tolist())
+                if complete and self.verified(found, call, form, more, words):
+                    return form.out_tree.unflatten(outs), self.fastpath(form, program)
+                more = self.reliable(form, more, complete)
+                if len(more) <= len(decided):  # earlier guards were decided by another program
+                    misses, more = 2, []
+                decided = more
+                tree.wrong += 1
+                continue
             more = self.next_decisions(found, call, got.tolist(), decided)
             if more is None:
                 misses += 1
@@ -234,6 +253,36 @@ class Paths:
         with found.lock:
             self.discover(found, call, [])
         return None
+
+    def verified(self, found: Branches, call: FlatCall, form: PathProgram, decided: list[Words], words: Any) -> bool:
+        """Return True where the function does, with these values of guards, what a rolled program has done."""
+        with found.lock:
+            try:
+                leaf = self.follow(found, call, decided)
+            except Exception:  # on a path that is not taken
+                return False
+            same = self.rolled(found, leaf) is form
+        self.known |= form.known
+        if form.changed:
+            form.changed = False
+            self.fast._clear_cache()
+        return same and bytes(memoryview(words)) in form.known
+
+    @staticmethod
+    def reliable(form: PathProgram, decided: list[Words], complete: bool) -> list[Words]:
+        """Return those of the decisions of a rolled program that come of steps that were traced."""
+        assert form.loop is not None
+        return decided[: form.loop.first + form.traced + 1] if complete else decided
+
+    def rolled(self, found: Branches, leaf: Node) -> PathProgram | None:
+        """Return the program of a path with its loop rolled; None where there is no such loop."""
+        if "rolled" not in leaf.memo:
+            loop = find_loop(leaf)
+            form = rolled(leaf, found.tree, loop, found.memo.setdefault("by loop", {})) if loop is not None else None
+            leaf.memo["rolled"] = form
+            if form is not None:
+                found.programs[form.number] = form
+        return leaf.memo["rolled"]
 
     def fastpath(self, form: PathProgram, program: Any) -> Any:
         zeros = form.out_tree.unflatten([0] * form.out_tree.num_leaves)
@@ -263,7 +312,8 @@ class Paths:
         return leaf
 
     def check_limit(self, tree: Tree) -> None:
-        if len(tree.leaves) > self.limit:
+        programs = {id(leaf.memo.get("rolled") or leaf) for leaf in tree.leaves}  # of a rolled loop, all are one
+        if len(programs) > self.limit:
             raise report.too_many(tree, self.limit)
 
     def choose(self, found: Branches, decided: Sequence[Words]) -> PathProgram | None:
@@ -274,9 +324,16 @@ class Paths:
             return None
         trusted = not any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations)
         form = self.merged(found)
-        if form is not None and (not form.guarded or form.loops or not trusted or tree.wrong >= _MERGE_AFTER):
+        if form is not None and (not form.guarded or form.loops or not trusted):
             return form
-        return self.straight(found, leaf) if trusted else None
+        rolled = self.rolled(found, leaf) if trusted else None
+        if rolled is not None:
+            return rolled
+        if form is not None and tree.wrong >= _MERGE_AFTER:
+            return form
+        if not trusted:
+            return None
+        return self.straight(found, leaf)
 
     def merged(self, found: Branches, shared: bool = True) -> PathProgram | None:
         """Return the program of all paths, made anew where the tree has grown."""
@@ -292,6 +349,7 @@ class Paths:
     def straight(self, found: Branches, leaf: Node) -> PathProgram:
         form = leaf.memo.get("straight")
         if form is None:
+            report.warn_of_length(leaf, found.tree)
             form = leaf.memo["straight"] = straight(leaf, found.tree)
             found.programs[form.number] = form
         return form

@@ -7,7 +7,7 @@ that place or the results.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -107,7 +107,9 @@ class GraphProgram:
 
     def decide(self, place: Place, values: Values, registers: Values, env: Env) -> Values:
         """Go on along the edge that the guard's value chooses."""
-        branches = [functools.partial(self.follow, child, values, registers, env) for child in place.edges.values()]
+        branches: list[Callable[[], Values]] = [
+            functools.partial(self.follow, child, values, registers, env) for child in place.edges.values()
+        ]
         if not place.total:
             branches.append(lambda: [np.array(MISS, INDEX), *registers])
         return choose(which(self.guard_of(place, values, env), list(place.edges)), branches, self.name)

@@ -18,11 +18,12 @@ class PathsReport:
     """
 
     def __init__(self, name: str, paths: Any) -> None:
-        found = [] if paths is None else list(paths.branches.values())
+        found: list[Any] = [] if paths is None else list(paths.branches.values())
+        forms: list[Any] = [paths.merged(b) for b in found] if paths is not None else []
         self.name = name
         self.trees = [report.tree_text(b.tree, _kind(paths, b)) for b in found]
         self.breaks = report.breaks(b.tree for b in found)
-        self.total = bool(found) and all((form := paths.merged(b)) and not form.guarded for b in found)
+        self.total = bool(forms) and all(form is not None and not form.guarded for form in forms)
 
     def __str__(self) -> str:
         return "\n".join(self.trees) or f"{self.name}: no control flow that depends on values, so far"

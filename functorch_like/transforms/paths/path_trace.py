@@ -15,6 +15,7 @@ import numpy as np
 
 from functorch_like import source_info
 from functorch_like.core import EVALUATE, ArrayImpl, Primitive, Tracer, set_current_trace, state
+from functorch_like.errors import ConcretizationError
 from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
@@ -27,6 +28,14 @@ from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, value_of
 #: Elements of all results of a segment, up to which NumPy computes them.
 _SMALL = 100_000
 _KNOWN_LOOPS = frozenset({"while", "scan"})
+
+
+#: Guards of one path: a loop that has more compiles for hours.
+MOST_GUARDS = 5_000
+
+
+class TooManyGuards(ConcretizationError):
+    """A path has too many guards."""
 
 
 class Guard(NamedTuple):
@@ -119,6 +128,11 @@ class PathTrace(StageTrace):
         if aval.size > LARGEST_GUARD or self.finished:
             return None
         words = next((g.words for g in self.guards if g.var is var), None)
+        if words is None and len(self.guards) >= MOST_GUARDS:
+            raise TooManyGuards(
+                f"{self.name} has asked for {MOST_GUARDS} values on one path",
+                fix="make its longest loop a lax.while_loop or lax.fori_loop",
+            )
         if words is None:
             line, found = source_info.user_line(), python_state(self, tracer, what)
             alive = [v for t, v in self._born if t() is not None]

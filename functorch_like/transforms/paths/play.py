@@ -12,8 +12,8 @@ Env = dict[Any, Any]
 
 
 def read(atom: Any, env: Env) -> Any:
-    """Return the value of an atom."""
-    return atom.value if type(atom) is Literal else env[atom]
+    """Return the value of an atom. A number has one in the environment where a loop counts it."""
+    return env.get(atom, atom.value) if type(atom) is Literal else env[atom]
 
 
 def play(equations: Iterable[Equation], env: Env) -> None:

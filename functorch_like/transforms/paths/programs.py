@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
+from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.core import EVALUATE, ArrayImpl
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec
+from functorch_like.transforms.paths.control import INDEX
 from functorch_like.transforms.paths.graph import Graph
 from functorch_like.transforms.paths.graph_program import DONE, GraphProgram
 from functorch_like.transforms.paths.play import Env, play, read
+from functorch_like.transforms.paths.rolled import Loop
 from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import INT64, Words, staged_words
 
 _SERIAL = itertools.count(1)
+_CAP = ShapedArray((), INDEX)
 #: Guards on one path, up to which a graph without joints is one program: each is a `cond` inside of the one before.
 _DEEPEST = 40
 
@@ -32,24 +36,59 @@ class PathProgram:
     The first word is the program's number, so that the words of all programs of a function make one set.
 
     Attributes:
-        kind: "straight", of one path, or "merged".
+        kind: "straight", of one path; "rolled", of one path but for the number of steps of its loop; or "merged".
         guarded: whether its results are only valid for known words.
         known: the words, as bytes, with which they are.
         leaf: the end of the path of a straight one.
         loops: whether there are loops over places.
+        loop, traced: of a rolled one, the loop of the path traced last, and the most steps that were traced.
     """
 
-    def __init__(self, tree: Tree, kind: str, make: Callable[..., list[Any]], out_tree: Any, guarded: bool) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        kind: str,
+        make: Callable[..., list[Any]],
+        out_tree: Any,
+        guarded: bool,
+        first: Sequence[Any] = (),
+    ) -> None:
         self.tree, self.kind, self.out_tree, self.guarded = tree, kind, out_tree, guarded
         self.number = next(_SERIAL)
         self.leaf: Node | None = None
         self.loops = False
         self.known: set[bytes] = set()
-        avals = [v.aval for v in tree.all_inputs()]
-        self.consts = list(tree.consts)
+        self.loop: Loop | None = None
+        self.traced, self.changed = 0, False
+        avals = [*(ShapedArray(x.shape, x.dtype) for x in first), *(v.aval for v in tree.all_inputs())]
+        self.consts = [*first, *tree.consts]
         fun = lambda *xs: make(self.number, *xs)
         self.jaxpr: Jaxpr = stage(fun, avals, name=tree.name, origin="traced by jit", parent=EVALUATE, chain="")[0]
         self.programs: dict[Any, Program] = {}
+
+    def take(self, leaf: Node, loop: Loop) -> None:
+        """Record the path of another number of steps, which has been traced."""
+        words, self.leaf, self.loop = leaf.decisions(), leaf, loop
+        self.traced = max(self.traced, loop.steps)
+        tail = words[loop.last + 1 :]
+        self.note([w for group in (*words[: loop.first], (loop.steps,), loop.leave, *tail) for w in group])
+        if loop.leave == loop.stay and self.consts[0] != loop.steps:  # Python's own bound
+            self.consts[0] = np.array(loop.steps, INDEX)
+            for program in self.programs.values():
+                program.consts[0] = self.consts[0]
+            self.changed = True
+
+    def steps_decided(self, got: Sequence[int]) -> tuple[list[Words], bool]:
+        """Return the values of guards that a rolled program decides, and whether they reach the end of its loop."""
+        assert self.leaf is not None and self.loop is not None
+        at, loop = 1, self.loop
+        for k, value in enumerate(self.leaf.decisions()[: loop.first]):
+            word = tuple(got[at : at + len(value)])
+            if word != value:
+                return [*self.leaf.decisions()[:k], word], False
+            at += len(value)
+        before = self.leaf.decisions()[: loop.first]
+        return [*before, *[loop.stay] * got[at], (got[at + 1],)], True
 
     def note(self, words: Sequence[int]) -> None:
         """Record words with which the results are valid."""
@@ -107,6 +146,47 @@ def straight(leaf: Node, tree: Tree) -> PathProgram:
     made.leaf = leaf
     made.note([w for words in leaf.decisions() for w in words])
     return made
+
+
+def rolled(leaf: Node, tree: Tree, loop: Loop, kept: dict[bytes, PathProgram]) -> PathProgram | None:
+    """Return the program of a path whose loop is rolled; one for all numbers of steps. None for too many steps.
+
+    Args:
+        leaf: the end of the path.
+        tree: the paths.
+        loop: of the path.
+        kept: programs of other numbers of steps, by what they compute.
+    """
+    if loop.steps > loop.reach():
+        return None
+    path = leaf.path()
+
+    def make(number: int, cap: Any, *xs: Any) -> list[Any]:
+        env: Env = dict(zip(tree.all_inputs(), xs, strict=True))
+        words: list[Any] = []
+        for k, node in enumerate(path):
+            if loop.first < k <= loop.last:
+                continue
+            play(node.equations, env)
+            if k == loop.first:
+                steps, flag = loop.play(env, cap)
+                words += [staged_words(steps), staged_words(flag)]
+            elif node.guard is not None:
+                words.append(staged_words(read(node.guard.var, env)))
+        outputs = [read(a, env) for a in leaf.outputs or ()]
+        return [*outputs, structural.concatenate(np.array([number], INT64), *words, dimension=0)]
+
+    avals = [_CAP, *(v.aval for v in tree.all_inputs())]
+    same = stage(lambda *xs: make(0, *xs), avals, name=tree.name, parent=EVALUATE, chain="")[0]
+    key = fingerprint(same, str(leaf.out_tree), loop.first, loop.stay)
+    found = kept.get(key) if key is not None else None
+    if found is None:
+        found = PathProgram(tree, "rolled", make, leaf.out_tree, True, [np.array(loop.reach(), INDEX)])
+        found.loops = True
+        if key is not None:
+            kept[key] = found
+    found.take(leaf, loop)
+    return found
 
 
 def merged(tree: Tree, shared: bool = True) -> PathProgram | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,6 +12,7 @@ from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words, value_of
 
 _WIDEST = 12  # children of a guard that are shown
+_LONG = 200  # guards at one line
 
 
 def tree_text(tree: Tree, runs_as: str = "") -> str:
@@ -85,6 +87,18 @@ def _remedy(tree: Tree) -> str:
     if lines.count(most) > 2:
         return f"the loop at {most} is lax.while_loop or lax.fori_loop"
     return f"the branch at {most} is lax.cond or fnp.where"
+
+
+def warn_of_length(leaf: Node, tree: Tree) -> None:
+    """Warn of a loop that is unrolled into one long program."""
+    lines = [_line(n.guard) for n in leaf.path() if n.guard is not None]
+    most = max(lines, key=lines.count, default="")
+    if lines.count(most) > _LONG:
+        warnings.warn(
+            f"{tree.name}: a loop with {lines.count(most)} guards at {most} is one unrolled program, and compiles for "
+            "long; lax.while_loop or lax.fori_loop would be a loop of the program",
+            stacklevel=2,
+        )
 
 
 def breaks(trees: Iterable[Tree]) -> list[tuple[str, str, int, int]]:

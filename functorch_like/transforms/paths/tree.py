@@ -38,9 +38,11 @@ class Node:
 
     def path(self) -> list[Node]:
         """Return the nodes from the root to this one."""
-        nodes = [self]
-        while nodes[-1].parent is not None:
-            nodes.append(nodes[-1].parent)
+        nodes: list[Node] = []
+        node: Node | None = self
+        while node is not None:
+            nodes.append(node)
+            node = node.parent
         return nodes[::-1]
 
     def decisions(self) -> list[Words]:

@@ -23,7 +23,7 @@ def words_of(value: Any) -> Words:
     """Return a number or small array as integers, one for each element; two for a complex number."""
     flat = np.asarray(value).ravel()
     if flat.dtype.kind == "c":
-        flat = flat.view(flat.real.dtype)
+        flat = flat.view(f"float{4 * flat.dtype.itemsize}")
     if dtypes.is_inexact(flat.dtype):
         flat = flat.view(f"int{8 * flat.dtype.itemsize}")
     return tuple(flat.astype(INT64).tolist())

@@ -92,6 +92,59 @@ def test_a_bisection_is_one_loop_with_a_cond_inside():
     assert sum(agree(bisect, *[(v,) for v in (2.0, 3.0, 5.0, 0.01, 7.0)])) == 1
 
 
+def test_a_loop_with_a_counter_is_rolled_and_new_numbers_of_steps_are_verified():
+    def f(a):
+        x, n = a, 0
+        while fnp.abs(x * x - a) > 1e-4:
+            x = 0.5 * (x + a / x)
+            n += 1
+        return x, n, x * n
+
+    counts = agree(f, *[(v,) for v in (100.0, 7.0, 1000.0, 1000.0, 50.0, 3000.0, 2.0)])
+    assert counts == [1, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_loop_with_a_bound_of_python():
+    def f(x):
+        for k in range(1, 40):
+            x = x - 0.1 * (x / k)
+            if fnp.sum(x * x) < 1.0:
+                break
+        return x, k
+
+    assert sum(agree(f, *[(np.full(3, v, np.float32),) for v in (1.0, 1.2, 1.3, 0.9, 1e3, 0.1, 1.25, 1e3)])) <= 2
+
+
+def test_a_loop_that_changes_after_five_steps():
+    def f(x):
+        k = 0
+        while x < 100.0:
+            x = x * 2 if k != 5 else x + 1
+            k += 1
+        return x
+
+    agree(f, *[(v,) for v in (16.0, 15.0, 30.0, 1.0, 0.5, 16.0, 0.1, 1.0)])
+
+
+def test_a_step_halved_in_each_round():
+    quadratic = lambda x: fnp.sum(fnp.asarray([1.0, 50.0]) * x * x)
+
+    @paths
+    def step(x):
+        value, slope = ft.value_and_grad(quadratic)(x)
+        t = 1.0
+        while quadratic(x - t * slope) > value - 1e-4 * t * fnp.sum(slope * slope):
+            t *= 0.5
+        return x - t * slope, t
+
+    x = np.array([1.0, 1.0], np.float32)
+    for _ in range(12):
+        want = step.__wrapped__(x)
+        x, t = step(x)
+        np.testing.assert_allclose(x, want[0], rtol=1e-4, atol=1e-6)
+        assert float(t) == want[1]
+
+
 def test_branches_that_meet_go_on_together():
     def f(x):
         if x[0] > 0:  # noqa: SIM108  (a statement, whose branches meet)
