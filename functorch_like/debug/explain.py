@@ -43,6 +43,7 @@ _TOLD: dict[str, str] = {
     "widen": "widened",
     "path": "followed a path of",
     "guess": "ran the program of another path of",
+    "roll": "rolled a loop of",
     "merge": "merged the paths of",
     "program": "needed another program of",
     "partition": "split",

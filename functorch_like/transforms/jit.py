@@ -375,12 +375,16 @@ class _Jit:
         """The key of a call's trace."""
         return call.key, self.static, self.donated(call), self.spec
 
-    def traced(self, call: FlatCall) -> Traced:
-        """The trace for a call's signature; made anew where the function closes over traced values."""
+    def traced(self, call: FlatCall, path: Any = None) -> Traced:
+        """The trace for a call's signature; made anew where the function closes over traced values.
+
+        `path` is a trace that follows Python control flow. With guards it is no trace for all arguments, and not kept.
+        """
         key = self.key(call)
         found = self.traces.get(key)
         if found is None:
-            found = Traced(self.fun, call, self.spec, donated=self.donated(call))
+            through = {} if path is None else {"trace": path, "through": path.framed}
+            found = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
             if events.heard():
                 why = recompile_reasons.difference(
                     call.key, [k[0] for k in self.traces]
@@ -388,7 +392,7 @@ class _Jit:
                 size = f"{len(found.jaxpr.equations)} equations"
                 events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
             recompile_reasons.remember(self.fun)
-            if not any(isinstance(c, Tracer) for c in found.consts):
+            if not any(isinstance(c, Tracer) for c in found.consts) and not (path is not None and path.guards):
                 self.traces.keep(key, found, _MOST_TRACES)
         return found
 

@@ -16,12 +16,11 @@ from functorch_like.backends.xla import events
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import CHECKED, FlatCall, Static, unwrap_static
-from functorch_like.core import Tracer
 from functorch_like.errors import UnsupportedError
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.transforms.jit_stages import Traced
 from functorch_like.transforms.paths import report, segments, transformed
-from functorch_like.transforms.paths.path_trace import PathTrace, current_path
+from functorch_like.transforms.paths.path_trace import PathTrace, staging_trace
 from functorch_like.transforms.paths.programs import PathProgram, merged, rolled, straight
 from functorch_like.transforms.paths.rolled import find_loop
 from functorch_like.transforms.paths.tree import Node, Tree, endless
@@ -42,6 +41,7 @@ class Jitted(Protocol):
     traces: Cache[Any, Traced]
 
     def key(self, call: FlatCall) -> Any: ...
+    def traced(self, call: FlatCall, path: PathTrace | None) -> Traced: ...
     def donated(self, call: FlatCall) -> tuple[bool, ...]: ...
     def answer(self, call: FlatCall, paired: bool) -> tuple[Any, Any, bool]: ...
     def serve(self, function: Callable[..., Any]) -> None: ...
@@ -89,7 +89,7 @@ class Paths:
     def first(self, call: FlatCall) -> tuple[Any, Any, bool] | None:
         """Answer a call of a signature that C++ has not seen; None where the function has no guards for it."""
         jitted = self.jitted
-        if current_path() is not None:  # its paths are those of the function around it
+        if isinstance(staging_trace(), PathTrace):  # its paths are those of the function around it
             args, kwargs = call.rebuild(call.leaves)
             return jitted.fun(*args, **kwargs), None, True
         key = jitted.key(call)
@@ -110,7 +110,7 @@ class Paths:
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Answer a call for the C++ function of a function with guards: results are paired with words, or None."""
         call = FlatCall(self.jitted.static, *unwrap_static(args, kwargs))
-        found = None if call.traced() or current_path() is not None else self.branches.get(self.jitted.key(call))
+        found = None if call.traced() else self.branches.get(self.jitted.key(call))
         if found is None:
             answer = self.first(call)
             if answer is None:
@@ -128,11 +128,8 @@ class Paths:
         """
         jitted, name = self.jitted, self.jitted.spec.name
         trace = PathTrace(f"jit({name})", call.leaves, element=element)
-        framed = lambda flat: trace.framed(flat)
-        traced = Traced(jitted.fun, call, jitted.spec, donated=jitted.donated(call), trace=trace, through=framed)
+        traced = jitted.traced(call, trace)
         if not trace.guards:
-            if not any(isinstance(c, Tracer) for c in traced.consts):
-                jitted.traces[key] = traced
             return None, None
         if jitted.shardings is not None:
             raise UnsupportedError(
@@ -282,6 +279,7 @@ class Paths:
             leaf.memo["rolled"] = form
             if form is not None:
                 found.programs[form.number] = form
+                events.tell("roll", self.jitted.spec.name, why=f"{form.traced} steps at {report.line_of(leaf, form)}")
         return leaf.memo["rolled"]
 
     def fastpath(self, form: PathProgram, program: Any) -> Any:

@@ -12,6 +12,9 @@ from typing import Any
 from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words
 
+#: Guards that may nest in one program.
+DEEPEST = 40
+
 
 class Place:
     """A point at which the function asks for a value: nodes of the tree with equal states.
@@ -49,6 +52,7 @@ class Graph:
         shared: whether nodes with equal states are one place; otherwise the graph is the tree.
 
     Attributes:
+        depth: how many guards nest. Of a graph that is too deep for a program, nothing below is known.
         joints: the places at which paths meet, in an order in which each follows those that lead to it, except for
             loops; places of one loop are one group.
     """
@@ -64,7 +68,10 @@ class Graph:
         for place in self.places():
             for target in self.targets(place):
                 target.entries += 1
-        self.joints = _components({p: list(self.jumps(p)) for p in self.places() if p.entries > 1})
+        self.depth = self.deepest()
+        self.joints: list[list[Place]] = []
+        if self.depth <= DEEPEST:
+            self.joints = _components({p: self.jumps(p) for p in self.places() if p.entries > 1})
         self.total = all(p.total for p in self.places())
         self.cyclic = any(len(group) > 1 or group[0] in self.jumps(group[0]) for group in self.joints)
 
@@ -89,6 +96,17 @@ class Graph:
                     place = places[pattern] = places[general]
                     break
             self.place_of.update((n, place) for n in alike if _pattern(n) == pattern)
+
+    def deepest(self) -> int:
+        """Return how many guards nest: each inside of a branch of the one before, without a joint between."""
+        root = [self.place_of[self.tree.root]] if self.tree.root in self.place_of else []
+        todo = [(p, 1) for p in dict.fromkeys([*root, *(p for p in self.places() if p.entries > 1)])]
+        deepest = 0
+        while todo:
+            place, depth = todo.pop()
+            deepest = max(deepest, depth)
+            todo += [(target, depth + 1) for target in self.targets(place) if target.entries == 1]
+        return deepest
 
     def is_alone(self, place: Place) -> bool:
         """Return True where a place is one node of the tree."""

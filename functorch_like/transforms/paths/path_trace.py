@@ -60,14 +60,12 @@ class Guard(NamedTuple):
     state: PythonState | None
 
 
-def current_path() -> PathTrace | None:
-    """Return the path trace under which the current trace runs, or None."""
+def staging_trace() -> StageTrace | None:
+    """Return the trace that stages what the current trace computes, or None."""
     trace = state.trace
-    while trace is not EVALUATE:
-        if isinstance(trace, PathTrace):
-            return trace
+    while trace is not EVALUATE and not isinstance(trace, StageTrace):
         trace = trace.parent
-    return None
+    return trace if isinstance(trace, StageTrace) else None
 
 
 def plain(x: Any, element: int = 0) -> Any:
@@ -76,7 +74,7 @@ def plain(x: Any, element: int = 0) -> Any:
         if isinstance(x, BatchTracer):
             whole = plain(x.value, element)
             return None if whole is None else np.take(np.asarray(whole), element, x.dim)
-        x = x.primal if type(x) is Dual else x.guarded("value")
+        x = x.primal if type(x) is Dual else x.concrete()
     return x
 
 

@@ -17,7 +17,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.transforms.paths.control import INDEX
-from functorch_like.transforms.paths.graph import Graph
+from functorch_like.transforms.paths.graph import DEEPEST, Graph
 from functorch_like.transforms.paths.graph_program import DONE, GraphProgram
 from functorch_like.transforms.paths.play import Env, play, read
 from functorch_like.transforms.paths.rolled import Loop
@@ -26,8 +26,6 @@ from functorch_like.transforms.paths.words import INT64, Words, staged_words
 
 _SERIAL = itertools.count(1)
 _CAP = ShapedArray((), INDEX)
-#: Guards on one path, up to which a graph without joints is one program: each is a `cond` inside of the one before.
-_DEEPEST = 40
 
 
 class PathProgram:
@@ -199,14 +197,13 @@ def merged(tree: Tree, shared: bool = True) -> PathProgram | None:
     kinds = {(n.out_tree, tuple(a.aval.strong() for a in n.outputs or ())) for n in tree.leaves}
     if len(kinds) != 1:
         return None
-    if shared:
-        try:
-            return _merged(tree, Graph(tree, True))
-        except KeyError:  # a value that no name holds, and that is used later
-            pass
-    if max(len(n.path()) for n in tree.leaves) > _DEEPEST:
+    graph = Graph(tree, shared)
+    if graph.depth > DEEPEST:
         return None
-    return _merged(tree, Graph(tree, False))
+    try:
+        return _merged(tree, graph)
+    except KeyError:  # a value that no name holds, and that is used later
+        return merged(tree, False) if shared else None
 
 
 def _merged(tree: Tree, graph: Graph) -> PathProgram:

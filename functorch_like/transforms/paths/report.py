@@ -8,6 +8,7 @@ from typing import Any
 
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.paths.path_trace import Guard
+from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words, value_of
 
@@ -56,6 +57,12 @@ def _shown(guard: Guard, words: Words) -> Any:
 
 def _line(guard: Guard) -> str:
     return guard.line.short if guard.line is not None else "?"
+
+
+def line_of(leaf: Node, form: PathProgram) -> str:
+    """Return the line of the loop of a rolled program."""
+    guard = leaf.path()[form.loop.first].guard if form.loop is not None else None
+    return "" if guard is None else _line(guard)
 
 
 def decisions(leaf: Node) -> str:

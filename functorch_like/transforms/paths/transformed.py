@@ -19,7 +19,7 @@ from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
 from functorch_like.primitives.higher_order.call import apply
 from functorch_like.transforms.paths import report
-from functorch_like.transforms.paths.path_trace import plain
+from functorch_like.transforms.paths.path_trace import plain, staging_trace
 from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import endless
 from functorch_like.transforms.paths.words import Words
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tuple[Any, Any, bool] | None:
     """Answer a call with traced arguments, or while a function is staged; None where the function has no guards."""
-    known = all(plain(x) is not None for x in call.leaves)
+    known = staging_trace() is None and all(plain(x) is not None for x in call.leaves)
     if found is None:
         found = paths.begin(call, key)[0] if known else None
         if found is None:
@@ -144,7 +144,7 @@ def _rows(words: Any) -> np.ndarray[Any, Any]:
 
 def _below(x: Any) -> Any:
     while isinstance(x, Tracer) and not isinstance(x, BatchTracer):
-        x = x.primal if type(x) is Dual else x.guarded("value")
+        x = x.primal if type(x) is Dual else x.concrete()
     return x
 
 

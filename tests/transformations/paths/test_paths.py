@@ -462,6 +462,37 @@ def test_more_paths_than_allowed_are_an_error_with_the_tree():
         f(4.0)
 
 
+def test_a_total_function_inside_of_a_loop_inside_of_paths():
+    inner = paths(branch)
+    inner.learn(POSITIVE)
+    f = paths(lambda x: ft.lax.scan(lambda c, _: (c + inner(x), None), 0.0, None, length=2)[0] if x[0] > 0 else x[0])
+    np.testing.assert_allclose([f(POSITIVE), f(-POSITIVE)], [6, -1])
+
+
+def test_a_long_unrolled_loop_warns():
+    def f(x):
+        for v in x:
+            if v > 0:
+                x = x + fnp.sin(v)
+        return x
+
+    with pytest.warns(UserWarning, match="loop with 250 guards at test_paths"):
+        paths(f)(np.ones(250, np.float32) * -1)
+
+
+def test_learning_leaves_out_what_raises_or_does_not_end():
+    @paths
+    def f(x):
+        assert x > 0
+        n = 0
+        while not x > n:
+            n += 1
+        return x
+
+    assert not f.learn(1.5).total
+    assert float(f(2.5)) == 2.5
+
+
 def test_explain_and_the_tree():
     f = paths(branch)
     told = ft.explain(f)(POSITIVE)
