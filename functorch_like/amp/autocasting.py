@@ -213,8 +213,9 @@ def autocast(
     Operands that are not float32 stay as they are, and so does a product whose call names a precision other than
     "default". Linear solvers iterate in the precision of their operands.
 
-    It costs a conversion of each operand and result, which `jit` fuses. Products keep narrow operands for the backward
-    pass, half the bytes; other residuals stay float32. Processors without units for the narrow dtype gain no speed.
+    It costs a conversion of each operand and result, which `jit` fuses. For the backward pass products keep narrow
+    operands, half the bytes; other residuals stay float32. What is needed as both, such as the result of a tanh before
+    a product, is kept twice. Processors without units for the narrow dtype gain no speed.
     Outside of `jit` each operation is compiled alone, as for every function that is not jitted.
 
     Args:
