@@ -38,3 +38,11 @@ from functorch_like.numpy.unary import tanh as tanh
 
 with _lazy_imports.block(__name__, wrap=False):
     from functorch_like.nn import initializers as initializers
+
+with _lazy_imports.block(__name__):
+    from functorch_like.nn.quantization.policy import QuantizationPolicy as QuantizationPolicy
+    from functorch_like.nn.quantization.policy import fake_quantize as fake_quantize
+    from functorch_like.nn.quantization.policy import fake_quantize_params as fake_quantize_params
+    from functorch_like.nn.quantization.policy import quantize as quantize
+    from functorch_like.nn.quantization.products import quantized as quantized
+    from functorch_like.nn.quantization.quantized import Quantized as Quantized

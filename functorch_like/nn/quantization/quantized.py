@@ -1,0 +1,139 @@
+"""`Quantized`: an array of small integers with scales, which stands for floats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from functorch_like import dtypes, tree
+from functorch_like.core import aval_of
+from functorch_like.errors import DtypeError
+from functorch_like.nn.quantization.integers import packed, rounded, scale_of, unpacked
+from functorch_like.numpy import promotion
+from functorch_like.tree_util import GetAttrKey
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+
+#: What operators call; the file that has the products provides it.
+OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+class Quantized:
+    """Array of floats that is stored as integers of 8 or 4 bits and scales; a pytree. `nn.quantize` makes it.
+
+    It stands for `values * scale`. `x @ q` and `q.T` work on it as on arrays; for functions with other operations use
+    `nn.quantized(f)` or `dequantize()`.
+
+    Attributes:
+        values: int8, with the axis of the channels first and the others in order, since summed axes are read fastest
+            when they are last. Of 4 bits, two in each byte along the last axis.
+        scale: float32, with size 1 along the axes that share a scale.
+        shape: of the array.
+        dtype: of the floats.
+        bits: 8 or 4.
+        activations: "dynamic" if products round their other operand to int8, too; None if they use the floats.
+    """
+
+    __slots__ = ("_dtype", "_last", "_order", "activations", "bits", "scale", "values")
+    __array_priority__ = 1001
+    __array_ufunc__ = None
+
+    def __init__(
+        self, values: Any, scale: Any, dtype: np.dtype[Any], bits: int, activations: str | None,
+        order: tuple[int, ...], last: int,
+    ) -> None:  # fmt: skip
+        self.values, self.scale, self._dtype, self.bits, self.activations = values, scale, dtype, bits, activations
+        self._order, self._last = order, last  # the axis that is stored at each place; the size of the last of them
+
+    @classmethod
+    def of(cls, x: Any, bits: int, axes: Sequence[int], activations: str | None) -> Quantized:
+        """Return floats in the nearest integers.
+
+        Args:
+            x: floats.
+            bits: 8 or 4.
+            axes: that share a scale.
+            activations: see `Quantized`.
+        """
+        aval, scale = aval_of(x), scale_of(x, bits, axes)
+        order = (*(a for a in range(aval.ndim) if a not in axes), *axes)
+        values = rounded(x, scale, bits).transpose(order)
+        values = packed(values) if bits == 4 else values
+        return cls(values, scale, aval.dtype, bits, activations, order, aval.shape[order[-1]])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Sizes of the dimensions."""
+        stored = (*aval_of(self.values).shape[:-1], self._last)
+        return tuple(stored[self._order.index(a)] for a in range(len(stored)))
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return aval_of(self.values).ndim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the floats that it stands for."""
+        return self._dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes of the integers and scales."""
+        return sum(aval_of(x).size * aval_of(x).dtype.itemsize for x in (self.values, self.scale))
+
+    @property
+    def T(self) -> Quantized:
+        """The transpose."""
+        return self.transpose(range(self.ndim)[::-1])
+
+    def transpose(self, axes: Sequence[int]) -> Quantized:
+        """Return the array with its axes permuted; the integers stay where they are."""
+        axes = [int(a) for a in axes]
+        order = tuple(axes.index(a) for a in self._order)
+        scale = self.scale.transpose(axes)
+        return Quantized(self.values, scale, self._dtype, self.bits, self.activations, order, self._last)
+
+    def stored(self) -> tuple[Any, Any, tuple[int, ...]]:
+        """Return integers of int8 and scales as they are stored, and the axis of the array at each of their places."""
+        values = self.values if self.bits == 8 else unpacked(self.values, self._last)
+        return values, self.scale.transpose(self._order), self._order
+
+    def integers(self) -> Any:
+        """Return the integers as an array of int8 of the shape."""
+        return self.stored()[0].transpose([self._order.index(a) for a in range(self.ndim)])
+
+    def dequantize(self) -> Array:
+        """Return the floats."""
+        return (self.integers().astype(dtypes.float32) * self.scale).astype(self._dtype)
+
+    def __matmul__(self, other: Any) -> Any:
+        return OPERATORS["matmul"](self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return OPERATORS["matmul"](other, self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise promotion.error(
+            DtypeError,
+            f"{self!r} is no array of NumPy",
+            "call .dequantize() first, or nn.quantized(f) for a function f",
+        )
+
+    def __repr__(self) -> str:
+        return f"Quantized({self._dtype.name}[{', '.join(map(str, self.shape))}] in int{self.bits})"
+
+
+def _flatten(q: Quantized) -> Any:
+    return (q.values, q.scale), (q.dtype, q.bits, q.activations, q._order, q._last)
+
+
+tree.register_pytree_node(
+    Quantized,
+    _flatten,
+    lambda data, children: Quantized(*children, *data),
+    lambda q: (((GetAttrKey("values"), q.values), (GetAttrKey("scale"), q.scale)), _flatten(q)[1]),
+)
