@@ -36,7 +36,7 @@ def prefetch(iterable: Iterable[T], sharding: object = None, *, size: int = 2) -
 
     Returns:
         An iterator, to be used once. It ends its thread with the loop, in `close()`, or as a `with` block. An error of
-        the iterable is raised where its item would have come.
+        the iterable is raised where its item would have come. Python, when it ends, waits for the item that is made.
 
     Raises:
         ArgumentError: for what is no iterable, and sizes that are no count.
