@@ -53,7 +53,7 @@ def meaning(
             if peaks is not None:
                 peaks.extend(_peak(x) for x in outs)
             # Sums may be computed one term after the other; then errors grow at least with the root of their number.
-            terms = max((a.aval.size for a in e.inputs), default=1) / max(1, *(v.aval.size for v in e.outputs))
+            terms = max((a.aval.size for a in e.inputs), default=1) / max((1, *(v.aval.size for v in e.outputs)))
             size = noise * math.sqrt(max(1.0, terms))
             values.update(zip(e.outputs, (moved(x, size) for x in outs), strict=True))
     return [np.asarray(moved(read(a))) for a in jaxpr.outputs]

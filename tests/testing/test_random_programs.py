@@ -150,6 +150,16 @@ def test_error_bars_know_cancellation():
     assert (cancelled > 1e-3).all() and (plain < 1e-5).all()
 
 
+def test_equations_without_results_have_bars():
+    def f(x):
+        ft.jit(lambda y: ())(x)
+        return x * 2
+
+    ((exact, bars),) = with_bars(*_staged(f, np.array([0.25, 0.5])), eps=1e-7)
+    np.testing.assert_array_equal(exact, [0.5, 1.0])
+    assert (bars < 1e-5).all()
+
+
 def _staged(f, x):
     made = differential.staged(f, [x])
     return made.jaxpr, made.args
