@@ -132,7 +132,7 @@ class Keeper:
         elif status == FAILED:
             self._ready("failed")
         elif status == LOST:
-            self._ready("lost", "it lost another worker")
+            self._ready("follows", "it lost another worker")
         else:
             self._ready("lost", f"its process {status_text(status)}")
 
@@ -148,8 +148,9 @@ class Keeper:
         waits_for_others = now.phase in ("starting", "waiting for a state", "compiling", "in a step", "ending")
         limit = self._step_timeout * (2 if waits_for_others else 1)
         if now.seconds > limit:
-            self._child.kill()
+            # Said first: the others lose this worker as it is killed, and say so at once.
             self._ready("lost", f"it was {now.phase} (step {now.step}) for {limit:g} s")
+            self._child.kill()
 
     def _beat(self) -> None:
         now = time.monotonic()

@@ -22,6 +22,8 @@ from functorch_like.distributed.wire import Closed, Connection, Message
 _TICK = 0.25
 #: Seconds to wait for a worker that is started again, where its memory has a newer state than all others.
 _PATIENCE = 30.0
+#: Seconds that a worker's report of another one's loss waits for that one's own.
+_NEWS_TIMEOUT = 1.0
 
 
 class Worker:
@@ -82,6 +84,7 @@ class Membership:
         self._number = 0
         self._is_running = False  # a generation computes
         self._best, self._stalls = -1, 0
+        self._suspicion: tuple[float, str] | None = None  # when to end the generation at the latest, and why
         self._reason = ""  # of the end of the last generation
         self._coordinator: Coordinator | None = None
         self._over = threading.Event()
@@ -153,6 +156,8 @@ class Membership:
                 self._fail(f"worker {worker.number} failed")
             elif header["why"] == "lost":
                 self._disturb(f"worker {worker.number}: {header['reason']}")
+            elif header["why"] == "follows" and self._suspicion is None:  # news of the cause are on their way
+                self._suspicion = time.monotonic() + _NEWS_TIMEOUT, f"worker {worker.number}: {header['reason']}"
 
     def _remove(self, worker: Worker, reason: str) -> None:
         if worker not in self._workers:
@@ -180,6 +185,8 @@ class Membership:
 
     def _watch(self) -> None:
         now = time.monotonic()
+        if self._suspicion is not None and now > self._suspicion[0]:
+            self._disturb(self._suspicion[1])
         for worker in list(self._workers):
             if now - worker.heard > self._heartbeat_timeout:
                 self._remove(worker, f"it was silent for {self._heartbeat_timeout:g} s: frozen, or its machine is lost")
@@ -190,6 +197,7 @@ class Membership:
 
     def _disturb(self, reason: str) -> None:
         """End the present generation."""
+        self._suspicion = None
         if self._is_running:
             self._is_running, self._reason = False, reason
             self._tell(f"generation {self._number} ends: {reason}")
@@ -228,7 +236,7 @@ class Membership:
             self._fail(f"{self._stalls} generations ended without a step; the last one: {self._reason}")
             return
         self._number += 1
-        self._is_running = True
+        self._is_running, self._suspicion = True, None
         number, count, address = self._number, len(self._workers), free_address(self._host)
         old, self._coordinator = self._coordinator, self._start_coordinator(address, count, number)
         if old is not None:  # its clients have ended
