@@ -51,6 +51,8 @@ def report(k, loss):
         file.write(f"{os.getpid()} {os.getppid()} {ft.process_index()} {ft.process_count()} {k}\\n")
 
 options = {} if len(sys.argv) < 5 else {"checkpoints": sys.argv[4], "checkpoint_every": 5}
+if "SAVE_EVERY" in os.environ:
+    options["save_every"] = int(os.environ["SAVE_EVERY"])
 if "SHARDED" in os.environ:
     options["shardings"] = lambda state, mesh: ft.parallel.fsdp_shardings(state, mesh, smallest=1)
 start = {"w": np.zeros(12), "steps": 0}
@@ -123,17 +125,17 @@ class Job:
         assert {int(state[-2]) for state in states} == {self.steps}
         w = np.frombuffer(bytes.fromhex(states[0][-1]))
         np.testing.assert_allclose(w, expected(self.steps), rtol=1e-9, atol=1e-12)
-        check_losses(self.reports())
+        check_losses(self.reports(), int(self.environment.get("SAVE_EVERY", "1")))
         return errors
 
 
-def check_losses(reports):
-    """Check that each process went on where others had been, but for the step in flight."""
+def check_losses(reports, save_every):
+    """Check that each process went on where others had been, but for the steps since the last save."""
     furthest, started = 0, set()
     for report in reports:
         if report.child not in started:
             started.add(report.child)
-            assert report.step >= furthest - 1, (report, furthest)
+            assert report.step >= furthest - save_every, (report, furthest)
         furthest = max(furthest, report.step)
 
 
@@ -175,6 +177,18 @@ def test_kills_at_random_moments(tmp_path):
         errors = training.finish(workers=3)
     assert errors.count(" ends: ") >= 1
     assert f"after step {training.steps}" in errors
+
+
+def test_states_that_are_saved_seldom(tmp_path):
+    """A loss costs the steps since the last save."""
+    with job(tmp_path, 62, 2, SAVE_EVERY="4") as training:
+        found = training.wait_for(lambda found: found and found[-1].step >= 18)
+        os.kill(found[-1].child, signal.SIGKILL)
+        found = training.wait_for(lambda now: now[-1].step >= 30 and now[-1].child not in {r.child for r in found})
+        os.kill(found[-1].keeper, signal.SIGKILL)
+        training.finish(workers=2)
+    steps = [report.step for report in training.reports()]
+    assert set(steps) == set(range(1, 63))
 
 
 def test_a_frozen_child_and_a_frozen_worker(tmp_path):
@@ -296,6 +310,13 @@ def test_states_that_cannot_be():
     )
     with pytest.raises(ft.errors.ArgumentError, match=r"(?s)step 1 returns a state of other .* at \['w'\]"):
         changes({"w": np.ones(2)}, steps=1)
+
+
+def test_devices_that_were_used_before_the_loop(monkeypatch):
+    monkeypatch.setenv("FT_ELASTIC_ADDRESS", "127.0.0.1:1")
+    ft.devices()
+    with pytest.raises(ft.errors.DistributedError, match="this process has used its devices"):
+        ft.distributed.elastic_loop(lambda s, b: (s, 0), 0.0, lambda *a: np.ones(1), steps=1)
 
 
 def test_a_state_in_memory_is_whole_at_any_moment():
