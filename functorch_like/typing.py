@@ -26,6 +26,7 @@ __all__ = (
     "Index",
     "Jitted",
     "PrecisionLike",
+    "PyTree",
     "Shape",
     "SupportsDType",
     "Unary",
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     Index: TypeAlias = _IndexItem | tuple[_IndexItem, ...]
     DeviceLike: TypeAlias = Device | Sharding | str | None
     PrecisionLike: TypeAlias = str | DotAlgorithm | tuple[str, str] | None  # enumerations of names are str, too
+    PyTree: TypeAlias = Any
 else:
     #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. Lists are none: convert with fnp.asarray.
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
@@ -68,6 +70,8 @@ else:
     DeviceLike = Any
     #: The precision of products: "highest", `lax.Precision.HIGHEST`, ..., one for each operand, or None.
     PrecisionLike = Any
+    #: Containers within containers with arrays as leaves; type checkers cannot describe them.
+    PyTree = Any
 
 
 _P = ParamSpec("_P")
@@ -154,6 +158,7 @@ class Jitted(Protocol[_P, _R_co]):
         >>> float(norm(fnp.asarray([3.0, 4.0])))  # compiled already
         5.0
         """
+        ...
 
     def paths(self) -> Any:
         """The paths that the function has taken, where it follows Python control flow; prints as a tree."""

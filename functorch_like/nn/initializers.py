@@ -51,7 +51,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     return init
 
 
-def zeros(key: Any, shape: Shape, dtype: DTypeLike | None = None) -> Array:
+def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used.
 
     >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
@@ -60,7 +60,7 @@ def zeros(key: Any, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     return creation.zeros(shape, dtype)
 
 
-def ones(key: Any, shape: Shape, dtype: DTypeLike | None = None) -> Array:
+def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used.
 
     >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
@@ -292,7 +292,7 @@ def _scaled(name: str, scale: float, mode: str, distribution: str, variance: str
         in_axis: int | Sequence[int] = -2,
         out_axis: int | Sequence[int] = -1,
         batch_axis: int | Sequence[int] = (),
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
     ) -> Initializer:
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 

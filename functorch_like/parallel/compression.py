@@ -9,11 +9,14 @@ DNNs", Interspeech 2014; S. U. Stich et al., "Sparsified SGD with memory", arXiv
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
 
 
 class Int8Error(NamedTuple):
@@ -28,7 +31,7 @@ class Int8Error(NamedTuple):
     summed: Any
 
 
-def int8_error(x: Any, axis_size: int) -> Int8Error:
+def int8_error(x: Array, axis_size: int) -> Int8Error:
     """Return the error to begin `int8_pmean` with, for an array like `x`.
 
     >>> int8_error(fnp.ones((3, 5)), 4).summed.shape
@@ -44,7 +47,7 @@ def _quantized(x: Any) -> tuple[Any, Any]:
     return fnp.round(x / scale).astype("int8"), scale
 
 
-def int8_pmean(x: Any, axis_name: str, error: Int8Error) -> tuple[Any, Int8Error]:
+def int8_pmean(x: Array, axis_name: str, error: Int8Error) -> tuple[Array, Int8Error]:
     """Return the mean over a named axis, sent as integers of 8 bits: a quarter of the bytes of float32.
 
     Args:
@@ -77,7 +80,7 @@ def int8_pmean(x: Any, axis_name: str, error: Int8Error) -> tuple[Any, Int8Error
     return every.reshape(-1)[:size].reshape(x.shape), Int8Error(left, kept)
 
 
-def topk_pmean(x: Any, axis_name: str, error: Any, k: int) -> tuple[Any, Any]:
+def topk_pmean(x: Array, axis_name: str, error: Array, k: int) -> tuple[Array, Array]:
     """Return the mean over a named axis of the `k` entries of each device that are greatest in size.
 
     Args:

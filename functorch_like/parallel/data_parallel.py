@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.backends.xla.mesh import AbstractMesh, Mesh, make_mesh
@@ -15,6 +15,9 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.jit import jit
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def data_parallel(
@@ -22,7 +25,7 @@ def data_parallel(
     *,
     mesh: Mesh | None = None,
     axis: str = "data",
-    state: Any = None,
+    state: PyTree = None,
     donate: bool = True,
 ) -> Any:
     """Compile a training step whose batch is split over the devices of a mesh.
@@ -63,7 +66,7 @@ def data_parallel(
 
 
 @api_boundary.public
-def fsdp_shardings(state: Any, mesh: AbstractMesh, axis: str = "data", *, smallest: int = 1024) -> Any:
+def fsdp_shardings(state: PyTree, mesh: AbstractMesh, axis: str = "data", *, smallest: int = 1024) -> PyTree:
     """Return shardings that split each array of a state over an axis of a mesh, along its largest dimension.
 
     With these a device keeps one part of parameters and optimizer state; the compiler gathers what a layer needs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from functorch_like.backends.xla import mesh as meshes
@@ -35,7 +35,7 @@ class _Chosen:
 
 
 @api_boundary.public
-def set_mesh(mesh: Mesh | None) -> Any:
+def set_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
     """Choose the mesh of specs that name none, in every thread.
 
     Args:
@@ -57,7 +57,7 @@ def set_mesh(mesh: Mesh | None) -> Any:
     return _Chosen(before)
 
 
-def use_mesh(mesh: Mesh | None) -> Any:
+def use_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
     """Choose the mesh of specs that name none, within a block and in this thread.
 
     Args:
