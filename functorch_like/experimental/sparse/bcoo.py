@@ -156,11 +156,11 @@ class BCOO(JAXSparse):
         """Return the array with its axes permuted; reversed by default."""
         return METHODS["bcoo_transpose"](self, permutation=range(self.ndim)[::-1] if axes is None else axes)
 
-    def reshape(self, *shape: Any) -> BCOO:
+    def reshape(self, *shape: int | Sequence[int]) -> BCOO:
         """Return the array with another shape; batch and dense dimensions stay."""
         return METHODS["reshape"](self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
-    def sum(self, axis: int | Sequence[int] | None = None) -> Any:
+    def sum(self, axis: int | Sequence[int] | None = None) -> BCOO | Array:
         """Return the sum over axes: a BCOO, or a scalar array for all of them."""
         return METHODS["total"](self, axis)
 
@@ -172,7 +172,7 @@ class BCOO(JAXSparse):
         return METHODS["getitem"](self, item)
 
     # --------------------------------------------------------------------------------------------------------- pytree
-    def tree_flatten(self) -> tuple[tuple[Any, Any], Any]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array], object]:
         """Return the leaves and what stays."""
         return (self.data, self.indices), (
             self._tail, self._dense_rank, self.indices_sorted, self.unique_indices,

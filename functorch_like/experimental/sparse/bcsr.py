@@ -145,14 +145,14 @@ class BCSR(JAXSparse):
         """Return the array with its axes permuted, as a BCOO; reversed by default."""
         return self.to_bcoo().transpose(axes)
 
-    def sum(self, axis: int | Sequence[int] | None = None) -> Any:
+    def sum(self, axis: int | Sequence[int] | None = None) -> BCOO | Array:
         """Return the sum over axes, as a BCOO, or a scalar array for all of them."""
         return self.to_bcoo().sum(axis)
 
     def __getitem__(self, item: Any) -> BCOO:
         return self.to_bcoo()[item]
 
-    def tree_flatten(self) -> tuple[tuple[Any, Any, Any], Any]:
+    def tree_flatten(self) -> tuple[tuple[Array, Array, Array], object]:
         """Return the leaves and what stays."""
         return (self.data, self.indices, self.indptr), (self._tail, self.indices_sorted, self.unique_indices)
 

@@ -20,7 +20,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, DTypeLike, PyTree
 
 
 def index_type(dtype: DTypeLike, what: str) -> np.dtype[Any]:
@@ -184,7 +184,7 @@ def _extract(dense: Any, indices: Any, n_batch: int, sparse: Any, unique: bool) 
 
 
 @method
-def todense(arr: Any) -> Any:
+def todense(arr: PyTree) -> PyTree:
     """Return a sparse array as a dense one; a dense array as it is.
 
     Args:

@@ -21,7 +21,7 @@ from functorch_like.numpy import promotion
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import DTypeLike
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 
 def _empty(
@@ -62,7 +62,7 @@ def _in_format(mat: BCOO, sparse_format: str, what: str) -> BCOO | BCSR:
 
 def empty(
     shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo",
-    **kwds: Any,
+    **kwds: int,
 ) -> BCOO | BCSR:  # fmt: skip
     """Return a sparse array of zeros.
 
@@ -88,7 +88,7 @@ def empty(
 
 def eye(
     N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
-    sparse_format: str = "bcoo", **kwds: Any,
+    sparse_format: str = "bcoo", **kwds: int,
 ) -> BCOO | BCSR:  # fmt: skip
     """Return a sparse matrix with ones on a diagonal.
 
@@ -112,9 +112,9 @@ def eye(
 
 
 def random_bcoo(
-    key: Any, shape: Sequence[int], *, dtype: DTypeLike | None = None, indices_dtype: DTypeLike | None = None,
+    key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike | None = None, indices_dtype: DTypeLike | None = None,
     nse: float = 0.2, n_batch: int = 0, n_dense: int = 0, unique_indices: bool = True, sorted_indices: bool = False,
-    generator: Callable[..., Array] = random.uniform, **kwds: Any,
+    generator: Callable[..., Array] = random.uniform, **kwds: float,
 ) -> BCOO:  # fmt: skip
     """Return a sparse array with random values at random indices.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like import tree
@@ -15,6 +15,9 @@ from functorch_like.experimental.sparse.bcsr import BCSR
 from functorch_like.experimental.sparse.format import JAXSparse
 from functorch_like.transforms import grad as dense_grad
 from functorch_like.transforms import jacobians
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 Argnums = int | Sequence[int]
 
@@ -95,8 +98,8 @@ def _documented(more: str = "") -> Callable[[Any], Any]:
 
 @_documented()
 def value_and_grad(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
-) -> Callable[..., tuple[Any, Any]]:
+    fun: Callable[..., PyTree], argnums: Argnums = 0, has_aux: bool = False, **kwargs: bool
+) -> Callable[..., tuple[PyTree, PyTree]]:
     """Return a function of a result and its gradient with respect to the stored values of sparse arrays."""
 
     @functools.wraps(fun, updated=())
@@ -110,7 +113,9 @@ def value_and_grad(
 
 
 @_documented()
-def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any) -> Callable[..., Any]:
+def grad(
+    fun: Callable[..., PyTree], argnums: Argnums = 0, has_aux: bool = False, **kwargs: bool
+) -> Callable[..., PyTree]:
     """Return a function of the gradient with respect to the stored values of sparse arrays."""
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
@@ -124,8 +129,8 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *
 
 def _jacobian(name: str) -> Callable[..., Any]:
     def jacobian(
-        fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, **kwargs: Any
-    ) -> Callable[..., Any]:
+        fun: Callable[..., PyTree], argnums: Argnums = 0, has_aux: bool = False, **kwargs: bool
+    ) -> Callable[..., PyTree]:
         @functools.wraps(fun, updated=())
         def matrix(*args: Any, **given: Any) -> Any:
             parts = _Values(args, argnums, name)
