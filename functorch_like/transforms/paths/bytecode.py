@@ -84,9 +84,15 @@ class _Flow:
         counters = [self._counter(entry) for entry in rest]
         if None in counters:
             return None
-        # Copies of a `finally` block go on in other ways.
-        same = self.code.co_exceptiontable or i.positions is None or i.positions.col_offset is None
-        return Point(i.offset if same else i.positions, self.live[k], frozenset(name for name in counters if name))
+        return Point(self._place(k), self.live[k], frozenset(name for name in counters if name))
+
+    def _place(self, k: int) -> Any:
+        """Return the place of an instruction in the source, or its offset, where that may not tell it from others."""
+        # Tests of `a or b` are at the place of both together; what computes their values is not.
+        pair = [self.instructions[j].positions for j in (k, k - 1) if j >= 0]
+        if self.code.co_exceptiontable or any(p is None or p.col_offset is None for p in pair):
+            return self.offsets[k]  # copies of a `finally` block go on in other ways
+        return tuple(pair)
 
     def _following(self, k: int) -> Iterator[tuple[int, bool]]:
         i = self.instructions[k]

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from functorch_like.calling.call_signature import FlatCall
+from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -191,7 +194,9 @@ class _Insertion:
             both = type(atom) is Literal and type(twin) is Literal
             return both and atom.aval is twin.aval and atom.value.tobytes() == twin.value.tobytes()
         if atom not in self.names and twin in self.tree.const_vars:  # an equal array, made anew by each trace
-            self.names[atom] = twin
+            known = self.tree.consts[self.tree.const_vars.index(twin)]
+            if known is self.consts[atom] or _same_array(known, self.consts[atom]):
+                self.names[atom] = twin
         return self.name(atom) is twin
 
     def impure(self, equation: Equation | None) -> ArgumentError:
@@ -203,6 +208,13 @@ class _Insertion:
             + (f"; the difference is at {line}" if line else ""),
             fix="make the function pure: its results may depend on its arguments alone",
         )
+
+
+def _same_array(a: Any, b: Any) -> bool:
+    """Return True for arrays with the same bits."""
+    if type(a) is not ArrayImpl or type(b) is not ArrayImpl or a.aval is not b.aval:
+        return False
+    return np.asarray(a).tobytes() == np.asarray(b).tobytes()
 
 
 def endless(equation: Equation) -> bool:

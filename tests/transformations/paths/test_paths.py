@@ -170,6 +170,19 @@ def test_a_branch_that_sets_a_python_value_does_not_meet_the_other():
     agree(f, (1.0, 1.0), (-1.0, 1.0), (1.0, 6.0), (-1.0, 6.0), (1.0, 7.0))
 
 
+def test_the_two_sides_of_an_or_are_two_places():
+    def f(x, z):
+        w = abs(x)
+        while w > 0.5:
+            w = w * 0.5 - 0.125
+            x = x + 1.0
+            if x < z or abs(z) == x:
+                break
+        return x + z
+
+    agree(f, *[(np.float32(x), np.float32(z)) for x, z in ((2, -2), (7, 0), (2, 2), (7, 9), (-1, 0.5), (3, 4), (9, 0))])
+
+
 def test_mutable_objects_are_part_of_the_state():
     class Box:
         n = 0
