@@ -11,6 +11,7 @@ import dis
 import functools
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
@@ -77,10 +78,10 @@ class _Flow:
         k = bisect.bisect_right(self.offsets, last) - 1
         i = self.instructions[k]
         stack = self.stacks.get(k)
-        if stack is None or not (_TESTS.match(i.opname) if test else i.opname.startswith("CALL")):
+        if stack is None or not (_tests(i) if test else i.opname.startswith("CALL")):
             return None
-        # Both have their operands on top of the stack, and leave at most one result in their place.
-        rest = stack[:-1] if test else _after(i, stack, False)[:-1]
+        # All have their operands on top of the stack, and leave at most one result in their place.
+        rest = stack[:-1] if test and i.opname != "COMPARE_OP" else _after(i, stack, False)[:-1]
         counters = [self._counter(entry) for entry in rest]
         if None in counters:
             return None
@@ -174,6 +175,13 @@ def _names(i: dis.Instruction) -> list[tuple[str, str]]:
     kinds = re.findall("(LOAD|STORE|DELETE)_FAST", i.opname)
     names = i.argval if isinstance(i.argval, tuple) else (i.argval,)
     return list(zip(kinds, names, strict=False))
+
+
+def _tests(i: dis.Instruction) -> bool:
+    """Return True for an instruction that tests a truth value, or compares and tests the result (Python 3.13)."""
+    if i.opname == "COMPARE_OP":
+        return sys.version_info >= (3, 13) and bool((i.arg or 0) & 16)
+    return _TESTS.match(i.opname) is not None
 
 
 def _after(i: dis.Instruction, stack: Stack, jumps: bool) -> Stack:

@@ -132,7 +132,7 @@ class PathTrace(StageTrace):
                 fix="make its longest loop a lax.while_loop or lax.fori_loop",
             )
         if words is None:
-            line, found = source_info.user_line(), python_state(self, tracer, what)
+            line, found = source_info.user_line(), python_state(self, tracer)
             alive = [v for t, v in self._born if t() is not None]
             words = self._decide(var)
             self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
