@@ -9,7 +9,7 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
-from functorch_like.core import Tracer, aval_of
+from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.guarded_sizes import guarded_size
@@ -96,7 +96,7 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
 
 
 def _count(ids: Any, what: str) -> int:
-    known = ids.concrete() if isinstance(ids, Tracer) else ids
+    known = getattr(ids, "concrete", lambda: ids)()  # of traced values, None where they are not known
     if known is None and aval_of(ids).size:
         known = guarded_size(fnp.max(ids))
     if known is None:

@@ -132,10 +132,11 @@ def _expand(entry: Any, shape: tuple[int, ...], sized: bool) -> list[Any]:
         return [entry]
     concrete = entry.concrete() if isinstance(entry, Tracer) else entry
     if concrete is None:
-        size = count_true(entry) if sized and entry.ndim else None
+        shape = aval_of(entry).shape
+        size = count_true(entry) if sized and shape else None
         if size is None:
             raise Mask(entry)
-        return [_Places(places, n) for places, n in zip(mask_places(entry, size), entry.shape, strict=True)]
+        return [_Places(places, n) for places, n in zip(mask_places(entry, size), shape, strict=True)]
     if not np.ndim(concrete):
         return _scalar_mask(bool(concrete))
     mask = np.asarray(concrete)
