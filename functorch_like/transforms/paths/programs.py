@@ -10,13 +10,13 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.fingerprint import fingerprint
-from functorch_like.core import EVALUATE, ArrayImpl
+from functorch_like.core import EVALUATE, ArrayImpl, aval_of
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec
-from functorch_like.transforms.paths.control import INDEX
+from functorch_like.transforms.paths.control import INDEX, Values
 from functorch_like.transforms.paths.graph import DEEPEST, Graph
 from functorch_like.transforms.paths.graph_program import DONE, GraphProgram
 from functorch_like.transforms.paths.play import Env, play, read
@@ -126,6 +126,19 @@ class PathProgram:
         return values
 
 
+def weak_results(leaves: Sequence[Node]) -> list[bool]:
+    """Return for each result if its type is weak at the end of all these paths."""
+    return [all(a.aval.weak_type for a in ends) for ends in zip(*(n.outputs or () for n in leaves), strict=True)]
+
+
+def weakened(values: Values, weak: Sequence[bool]) -> Values:
+    """Return values, some of them with a weak type: guards and loops are computed with strong ones."""
+    return [
+        structural.convert_element_type(x, new_dtype=aval_of(x).dtype, weak_type=True) if w else x
+        for x, w in zip(values, weak, strict=True)
+    ]
+
+
 def straight(leaf: Node, tree: Tree) -> PathProgram:
     """Return the program of the path to a leaf."""
     path = leaf.path()
@@ -137,7 +150,7 @@ def straight(leaf: Node, tree: Tree) -> PathProgram:
             play(node.equations, env)
             if node.guard is not None:
                 words.append(staged_words(read(node.guard.var, env)))
-        outputs = [read(a, env) for a in leaf.outputs or ()]
+        outputs = weakened([read(a, env) for a in leaf.outputs or ()], weak_results([leaf]))
         return [*outputs, structural.concatenate(np.array([number], INT64), *words, dimension=0)]
 
     made = PathProgram(tree, "straight", make, leaf.out_tree, True)
@@ -171,7 +184,7 @@ def rolled(leaf: Node, tree: Tree, loop: Loop, kept: dict[bytes, PathProgram]) -
                 words += [staged_words(steps), staged_words(flag)]
             elif node.guard is not None:
                 words.append(staged_words(read(node.guard.var, env)))
-        outputs = [read(a, env) for a in leaf.outputs or ()]
+        outputs = weakened([read(a, env) for a in leaf.outputs or ()], weak_results([leaf]))
         return [*outputs, structural.concatenate(np.array([number], INT64), *words, dimension=0)]
 
     avals = [_CAP, *(v.aval for v in tree.all_inputs())]
@@ -208,13 +221,11 @@ def merged(tree: Tree, shared: bool = True) -> PathProgram | None:
 
 def _merged(tree: Tree, graph: Graph) -> PathProgram:
     results: list[ShapedArray] = [a.aval for a in tree.leaves[0].outputs or ()]
+    weak = weak_results(tree.leaves)
 
     def make(number: int, *xs: Any) -> list[Any]:
         position, outputs = GraphProgram(graph, results).stage(xs)
-        outputs = [
-            structural.convert_element_type(o, new_dtype=a.dtype, weak_type=True) if a.weak_type else o
-            for o, a in zip(outputs, results, strict=True)
-        ]
+        outputs = weakened(outputs, weak)
         if graph.total:
             return outputs
         missed = elementwise.ne(position, np.array(DONE, np.int32))

@@ -523,3 +523,19 @@ def test_wrong_options_are_refused():
         ft.jit(branch, control_flow="guess")
     with pytest.raises(errors.ArgumentError, match="fullgraph"):
         ft.jit(branch, control_flow="paths", fullgraph=True)
+
+
+def test_weak_types_are_those_of_plain_jit():
+    def steps(x):
+        n = 0
+        while x > 1:
+            x, n = x / 2, n + 1
+        return x, n
+
+    def branch(x):
+        return 1.0 if x > 0 else x
+
+    for f, args in ((steps, (1.0, 9.0, 100.0)), (branch, (1.0, -1.0, 2.0))):
+        g = paths(f)
+        for x in args:
+            assert [a.weak_type for a in ft.tree.leaves(g(x))] == [True] * (2 if f is steps else 1)
