@@ -297,8 +297,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "a trace that closes over traced values is kept": Fault(
         "transforms.jit:_Jit.traced",
-        "if not any(isinstance(c, Tracer) for c in found.consts):",
-        "if True:",
+        "if not any(isinstance(c, Tracer) for c in found.consts) and",
+        "if",
         ("transformations/test_jit.py",),
     ),
     # -------------------------------------------------------------------------------------------------------- passes
