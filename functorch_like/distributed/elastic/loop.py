@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
@@ -14,22 +14,26 @@ from functorch_like.distributed.elastic.host_state import HostState
 from functorch_like.distributed.elastic.keeper import ADDRESS, STATE_FILE, Keeper
 from functorch_like.errors import ArgumentError, DistributedError
 
+if TYPE_CHECKING:
+    from functorch_like.backends.xla.mesh import Mesh
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def elastic_loop(
-    step: Callable[[Any, Any], Any],
-    state: Any,
-    batches: Callable[[int, int, int], Any],
+    step: Callable[[PyTree, PyTree], PyTree],
+    state: PyTree,
+    batches: Callable[[int, int, int], PyTree],
     *,
     steps: int,
-    report: Callable[[int, Any], Any] | None = None,
-    shardings: Callable[[Any, Any], Any] | None = None,
+    report: Callable[[int, PyTree], object] | None = None,
+    shardings: Callable[[PyTree, Mesh], PyTree] | None = None,
     axis: str = "data",
     save_every: int = 1,
     checkpoints: str | os.PathLike[str] | None = None,
     checkpoint_every: int = 100,
     step_timeout: float = 600.0,
-) -> Any:
+) -> PyTree:
     """Take training steps over workers that may be killed, freeze, be replaced, or join while it goes on.
 
     Start the script with `python -m functorch_like.distributed.run --elastic --nproc 4 script.py`. Without a launcher
