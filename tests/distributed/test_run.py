@@ -92,7 +92,8 @@ def start_and_wait(path, *arguments):
 SLEEPER = (
     "import os, signal, subprocess, sys, time\n"
     "child = subprocess.Popen(['sleep', '600'])\n"
-    "signal.signal(signal.SIGUSR1, lambda *a: (print('usr1', flush=True), sys.exit(0)))\n"
+    # `print` could be interrupted by the signal, and must not be entered twice.
+    "signal.signal(signal.SIGUSR1, lambda *a: (os.write(1, b'usr1\\n'), sys.exit(0)))\n"
     "print(os.getpid(), child.pid, flush=True)\n"
     "while True: time.sleep(0.05)\n"
 )
