@@ -22,7 +22,7 @@ _PASSED_ON = tuple(
 
 
 class Launch:
-    """The processes of one machine.
+    """The processes of one machine, which `start` starts and `wait` waits for.
 
     Args:
         command: of each process.
@@ -54,9 +54,19 @@ class Launch:
         self._stopping = False
         self._forced_at = float("inf")
         self._threads: list[threading.Thread] = []
-        for local in range(nproc):
-            variables = self._variables(first + local, local, count)
-            self._start(first + local, command, {**os.environ, "PYTHONUNBUFFERED": "1", **environment, **variables})
+        self._to_start = [
+            (first + local, command, {**os.environ, "PYTHONUNBUFFERED": "1", **environment, **variables})
+            for local in range(nproc)
+            for variables in [self._variables(first + local, local, count)]
+        ]
+
+    def start(self) -> None:
+        """Start the processes. Signals must be passed on before: the first process may answer at once."""
+        for rank, command, environment in self._to_start:
+            if not self._stopping:
+                self._start(rank, command, environment)
+        if self._stopping:  # a process may have been about to start when the signal came
+            self.signal(signal.SIGTERM)
 
     def _variables(self, rank: int, local: int, count: int) -> dict[str, str]:
         """Return the variables of one process."""

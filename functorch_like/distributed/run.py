@@ -88,6 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     pass_signals_on(launch)
     try:
+        launch.start()
         return launch.wait()
     finally:
         if coordinator is not None:

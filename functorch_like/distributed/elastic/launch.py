@@ -118,6 +118,7 @@ def main(options: argparse.Namespace) -> int:
         if threading.current_thread() is threading.main_thread():
             pass_signals_on(launch)
         try:
+            launch.start()
             return launch.wait()
         finally:
             if membership is not None:
