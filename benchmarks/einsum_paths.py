@@ -8,10 +8,6 @@ operations that the paths promise. The first two examples are those of opt_einsu
 """
 
 import argparse
-import datetime
-import importlib.metadata
-import json
-import platform
 import statistics
 
 import numpy as np
@@ -19,6 +15,7 @@ import opt_einsum.testing
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from benchmarks.saving import save
 from benchmarks.worker.clock import repeated
 
 ROUNDS = 7
@@ -73,10 +70,7 @@ def main() -> None:
         fewer = row["left to right, operations"] / row["path, operations"]
         print(f"{name:28}{slow * 1e3:12.3f} ms{fast * 1e3:9.3f} ms{slow / fast:9.1f}{fewer:12.1f}")
     if options.json:
-        versions = {p: importlib.metadata.version(p) for p in ("functorch_like", "jaxlib", "numpy", "opt_einsum")}
-        about = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "versions": versions}
-        with open(options.json, "w") as file:
-            json.dump({**about, "rounds": ROUNDS, "examples": rows}, file, indent=1)
+        save(options.json, ["opt_einsum"], rounds=ROUNDS, examples=rows)
 
 
 if __name__ == "__main__":

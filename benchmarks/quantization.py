@@ -7,18 +7,16 @@ many threads.
 """
 
 import argparse
-import datetime
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
 import statistics
 import subprocess
 
 import numpy as np
 
 import functorch_like as ft
+from benchmarks.saving import save
 from benchmarks.worker.clock import repeated
 from functorch_like import nn, tree
 
@@ -101,11 +99,8 @@ def main() -> None:
         shown = "" if name in beside else f"{megabytes:10.1f}{error:10.4f}"
         print(f"{name:16}" + "".join(f"{1e3 * row[b]:12.3f}" for b in BATCHES) + shown)
     if options.json:
-        versions = {p: importlib.metadata.version(p) for p in ("functorch_like", "jaxlib", "numpy")}
-        header = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "versions": versions}
         figures = {"sizes": SIZES, "seconds": {**beside, **seconds}, "megabytes and error": about}
-        with open(options.json, "w") as file:
-            json.dump({**header, "rounds": ROUNDS, **figures}, file, indent=1)
+        save(options.json, [], rounds=ROUNDS, **figures)
 
 
 if __name__ == "__main__":

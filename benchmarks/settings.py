@@ -8,16 +8,13 @@ have other bits than the first, and the time in parts of that without. All is me
 """
 
 import argparse
-import datetime
-import importlib.metadata
-import json
-import platform
 import statistics
 
 import numpy as np
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from benchmarks.saving import save
 from benchmarks.worker.clock import repeated
 from functorch_like import backends, lax
 
@@ -101,11 +98,8 @@ def main() -> None:
         for name, row in table.items():
             print(f"  {name:8}" + "".join(f"{key} {value:<12.3g}" for key, value in row.items()))
     if options.json:
-        versions = {p: importlib.metadata.version(p) for p in ("functorch_like", "jaxlib", "numpy")}
-        about = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "versions": versions}
         device = ft.devices()[0]
-        with open(options.json, "w") as file:
-            json.dump({**about, "device": f"{device.platform}: {device.device_kind}", "tables": tables}, file, indent=1)
+        save(options.json, [], device=f"{device.platform}: {device.device_kind}", tables=tables)
 
 
 if __name__ == "__main__":

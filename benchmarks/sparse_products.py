@@ -7,16 +7,13 @@ runs in one thread.
 """
 
 import argparse
-import datetime
-import importlib.metadata
-import json
-import platform
 import statistics
 
 import numpy as np
 import scipy.sparse
 
 import functorch_like as ft
+from benchmarks.saving import save
 from benchmarks.worker.clock import repeated
 from functorch_like.experimental import sparse
 
@@ -54,10 +51,7 @@ def main() -> None:
         row = rows[name] = measure(n, density, columns)
         print(f"{name:30}" + "".join(f"{1e3 * row[key]:12.3f}" for key in ("scipy", "BCOO", "BCSR")))
     if options.json:
-        versions = {p: importlib.metadata.version(p) for p in ("functorch_like", "jaxlib", "numpy", "scipy")}
-        about = {"date": datetime.date.today().isoformat(), "python": platform.python_version(), "versions": versions}
-        with open(options.json, "w") as file:
-            json.dump({**about, "rounds": ROUNDS, "seconds": rows}, file, indent=1)
+        save(options.json, ["scipy"], rounds=ROUNDS, seconds=rows)
 
 
 if __name__ == "__main__":
