@@ -26,7 +26,7 @@ from functorch_like.primitives.reductions import reductions
 if TYPE_CHECKING:
     from functorch_like.typing import Axis
 
-#: What computations are known by, the row that reduces, the row that combines, and the identity.
+#: What computations are known by, the primitive that reduces, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),

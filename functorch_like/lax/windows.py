@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
-#: What computations are known by, the row that folds windows, the row that combines, and the identity.
+#: What computations are known by, the primitive that folds windows, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
     (
         (lax_elementwise.add, elementwise.add, operator.add, np.add),

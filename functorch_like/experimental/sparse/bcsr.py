@@ -10,9 +10,9 @@ import numpy as np
 from functorch_like import numpy as fnp
 from functorch_like import tree
 from functorch_like.core import aval_of
-from functorch_like.errors import DtypeError, UnsupportedError
+from functorch_like.errors import UnsupportedError
 from functorch_like.experimental.sparse.bcoo import BCOO
-from functorch_like.experimental.sparse.checks import checked_bcsr, sizes
+from functorch_like.experimental.sparse.checks import checked_bcsr, expect, sizes
 from functorch_like.experimental.sparse.conversion import bcoo_extract, bcoo_fromdense
 from functorch_like.experimental.sparse.format import METHODS, JAXSparse, Layout, method
 from functorch_like.experimental.sparse.layouts import bcoo_update_layout
@@ -177,11 +177,7 @@ def is_bcsr(mat: Any, what: str) -> BCSR:
     Raises:
         DtypeError: for anything else.
     """
-    if not isinstance(mat, BCSR):
-        raise promotion.error(
-            DtypeError, f"{what} takes a BCSR, got {mat!r:.60}", "BCSR.fromdense(x), or BCSR.from_bcoo(mat)"
-        )
-    return mat
+    return expect(mat, BCSR, what, "BCSR.fromdense(x), or BCSR.from_bcoo(mat)")
 
 
 @eager_jit(static=("n_batch", "rows", "width"))

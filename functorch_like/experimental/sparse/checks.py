@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,19 @@ from functorch_like.errors import ArgumentError, BoundsError, ConcretizationErro
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.shapes import broadcast_to
+
+T = TypeVar("T")
+
+
+def expect(mat: Any, kind: type[T], what: str, remedy: str) -> T:
+    """Return a sparse array as it is, if it is of a kind.
+
+    Raises:
+        DtypeError: for anything else.
+    """
+    if not isinstance(mat, kind):
+        raise promotion.error(DtypeError, f"{what} takes a {kind.__name__}, got {mat!r:.60}", remedy)
+    return mat
 
 
 def known(x: Any) -> np.ndarray[Any, Any] | None:

@@ -11,7 +11,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.experimental.sparse.bcoo import BCOO
-from functorch_like.experimental.sparse.checks import known, need
+from functorch_like.experimental.sparse.checks import expect, known, need
 from functorch_like.experimental.sparse.elements import add_up, groups, masked, read, stored
 from functorch_like.experimental.sparse.format import JAXSparse, method
 from functorch_like.experimental.sparse.lifting import over_batches
@@ -43,11 +43,7 @@ def is_bcoo(mat: Any, what: str) -> BCOO:
     Raises:
         DtypeError: for anything else.
     """
-    if not isinstance(mat, BCOO):
-        raise promotion.error(
-            DtypeError, f"{what} takes a BCOO, got {mat!r:.60}", "BCOO.fromdense(x), or mat.to_bcoo()"
-        )
-    return mat
+    return expect(mat, BCOO, what, "BCOO.fromdense(x), or mat.to_bcoo()")
 
 
 def split(shape: tuple[int, ...], n_batch: int, n_dense: int, what: str) -> tuple[int, ...]:
