@@ -1,29 +1,56 @@
 """Exact values of programs with error bars: their meaning in NumPy in float64, and how rounding moves it.
 
 The bars come from evaluating a program again with each operand and each result moved by random amounts of the size of
-a rounding error, as in Monte Carlo arithmetic. They hold for any primitive, cancellation and all.
+a rounding error, as in Monte Carlo arithmetic. They hold for any primitive, cancellation and all, and inside of loops,
+branches and calls.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.ir.jaxpr import Jaxpr, Literal, inner_jaxprs
+from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
+from functorch_like.ir.reference import by_ref, evaluating, reference
 
 Array = np.ndarray[Any, Any]
-#: Evaluations with noise.
-_RUNS = 2
 #: Noise that float64 still shows.
 _LEAST = 2.0**-50
 
 
+#: Moves a floating array by about a relative size.
+Move = Callable[[Array, float], Array]
+
+
+def _jittered(seed: int) -> Move:
+    """Return moves by random amounts.
+
+    Errors of approximations are alike where arguments are, so one seed in two moves all one way.
+    """
+    rng = np.random.default_rng(seed)
+
+    def move(x: Array, size: float) -> Array:
+        moves = rng.standard_normal(x.shape)
+        return np.asarray(x * (1 + size * (moves if seed % 2 else np.abs(moves))))
+
+    return move
+
+
+def _rounded(x: Array, size: float) -> Array:
+    """Round to a dtype's numbers whose unit of rounding is `size`: differences of close numbers become 0."""
+    if x.dtype.kind == "c":
+        return np.asarray(_rounded(x.real, size) + 1j * _rounded(x.imag, size))
+    mantissa, exponent = np.frexp(x)
+    step = 2.0 ** (math.floor(math.log2(size)) - 1)  # a power of two, so that 1 stays 1
+    return np.asarray(np.ldexp(np.round(mantissa / step) * step, exponent))
+
+
 def meaning(
-    jaxpr: Jaxpr, args: Sequence[Any], noise: float = 0.0, seed: int = 0, peaks: list[float] | None = None
+    jaxpr: Jaxpr, args: Sequence[Any], noise: float = 0.0, move: Move | None = None, peaks: list[float] | None = None
 ) -> list[Array]:
     """Evaluate a jaxpr by its primitives' `ref` rules.
 
@@ -31,32 +58,26 @@ def meaning(
         jaxpr: the program.
         args: NumPy arrays.
         noise: relative size of what moves floating operands and results.
-        seed: of the noise.
+        move: moves them; None for the exact values.
         peaks: takes the largest absolute value of each equation's results.
     """
-    rng = np.random.default_rng(seed)
 
-    def moved(x: Any, size: float = noise) -> Any:
+    def moved(x: Any, size: float = noise) -> Array:
         x = np.asarray(x)
-        if not noise or x.dtype.kind not in "fc":
-            return x
-        moves = rng.standard_normal(x.shape)
-        # Errors of approximations are alike where arguments are, so one evaluation in two moves all one way.
-        return np.asarray(x * (1 + size * (moves if seed % 2 else np.abs(moves))), x.dtype)
+        return x if move is None or x.dtype.kind not in "fc" else np.asarray(move(x, size), x.dtype)
 
-    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
-    read = lambda a: a.value if type(a) is Literal else values[a]
-    with np.errstate(all="ignore"):
-        for e in jaxpr.equations:
-            out = e.prim.ref(*(moved(read(a)) for a in e.inputs), **e.params)
-            outs = out if e.prim.multiple_results else (out,)
-            if peaks is not None:
-                peaks.extend(_peak(x) for x in outs)
-            # Sums may be computed one term after the other; then errors grow at least with the root of their number.
-            terms = max((a.aval.size for a in e.inputs), default=1) / max((1, *(v.aval.size for v in e.outputs)))
-            size = noise * math.sqrt(max(1.0, terms))
-            values.update(zip(e.outputs, (moved(x, size) for x in outs), strict=True))
-    return [np.asarray(moved(read(a))) for a in jaxpr.outputs]
+    def evaluate(equation: Equation, operands: Sequence[Any]) -> Sequence[Any]:
+        outs = by_ref(equation, [moved(x) for x in operands])
+        if peaks is not None:
+            peaks.extend(_peak(x) for x in outs)
+        # Sums may be computed one term after the other; then errors grow at least with the root of their number.
+        results = max((1, *(v.aval.size for v in equation.outputs)))
+        terms = max((a.aval.size for a in equation.inputs), default=1) / results
+        size = noise * math.sqrt(max(1.0, terms))
+        return [moved(x, size) for x in outs]
+
+    with np.errstate(all="ignore"), evaluating(evaluate):
+        return [moved(x) for x in reference(jaxpr, args)]
 
 
 def _peak(x: Any) -> float:
@@ -70,7 +91,7 @@ def with_bars(
     """Return each result with the size of the error that rounding to `eps` may cause, per element."""
     exact = meaning(jaxpr, args, peaks=peaks)
     eps = max(eps, _LEAST)
-    others = [meaning(jaxpr, args, eps, seed) for seed in range(1, _RUNS + 1)]
+    others = [meaning(jaxpr, args, eps, move) for move in (_jittered(1), _jittered(2), _rounded)]
     found: list[tuple[Array, Array]] = []
     for k, x in enumerate(exact):
         if x.dtype.kind not in "fc":

@@ -24,8 +24,9 @@ from functorch_like.interpreters import reverse
 from functorch_like.interpreters.evaluate import Program, program_for
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate, inner_jaxprs
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 

@@ -12,9 +12,9 @@ from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.interpreters import batching, forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 

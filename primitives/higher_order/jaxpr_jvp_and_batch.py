@@ -9,14 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import events
 from functorch_like.core import BatchAxis, aval_of, state
 from functorch_like.interpreters import batching, forward
-from functorch_like.ir.jaxpr import Jaxpr, Literal, evaluate
+from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import zeros
@@ -127,13 +125,3 @@ def rearranged(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | Non
     """The same jaxpr with inputs, and outputs, in another order. Inputs that are left out must be unused."""
     outs = jaxpr.outputs if outputs is None else [jaxpr.outputs[k] for k in outputs]
     return Jaxpr([jaxpr.inputs[k] for k in inputs], jaxpr.equations, outs, jaxpr.name, jaxpr.origin)
-
-
-def reference(jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """Evaluate the equations in NumPy."""
-    values: dict[Any, Any] = dict(zip(jaxpr.inputs, args, strict=True))
-    read: Callable[[Any], Any] = lambda a: a.value if type(a) is Literal else values[a]
-    for e in jaxpr.equations:
-        out = e.prim.ref(*map(read, e.inputs), **e.params)
-        values.update(zip(e.outputs, out if e.prim.multiple_results else (out,), strict=True))
-    return [np.asarray(read(a)) for a in jaxpr.outputs]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import functorch_like as ft
+import functorch_like.numpy as fnp
 from functorch_like import core
 from functorch_like.backends.xla import library_check, option_sets
 from functorch_like.compiler.lower import lower
@@ -158,6 +159,25 @@ def test_equations_without_results_have_bars():
     ((exact, bars),) = with_bars(*_staged(f, np.array([0.25, 0.5])), eps=1e-7)
     np.testing.assert_array_equal(exact, [0.5, 1.0])
     assert (bars < 1e-5).all()
+
+
+@pytest.mark.parametrize("wrap", [
+    ft.checkpoint, ft.jit, lambda f: lambda x: ft.lax.fori_loop(0, 1, lambda k, y: f(y), x),
+    lambda f: lambda x: ft.lax.cond(x[0] > 0, f, f, x),
+], ids=["checkpoint", "jit", "fori_loop", "cond"])  # fmt: skip
+def test_error_bars_know_what_rounding_does_inside_of_bodies(wrap):
+    # 1 - tanh(x)**2 is 1e-9 at 11, and what float32 makes of tanh(x) moves it by 1e-7.
+    slope = wrap(lambda x: 1 - fnp.square(fnp.tanh(x)))
+    ((exact, bars),) = with_bars(*_staged(slope, np.array([11.0, 11.5])), eps=1.2e-7)
+    assert (exact < 2e-9).all() and (bars > 2e-8).all()
+
+
+def test_error_bars_know_that_differences_may_become_zero():
+    # float32 makes 0 of 1 - tanh(16.5), which is 1e-14.
+    difference = lambda x: fnp.sign(1 - fnp.tanh(x))
+    for x, moves in ((16.5, True), (0.5, False)):
+        ((exact, bars),) = with_bars(*_staged(difference, np.array([x])), eps=1.2e-7)
+        assert exact == 1 and (bars >= 1) == moves
 
 
 def _staged(f, x):

@@ -16,8 +16,8 @@ from functorch_like.core import EVALUATE, set_current_trace
 from functorch_like.debug.minifying.programs import Program
 from functorch_like.debug.minifying.script import script
 from functorch_like.errors import ArgumentError
+from functorch_like.ir.reference import reference
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
 
 Fails = Callable[[Program], bool]
 #: Seconds after which a child process counts as hanging.

@@ -12,7 +12,7 @@ from functorch_like.core import abstract_eval
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, inner_jaxprs
 from functorch_like.ir.passes import dead_code
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
+from functorch_like.ir.reference import by_ref, reference
 
 #: Parameters under which primitives that only call a jaxpr hold it. Rules for derivatives are no longer needed.
 _CALLS = {
@@ -38,8 +38,7 @@ def values_of(program: Program) -> dict[Var, Any]:
     values: dict[Var, Any] = dict(zip(program.jaxpr.inputs, program.args, strict=True))
     with np.errstate(all="ignore"):
         for e in program.jaxpr.equations:
-            out = e.prim.ref(*(a.value if type(a) is Literal else values[a] for a in e.inputs), **e.params)
-            outs = out if e.prim.multiple_results else (out,)
+            outs = by_ref(e, [a.value if type(a) is Literal else values[a] for a in e.inputs])
             values.update((v, np.asarray(o, v.aval.dtype)) for v, o in zip(e.outputs, outs, strict=True))
     return values
 

@@ -32,7 +32,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 '''
 _TAIL = {
     "mismatch": """
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
+from functorch_like.ir.reference import reference
 
 print("compiled: ", ft.jit({main})(*args))
 print("reference:", reference({jaxpr}, args))

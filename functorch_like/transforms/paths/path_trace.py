@@ -19,9 +19,9 @@ from functorch_like.errors import ConcretizationError
 from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
 from functorch_like.transforms.paths.python_state import PythonState, python_state
 from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, value_of, words_of
 

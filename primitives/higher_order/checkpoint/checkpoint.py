@@ -19,10 +19,11 @@ from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, Var
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.call import CallSpec, call
 from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph, Offload, Plan, inlined, plan
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, jvp_jaxpr
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
 

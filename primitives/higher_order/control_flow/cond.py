@@ -19,6 +19,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
@@ -36,7 +37,6 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     batch_jaxpr,
     jvp_jaxpr,
     rearranged,
-    reference,
 )
 from functorch_like.primitives.higher_order.jaxpr_transpose import transposed
 

@@ -20,6 +20,7 @@ from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse as reverse_mode
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.reference import reference
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.higher_order.control_flow import scan_jvp_and_partial_eval as forms
@@ -28,7 +29,7 @@ from functorch_like.primitives.higher_order.control_flow.scan_lowering import St
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
 from functorch_like.primitives.higher_order.control_flow.scan_samples import samples
 from functorch_like.primitives.higher_order.control_flow.scan_transpose import pulled
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 

@@ -21,13 +21,14 @@ from functorch_like.errors import ShapeError
 from functorch_like.interpreters import reverse
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow.loop_invariants import reached
 from functorch_like.primitives.higher_order.control_flow.scan_operands import Groups, groups
 from functorch_like.primitives.higher_order.control_flow.sequential_vmap import sequential_vmap
 from functorch_like.primitives.higher_order.control_flow.while_transforms import live_form, stopping_form, tangent_form
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import ANYWHERE, batch_jaxpr, place
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 PREDICATE = ShapedArray((), np.dtype(bool))

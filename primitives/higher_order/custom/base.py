@@ -28,9 +28,9 @@ from functorch_like.interpreters import batching, reverse
 from functorch_like.interpreters.batching import BatchTrace, BatchTracer
 from functorch_like.ir import dtype_origins, passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import structural
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import reference
 
 Fun = Callable[..., Sequence[Any]] | Jaxpr
 

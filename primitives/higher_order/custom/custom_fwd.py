@@ -19,11 +19,12 @@ from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.interpreters import forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import cos, sin
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr
 
 
 def _lower(e: Any, *operands: Any, fwd: Jaxpr, fun: Jaxpr) -> list[Any]:

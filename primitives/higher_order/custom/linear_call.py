@@ -13,11 +13,12 @@ from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import forward
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
-from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr, reference
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import batch_jaxpr
 from functorch_like.primitives.higher_order.standalone_eval import evaluate_alone
 
 

@@ -20,6 +20,7 @@ from functorch_like.core import BatchAxis, Primitive, SampleInput, aval_of
 from functorch_like.errors import DifferentiationError, ShapeError
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
+from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.call import CallSpec, call
@@ -28,7 +29,6 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import (
     batch_jaxpr,
     jvp_jaxpr,
     rearranged,
-    reference,
 )
 
 #: The four functions, in the order in which what they close over comes among the operands.
