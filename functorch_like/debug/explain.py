@@ -28,7 +28,7 @@ class Explanation:
         return sum(event.kind == kind for event in self.events)
 
     def __str__(self) -> str:
-        lines = [f"{self.name}: {_milliseconds(self.seconds)} in all"]
+        lines = [f"{self.name}: {_duration(self.seconds)} in all"]
         if not any(self.count(kind) for kind in ("trace", "lower", "compile", "load")):
             lines.append("  ran what was compiled before: nothing was traced, lowered, compiled or loaded")
         lines += [f"  {_line(event)}" for event in self.events if event.kind in _TOLD]
@@ -54,14 +54,14 @@ _TOLD: dict[str, str] = {
 
 
 def _line(event: events.Event) -> str:
-    took = f" in {_milliseconds(event.seconds)}" if event.seconds else ""
+    took = f" in {_duration(event.seconds)}" if event.seconds else ""
     what = f"{_TOLD[event.kind]} {event.name}{took}"
     about = [str(event.about[key]) for key in ("why", "how", "size") if event.about.get(key)]
     return f"{what}: {'; '.join(about)}" if about else what
 
 
-def _milliseconds(seconds: float) -> str:
-    return f"{seconds * 1e3:.3g} ms"
+def _duration(seconds: float) -> str:
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 @api_boundary.public

@@ -1,5 +1,6 @@
 """Every notebook runs from a clean kernel, and says what its paired text says."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -38,3 +39,32 @@ def test_it_runs_from_a_clean_kernel(path, tmp_path):
     nbclient.NotebookClient(
         notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     ).execute()
+
+
+#: Notebooks that still show pictures without.
+NO_TEXTS = {"quickstart"}
+
+
+@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem not in NO_TEXTS], ids=lambda path: path.stem)
+def test_pictures_have_a_text_for_those_who_do_not_see_them(path):
+    import nbformat
+
+    outputs = [out for cell in nbformat.read(path, as_version=4).cells for out in cell.get("outputs", [])]
+    pictures = [
+        (kind, out.get("metadata", {})) for out in outputs for kind in out.get("data", {}) if kind.startswith("image/")
+    ]
+    missing = [kind for kind, metadata in pictures if len(metadata.get(kind, {}).get("alt", "")) < 20]
+    assert not missing, "show pictures by functorch_like.examples.pictures.show(figure, alt)"
+    drawn = [
+        tag for out in outputs for tag in re.findall("<img[^>]*>", "".join(out.get("data", {}).get("text/html", "")))
+    ]
+    assert [tag for tag in drawn if "alt=" not in tag] == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_it_is_small_and_was_run(path):
+    import nbformat
+
+    assert path.stat().st_size < 400_000
+    cells = nbformat.read(path, as_version=4).cells
+    assert all(cell.execution_count for cell in cells if cell.cell_type == "code")

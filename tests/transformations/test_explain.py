@@ -111,3 +111,10 @@ def test_derived_functions_are_told():
 def test_it_takes_functions():
     with pytest.raises(ft.errors.ArgumentError, match=r"explain\(f\)\(x\)"):
         ft.explain(3.0)
+
+
+def test_long_times_are_in_seconds():
+    from functorch_like.debug.explain import Explanation
+
+    assert str(Explanation("f", None, [], 42.24)).startswith("f: 42.2 s in all")
+    assert str(Explanation("f", None, [], 0.04224)).startswith("f: 42.2 ms in all")

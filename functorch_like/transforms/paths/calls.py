@@ -341,7 +341,7 @@ class Paths:
             found.memo["merged", shared] = found.tree.version, form
             if form is not None:
                 found.programs[form.number] = form
-                events.tell("merge", self.jitted.spec.name, why=f"{len(found.tree.leaves)} paths")
+                events.tell("merge", self.jitted.spec.name, why=report.count(len(found.tree.leaves), "path"))
         return form
 
     def straight(self, found: Branches, leaf: Node) -> PathProgram:

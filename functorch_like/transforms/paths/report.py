@@ -13,37 +13,48 @@ from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words, value_of
 
 _WIDEST = 12  # children of a guard that are shown
-_LONG = 200  # guards at one line
+_LONG = 64  # guards at one line
+_RUN = 8  # guards in a row of which all are shown; of more, the first and the last
 
 
 def tree_text(tree: Tree, runs_as: str = "") -> str:
     """Return the paths of a signature, a line for each guard and its value."""
-    title = f"{tree.name}({', '.join(map(repr, tree.call.avals))}): {_count(len(tree.leaves), 'path')}"
-    title += f", {_count(tree.traces, 'trace')}, {_count(tree.wrong, 'wrong guess', 'es')}"
+    title = f"{tree.name}({', '.join(map(repr, tree.call.avals))}): {count(len(tree.leaves), 'path')}"
+    title += f", {count(tree.traces, 'trace')}, {count(tree.wrong, 'wrong guess', 'es')}"
     return "\n".join([title + (f", runs as {runs_as}" if runs_as else ""), *_lines(tree.root, "  ")])
 
 
-def _count(n: int, noun: str, plural: str = "s") -> str:
+def count(n: int, noun: str, plural: str = "s") -> str:
+    """Return a number with its noun, in the plural where needed."""
     return f"{n} {noun}{'' if n == 1 else plural}"
 
 
 def _lines(node: Node | None, indent: str) -> Iterable[str]:
+    run: list[str] = []  # guards of which one value each is known
     while node is not None:
-        if node.guard is None:
-            total = sum(len(n.equations) for n in node.path())
-            yield f"{indent}-> {', '.join(repr(a.aval) for a in node.outputs or ()) or '()'} ({total} equations)"
-            return
         children = list(node.children.items())
         if len(children) == 1:
             words, node = children[0]
-            yield indent + _decision(node, words)
+            run.append(indent + _decision(node, words))
             continue
+        yield from _shortened(run, indent)
+        if node.guard is None:
+            total = sum(len(n.equations) for n in node.path())
+            results = ", ".join(repr(a.aval) for a in node.outputs or ()) or "()"
+            yield f"{indent}-> {results} ({count(total, 'equation')})"
+            return
         for words, child in children[:_WIDEST]:
             yield indent + _decision(child, words)
             yield from _lines(child, indent + "  ")
         if len(children) > _WIDEST:
             yield f"{indent}... and {len(children) - _WIDEST} values more"
         return
+
+
+def _shortened(run: list[str], indent: str) -> list[str]:
+    if len(run) <= _RUN:
+        return run
+    return [*run[: _RUN - 3], f"{indent}... {len(run) - _RUN + 1} more", *run[-2:]]
 
 
 def _decision(child: Node, words: Words) -> str:
@@ -87,7 +98,7 @@ def _remedy(tree: Tree) -> str:
     guard = widest.guard
     assert guard is not None
     if guard.what != "bool":
-        where = f"{guard.what}() at {_line(guard)} has had {_count(len(widest.children), 'value')}"
+        where = f"{guard.what}() at {_line(guard)} has had {count(len(widest.children), 'value')}"
         return f"{where}: keep computing with the array, pad to a fixed size, or choose with lax.switch"
     lines = [_line(n.guard) for n in tree.leaves[-1].path() if n.guard is not None]
     most = max(lines, key=lines.count)
@@ -103,7 +114,8 @@ def warn_of_length(leaf: Node, tree: Tree) -> None:
     if lines.count(most) > _LONG:
         warnings.warn(
             f"{tree.name}: a loop with {lines.count(most)} guards at {most} is one unrolled program, and compiles for "
-            "long; lax.while_loop or lax.fori_loop would be a loop of the program",
+            "long; count its steps in an array (n = fnp.int32(0); n += 1), which lets jit find the loop, or write it "
+            "as lax.while_loop or lax.fori_loop",
             stacklevel=2,
         )
 

@@ -7,7 +7,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors
+from functorch_like import errors, testing
 
 
 def paths(fun, **options):
@@ -489,8 +489,8 @@ def test_a_long_unrolled_loop_warns():
                 x = x + fnp.sin(v)
         return x
 
-    with pytest.warns(UserWarning, match="loop with 250 guards at test_paths"):
-        paths(f)(np.ones(250, np.float32) * -1)
+    with pytest.warns(UserWarning, match="loop with 70 guards at test_paths.*count its steps in an array"):
+        paths(f)(np.ones(70, np.float32) * -1)
 
 
 def test_learning_leaves_out_what_raises_or_does_not_end():
@@ -539,3 +539,32 @@ def test_weak_types_are_those_of_plain_jit():
         g = paths(f)
         for x in args:
             assert [a.weak_type for a in ft.tree.leaves(g(x))] == [True] * (2 if f is steps else 1)
+
+
+def test_long_runs_of_guards_are_printed_in_short():
+    @paths
+    def f(x):
+        for v in x:
+            if v > 0:
+                x = x + 1
+        return x
+
+    f(np.arange(30, dtype=np.float32) - 10)
+    lines = str(f.paths()).splitlines()
+    assert len(lines) == 10 and lines[6].strip() == "... 23 more" and "30" not in lines[6]
+    assert lines[-1].strip().startswith("-> f32[30] (") and "is True" in lines[-2]
+
+
+def test_a_counter_in_an_array_closes_the_loop():
+    @paths
+    def collatz(n):
+        steps = fnp.int32(0)
+        while n != 1:
+            n = n // 2 if n % 2 == 0 else 3 * n + 1
+            steps += 1
+        return steps
+
+    assert collatz(27) == 111
+    with testing.count_compiles() as compiles:
+        assert (collatz(97), collatz(703)) == (118, 170)
+    assert compiles.count == 0
