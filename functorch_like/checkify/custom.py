@@ -11,6 +11,9 @@ from functorch_like.checkify.state import State
 from functorch_like.core import Primitive, aval_of
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
+from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
 
 
 def _custom(rule: str) -> Any:
@@ -88,4 +91,4 @@ def _inlined(state: State, source: Any, prim: Primitive, operands: Sequence[Any]
     return outs[:count]
 
 
-RULES.update(custom_jvp_call=_custom("rule"), custom_vjp_call=_custom("fwd"), custom_vmap_call=_inlined)
+RULES.update({custom_jvp_call: _custom("rule"), custom_vjp_call: _custom("fwd"), custom_vmap_call: _inlined})

@@ -17,9 +17,14 @@ from functorch_like.core import Primitive, aval_of
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
 from functorch_like.primitives.higher_order.control_flow import sequential_vmap
+from functorch_like.primitives.higher_order.control_flow.cond import cond
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
+from functorch_like.primitives.higher_order.control_flow.scan import scan
 from functorch_like.primitives.higher_order.control_flow.scan_operands import groups
+from functorch_like.primitives.higher_order.control_flow.while_loop import while_
 
 
 def _staged(name: str, fun: Callable[..., list[Any]], avals: Sequence[ShapedArray]) -> Jaxpr:
@@ -176,4 +181,4 @@ def _while(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
     return list(outs[2 + len(told) :])
 
 
-RULES.update(call=_call, checkpoint=_call, cond=_cond, scan=_scan, **{"while": _while})
+RULES.update({call: _call, checkpoint: _call, cond: _cond, scan: _scan, while_: _while})

@@ -1,7 +1,7 @@
 """Checks of single primitives: NaN, infinities, division by zero, indices out of bounds, the user's checks.
 
-A side table from names of primitives to rules `(state, source, operands, params) -> results`. `RULES.get(name, plain)`
-is what happens to a primitive.
+A table of rules `(state, source, primitive, operands, params) -> results`. What happens to a primitive is
+`RULES.get(primitive, plain)`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,26 @@ from functorch_like.checkify.error import Site
 from functorch_like.checkify.state import State, first_true
 from functorch_like.core import Primitive, aval_of
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.effects.check import Message
+from functorch_like.primitives.effects.callbacks import debug_callback
+from functorch_like.primitives.effects.check import Message, check
 from functorch_like.primitives.indexing.dimension_numbers import last_starts
-from functorch_like.primitives.updates import dynamic_slice
+from functorch_like.primitives.indexing.gather_and_scatter_add import gather, scatter_add
+from functorch_like.primitives.ordering.sort import sort
+from functorch_like.primitives.reductions import reductions
+from functorch_like.primitives.structural import tile_split_barrier
+from functorch_like.primitives.updates import dynamic_slice, scatter
 
 Rule = Callable[[State, Any, Primitive, Sequence[Any], dict[str, Any]], list[Any]]
 
 #: Primitives that move or choose elements: what is not finite there came from somewhere else.
 _MOVING = frozenset((
-    "abs", "argmax", "argmin", "bitcast_convert_type", "broadcast_in_dim", "clamp", "complex", "concatenate", "conj",
-    "copy", "dynamic_slice", "dynamic_update_slice", "imag", "max", "min", "neg", "optimization_barrier", "pad", "real",
-    "reduce_max", "reduce_min", "reshape", "rev", "select_n", "sign", "slice", "sort", "split", "stop_gradient", "tile",
-    "transpose",
+    elementwise.abs, elementwise.bitcast_convert_type, elementwise.clamp, elementwise.complex, elementwise.conj,
+    elementwise.imag, elementwise.max, elementwise.min, elementwise.neg, elementwise.real, elementwise.select_n,
+    elementwise.sign, structural.broadcast_in_dim, structural.concatenate, structural.copy,
+    tile_split_barrier.optimization_barrier, structural.pad, structural.reshape, structural.rev, structural.slice,
+    tile_split_barrier.split, structural.stop_gradient, tile_split_barrier.tile, structural.transpose,
+    dynamic_slice.dynamic_slice, dynamic_slice.dynamic_update_slice, reductions.argmax, reductions.argmin,
+    reductions.reduce_max, reductions.reduce_min, sort,
 ))  # fmt: skip
 
 
@@ -37,7 +45,7 @@ def plain(state: State, source: Any, prim: Primitive, operands: Sequence[Any], p
     """Apply a primitive, and look at what it gives."""
     out = prim(*operands, **params)
     outs = list(out) if prim.multiple_results else [out]
-    if state.wanted & {"nan", "inf"} and prim.name not in _MOVING:
+    if state.wanted & {"nan", "inf"} and prim not in _MOVING:
         for x in outs:
             finite(state, source, prim.name, x)
     return outs
@@ -166,13 +174,15 @@ def _print(state: State, source: Any, prim: Primitive, operands: Sequence[Any], 
     return [] if "silent" in state.wanted else list(prim(*operands, **params))
 
 
-RULES: dict[str, Rule] = {
-    "check": _check,
-    "debug_callback": _print,
-    "div": _division,
-    "rem": _division,
-    "gather": _gather,
-    "dynamic_slice": _dynamic(1),
-    "dynamic_update_slice": _dynamic(2),
-    **dict.fromkeys(("scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _scatter),
+RULES: dict[Primitive, Rule] = {
+    check: _check,
+    debug_callback: _print,
+    elementwise.div: _division,
+    elementwise.rem: _division,
+    gather: _gather,
+    dynamic_slice.dynamic_slice: _dynamic(1),
+    dynamic_slice.dynamic_update_slice: _dynamic(2),
+    **dict.fromkeys(
+        (scatter.scatter, scatter_add, scatter.scatter_mul, scatter.scatter_min, scatter.scatter_max), _scatter
+    ),
 }

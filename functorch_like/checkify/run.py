@@ -22,7 +22,7 @@ def run(jaxpr: Jaxpr, args: Sequence[Any], wanted: frozenset[str]) -> tuple[list
         for e in jaxpr.equations:
             core.state.source = e.source
             operands = [values[a] if type(a) is Var else a.value for a in e.inputs]
-            outs = RULES.get(e.prim.name, plain)(state, e.source, e.prim, operands, e.params)
+            outs = RULES.get(e.prim, plain)(state, e.source, e.prim, operands, e.params)
             values.update(zip(e.outputs, outs, strict=True))
     finally:
         core.state.source = carried

@@ -42,7 +42,7 @@ class SparseTrace(Trace):
 
     def apply(self, prim: Primitive, operands: list[Any], params: dict[str, Any]) -> Any:
         """Apply a rule under the parent trace."""
-        rule = RULES.get(prim.name)
+        rule = RULES.get(prim)
         if rule is not None:
             out = rule(run, operands, params)
             if out is not NotImplemented:

@@ -40,7 +40,19 @@ from functorch_like.experimental.sparse.reductions import bcoo_reduce_sum
 from functorch_like.experimental.sparse.slicing import bcoo_dynamic_slice, bcoo_slice
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.numpy import promotion
-from functorch_like.primitives.base.shapes import broadcast_in_dim
+from functorch_like.primitives import elementwise as primitives
+from functorch_like.primitives import structural
+from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum
+from functorch_like.primitives.contractions.dot_general import dot_general
+from functorch_like.primitives.higher_order.call import call
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint
+from functorch_like.primitives.higher_order.control_flow.cond import cond
+from functorch_like.primitives.higher_order.control_flow.scan import scan
+from functorch_like.primitives.higher_order.control_flow.while_loop import while_
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
+from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
+from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 
 
 class SparseTracer(Tracer):
@@ -92,7 +104,7 @@ class BroadcastTracer(Tracer):
 
 Run = Callable[..., Any]
 Rule = Callable[[Run, list[Any], dict[str, Any]], Any]
-RULES: dict[str, Rule] = {}
+RULES: dict[Primitive, Rule] = {}
 
 
 def coo(x: Any) -> Any:
@@ -105,16 +117,16 @@ def dense(x: Any) -> Any:
     return x.full() if isinstance(x, BroadcastTracer) else x
 
 
-def _rule(name: str) -> Callable[[Rule], Rule]:
+def _rule(prim: Primitive) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
-        RULES[name] = rule
+        RULES[prim] = rule
         return rule
 
     return register
 
 
 # ---------------------------------------------------------------------------------------------------- products and sums
-@_rule("dot_general")
+@_rule(dot_general)
 def _dot_general(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     lhs, rhs = map(dense, operands)
     product: Callable[..., Any] = bcoo_dot_general
@@ -126,7 +138,7 @@ def _dot_general(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     return product(lhs, rhs, **chosen)
 
 
-@_rule("mul")
+@_rule(primitives.mul)
 def _mul(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     a, b = map(coo, operands)
     if isinstance(a, BCOO) and isinstance(b, BCOO):
@@ -135,7 +147,7 @@ def _mul(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     return _scaled(mat, other, fnp.multiply)
 
 
-@_rule("div")
+@_rule(primitives.div)
 def _div(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     a, b = map(coo, operands)
     return NotImplemented if isinstance(b, BCOO) else _scaled(a, b, fnp.divide)
@@ -167,10 +179,10 @@ def _sum_of(sign: int) -> Rule:
     return rule
 
 
-RULES.update(add=_sum_of(1), sub=_sum_of(-1))
+RULES.update({primitives.add: _sum_of(1), primitives.sub: _sum_of(-1)})
 
 
-@_rule("reduce_sum")
+@_rule(reduce_sum)
 def _reduce_sum(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     out = bcoo_reduce_sum(coo(operands[0]), axes=params["axes"])
     return out.todense() if not out.ndim else out
@@ -181,20 +193,21 @@ def _of_first(fun: Callable[..., Any]) -> Rule:
     return lambda run, operands, params: fun(coo(operands[0]), params)
 
 
-RULES.update(
-    broadcast_in_dim=_of_first(lambda m, p: bcoo_broadcast_in_dim(
+RULES.update({
+    structural.broadcast_in_dim: _of_first(lambda m, p: bcoo_broadcast_in_dim(
         m, shape=p["shape"], broadcast_dimensions=p["broadcast_dimensions"])),
-    rev=_of_first(lambda m, p: bcoo_rev(m, p["dimensions"])),
-    slice=_of_first(lambda m, p: bcoo_slice(
+    structural.rev: _of_first(lambda m, p: bcoo_rev(m, p["dimensions"])),
+    structural.slice: _of_first(lambda m, p: bcoo_slice(
         m, start_indices=p["start_indices"], limit_indices=p["limit_indices"], strides=p.get("strides"))),
-    transpose=_of_first(lambda m, p: bcoo_transpose(m, permutation=p["permutation"])),
-    copy=_of_first(lambda m, p: m),
-    stop_gradient=_of_first(lambda m, p: m._with(lax.stop_gradient(m.data))),
-    convert_element_type=_of_first(lambda m, p: map_stored(lambda d: d.astype(p["new_dtype"]), m, linear=True)),
-)  # fmt: skip
+    structural.transpose: _of_first(lambda m, p: bcoo_transpose(m, permutation=p["permutation"])),
+    structural.copy: _of_first(lambda m, p: m),
+    structural.stop_gradient: _of_first(lambda m, p: m._with(lax.stop_gradient(m.data))),
+    structural.convert_element_type: _of_first(
+        lambda m, p: map_stored(lambda d: d.astype(p["new_dtype"]), m, linear=True)),
+})  # fmt: skip
 
 
-@_rule("reshape")
+@_rule(structural.reshape)
 def _reshape(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     """Axes of size 1 come and go for all kinds of axes; the rest is for sparse ones."""
     mat, shape = coo(operands[0]), tuple(params["shape"])
@@ -206,7 +219,7 @@ def _reshape(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     return bcoo_reshape(mat, new_sizes=shape)
 
 
-@_rule("concatenate")
+@_rule(structural.concatenate)
 def _concatenate(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     mats = list(map(coo, operands))
     if not all(isinstance(m, BCOO) for m in mats):
@@ -216,7 +229,7 @@ def _concatenate(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     return bcoo_concatenate(mats, dimension=params["dimension"])
 
 
-@_rule("dynamic_slice")
+@_rule(dynamic_slice)
 def _dynamic_slice(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     starts = [dense(x) for x in operands[1:]]
     if len(starts) == 1 and aval_of(starts[0]).ndim:
@@ -232,10 +245,10 @@ def _inlined(key: str) -> Rule:
     return rule
 
 
-RULES.update(
-    call=_inlined("jaxpr"), checkpoint=_inlined("jaxpr"),
-    custom_jvp_call=_inlined("fun"), custom_vjp_call=_inlined("fun"), custom_vmap_call=_inlined("fun"),
-)  # fmt: skip
+RULES.update({
+    call: _inlined("jaxpr"), checkpoint: _inlined("jaxpr"),
+    custom_jvp_call: _inlined("fun"), custom_vjp_call: _inlined("fun"), custom_vmap_call: _inlined("fun"),
+})  # fmt: skip
 
 
 def unpromised(values: Sequence[Any]) -> list[Any]:
@@ -243,14 +256,14 @@ def unpromised(values: Sequence[Any]) -> list[Any]:
     return [BCOO._of(m.data, m.indices, m._tail) if isinstance(m, BCOO) else m for m in map(coo, values)]
 
 
-@_rule("cond")
+@_rule(cond)
 def _cond(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     index, *args = map(dense, operands)
     branches = [lambda *xs, b=b: unpromised(run(partial(evaluate, b), list(xs))) for b in params["branches"]]
     return lax.switch(index, branches, *args)
 
 
-@_rule("scan")
+@_rule(scan)
 def _scan(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     n, m = params["num_consts"], params["num_carry"]
     operands = list(map(dense, operands))
@@ -270,7 +283,7 @@ def _scan(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     return [*last, *ys]
 
 
-@_rule("while")
+@_rule(while_)
 def _while(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
     n, m = params["cond_nconsts"], params["body_nconsts"]
     operands = list(map(dense, operands))
@@ -283,11 +296,11 @@ def _while(run: Run, operands: list[Any], params: dict[str, Any]) -> Any:
 # ------------------------------------------------------------------------------------------- functions of each element
 def is_elementwise(prim: Primitive) -> bool:
     """Return True for primitives that compute each element of the result by itself."""
-    return prim.where.split("/")[0] == "elementwise" or prim.name in ("add", "neg")
+    return prim.where.split("/")[0] == "elementwise" or prim in (primitives.add, primitives.neg)
 
 
 #: Sums of values that are stored twice may be taken afterwards.
-_LINEAR = frozenset({"conj", "imag", "neg", "real"})
+_LINEAR = frozenset((primitives.conj, primitives.imag, primitives.neg, primitives.real))
 
 
 def elementwise(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -318,7 +331,7 @@ def elementwise(prim: Primitive, operands: Sequence[Any], params: dict[str, Any]
         shape = aval_of(data).shape
         return prim(*(data if n is None else np.broadcast_to(n, shape) for n in numbers), **params)
 
-    return map_stored(fun, mat, prim.name in _LINEAR)
+    return map_stored(fun, mat, prim in _LINEAR)
 
 
 def _number(x: Any) -> np.ndarray[Any, Any] | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from functorch_like import dtypes
-from functorch_like.core import aval_of
+from functorch_like.core import Primitive, aval_of
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import full_like
 
@@ -225,27 +225,29 @@ _ROOT_PI = math.sqrt(math.pi)
 _none: Any = None
 
 #: By the name of the primitive: elementwise primitives that are not linear.
-FUNCTIONS: dict[str, Rule] = {
-    "div": lambda x, y: [quotient(x, y)],
-    "square": lambda x: [product(x, x)],
-    "integer_pow": _integer_pow,
-    "half_integer_pow": lambda x, *, y: [_power(x, y, elementwise.half_integer_pow(x[0], y=y))],
-    "pow": _pow,
-    "sqrt": _sqrt,
-    "rsqrt": lambda x: [_power(x, -0.5, elementwise.rsqrt(x[0]))],
-    "cbrt": lambda x: [_power(x, 1 / 3, elementwise.cbrt(x[0]))],
-    "exp": lambda x: [_exponential(x)],
-    "exp2": lambda x: [_exponential([times(math.log(2), c) for c in x], elementwise.exp2(x[0]))],
-    "expm1": _solution(elementwise.expm1, _none, before=_exponential),
-    "log": lambda x: [_logarithm(x)],
-    "log1p": lambda x: [_logarithm([elementwise.add(x[0], full_like(x[0], 1)), *x[1:]], elementwise.log1p(x[0]))],
-    "sin": _circle(-1, elementwise.sin, elementwise.cos, 0),
-    "cos": _circle(-1, elementwise.sin, elementwise.cos, 1),
-    "sinh": _circle(1, elementwise.sinh, elementwise.cosh, 0),
-    "cosh": _circle(1, elementwise.sinh, elementwise.cosh, 1),
-    "tan": _solution(elementwise.tan, _tan_slope),
-    "tanh": _solution(elementwise.tanh, _tanh_slope),
-    "logistic": _solution(elementwise.logistic, _logistic_slope),
-    "erf": _solution(elementwise.erf, _none, before=_gauss(2 / _ROOT_PI)),
-    "erfc": _solution(elementwise.erfc, _none, before=_gauss(-2 / _ROOT_PI)),
+FUNCTIONS: dict[Primitive, Rule] = {
+    elementwise.div: lambda x, y: [quotient(x, y)],
+    elementwise.square: lambda x: [product(x, x)],
+    elementwise.integer_pow: _integer_pow,
+    elementwise.half_integer_pow: lambda x, *, y: [_power(x, y, elementwise.half_integer_pow(x[0], y=y))],
+    elementwise.pow: _pow,
+    elementwise.sqrt: _sqrt,
+    elementwise.rsqrt: lambda x: [_power(x, -0.5, elementwise.rsqrt(x[0]))],
+    elementwise.cbrt: lambda x: [_power(x, 1 / 3, elementwise.cbrt(x[0]))],
+    elementwise.exp: lambda x: [_exponential(x)],
+    elementwise.exp2: lambda x: [_exponential([times(math.log(2), c) for c in x], elementwise.exp2(x[0]))],
+    elementwise.expm1: _solution(elementwise.expm1, _none, before=_exponential),
+    elementwise.log: lambda x: [_logarithm(x)],
+    elementwise.log1p: lambda x: [
+        _logarithm([elementwise.add(x[0], full_like(x[0], 1)), *x[1:]], elementwise.log1p(x[0]))
+    ],
+    elementwise.sin: _circle(-1, elementwise.sin, elementwise.cos, 0),
+    elementwise.cos: _circle(-1, elementwise.sin, elementwise.cos, 1),
+    elementwise.sinh: _circle(1, elementwise.sinh, elementwise.cosh, 0),
+    elementwise.cosh: _circle(1, elementwise.sinh, elementwise.cosh, 1),
+    elementwise.tan: _solution(elementwise.tan, _tan_slope),
+    elementwise.tanh: _solution(elementwise.tanh, _tanh_slope),
+    elementwise.logistic: _solution(elementwise.logistic, _logistic_slope),
+    elementwise.erf: _solution(elementwise.erf, _none, before=_gauss(2 / _ROOT_PI)),
+    elementwise.erfc: _solution(elementwise.erfc, _none, before=_gauss(-2 / _ROOT_PI)),
 }

@@ -24,9 +24,9 @@ Operands = Sequence[Series]
 
 def rule(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series] | None:
     """The series of a primitive's results; None where no rule applies."""
-    name, linear = prim.name, prim.linear
-    if name in RULES:
-        return RULES[name](*operands, **params)
+    linear = prim.linear
+    if prim in RULES:
+        return RULES[prim](*operands, **params)
     if linear == "jointly":
         return _linear(prim, operands, params)
     if linear == "separately":
@@ -133,19 +133,19 @@ def _sign(x: Series) -> list[Series] | None:
     return None if dtypes.is_complex(aval_of(x[0]).dtype) else [[elementwise.sign(x[0]), *[None] * (len(x) - 1)]]
 
 
-RULES: dict[str, Rule] = {
+RULES: dict[Primitive, Rule] = {
     **FUNCTIONS,
     **{
-        prim.name: _constant(prim)
+        prim: _constant(prim)
         for prim in (elementwise.floor, elementwise.ceil, elementwise.round, elementwise.share, stop_gradient)
     },
-    **{prim.name: _extreme(prim) for prim in (reduce_max, reduce_min)},
-    "add": _add,
-    "sub": _sub,
-    "convert_element_type": _convert,
-    "gather": _gather,
-    "abs": _abs,
-    "sign": _sign,
-    "max": _larger(elementwise.max, elementwise.share, lambda x, y: elementwise.share(y, x)),
-    "min": _larger(elementwise.min, lambda x, y: elementwise.share(y, x), elementwise.share),
+    **{prim: _extreme(prim) for prim in (reduce_max, reduce_min)},
+    elementwise.add: _add,
+    elementwise.sub: _sub,
+    convert_element_type: _convert,
+    gather: _gather,
+    elementwise.abs: _abs,
+    elementwise.sign: _sign,
+    elementwise.max: _larger(elementwise.max, elementwise.share, lambda x, y: elementwise.share(y, x)),
+    elementwise.min: _larger(elementwise.min, lambda x, y: elementwise.share(y, x), elementwise.share),
 }

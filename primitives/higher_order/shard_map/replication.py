@@ -11,15 +11,23 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like.core import Primitive
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, inner_jaxprs
 from functorch_like.primitives.base.shapes import broadcast_in_dim
+from functorch_like.primitives.collectives.exchange import all_gather
+from functorch_like.primitives.collectives.reduce_over_axis import pmax, pmin, psum
 from functorch_like.primitives.elementwise.arithmetic import mul
+from functorch_like.primitives.higher_order.control_flow.cond import cond
+from functorch_like.primitives.higher_order.control_flow.scan import scan
+from functorch_like.primitives.higher_order.control_flow.while_loop import while_
+from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.primitives.higher_order.custom.custom_vjp import custom_vjp_call
 
 Axes = frozenset[str]
 NONE: Axes = frozenset()
 #: Collectives whose results are the same along their axis; those of the others may differ.
-_UNIFYING = frozenset(("psum", "pmax", "pmin", "all_gather"))
-_EXTREMES = frozenset(("pmax", "pmin"))
+_UNIFYING = frozenset((psum, pmax, pmin, all_gather))
+_EXTREMES = frozenset((pmax, pmin))
 
 
 def varying(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes = NONE) -> list[Axes]:
@@ -45,13 +53,13 @@ def _propagate(jaxpr: Jaxpr, ins: Sequence[Axes], around: Axes, see: Callable[[E
 
 
 def _of_results(e: Equation, ins: list[Axes], around: Axes) -> list[Axes]:
-    rule = _RULES.get(e.prim.name)
+    rule = _RULES.get(e.prim)
     if rule is not None:
         return rule(e, ins, around)
     union = NONE.union(*ins)
     name = e.params.get("axis_name")
     if name is not None:
-        after = union - {name} if e.prim.name in _UNIFYING else union | {name}
+        after = union - {name} if e.prim in _UNIFYING else union | {name}
         return [after] * len(e.outputs)
     inner = list(inner_jaxprs(e.params))
     if not inner:
@@ -67,7 +75,7 @@ def _made_in(jaxpr: Jaxpr) -> Axes:
     axes: set[str] = set()
     for e in jaxpr.equations:
         name = e.params.get("axis_name")
-        if name is not None and e.prim.name not in _UNIFYING:
+        if name is not None and e.prim not in _UNIFYING:
             axes.add(name)
         for inner in inner_jaxprs(e.params):
             axes |= _made_in(inner)
@@ -112,12 +120,12 @@ def _custom(e: Equation, ins: list[Axes], around: Axes) -> list[Axes]:
     return varying(e.params["fun"], ins, around)
 
 
-_RULES: dict[str, Callable[..., list[Axes]]] = {
-    "scan": _scan,
-    "while": _while,
-    "cond": _cond,
-    "custom_jvp_call": _custom,
-    "custom_vjp_call": _custom,
+_RULES: dict[Primitive, Callable[..., list[Axes]]] = {
+    scan: _scan,
+    while_: _while,
+    cond: _cond,
+    custom_jvp_call: _custom,
+    custom_vjp_call: _custom,
 }
 
 
@@ -133,7 +141,7 @@ def without_needless(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int]
 
     def see(e: Equation, given: list[Axes]) -> None:
         name = e.params.get("axis_name")
-        if name in sizes and name not in NONE.union(*given) and e.prim.name in (*_EXTREMES, "psum"):
+        if name in sizes and name not in NONE.union(*given) and e.prim in (*_EXTREMES, psum):
             needless[id(e)] = name
 
     _propagate(jaxpr, ins, NONE, see)
@@ -146,7 +154,7 @@ def without_needless(jaxpr: Jaxpr, ins: Sequence[Axes], sizes: Mapping[str, int]
         name = needless.get(id(e))
         if name is None:
             kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source))
-        elif e.prim.name in _EXTREMES:
+        elif e.prim in _EXTREMES:
             same[e.outputs[0]] = inputs[0]
         else:
             kept += _product(inputs[0], sizes[name], e)
