@@ -17,14 +17,18 @@ def test_its_code_runs(capsys):
     assert "tanh" in capsys.readouterr().out
 
 
-#: Pages whose code needs a library that is no dependency.
-NEEDS = {"training.md": "safetensors"}
+#: Pages whose code needs libraries that are no dependencies.
+NEEDS = {
+    "training.md": ["safetensors"], "recipes/saving.md": ["safetensors"], "recipes/einops.md": ["einops"],
+    "recipes/pytorch.md": ["torch"], "recipes/data_libraries.md": ["pandas", "sklearn", "scipy"],
+}  # fmt: skip
+PAGES = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+@pytest.mark.parametrize("page", PAGES)
 def test_code_on_pages_runs(page):
-    if page in NEEDS:
-        pytest.importorskip(NEEDS[page])
+    for library in NEEDS.get(page, []):
+        pytest.importorskip(library)
     namespace: dict = {}
     for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL):
         exec(compile(block, page, "exec"), namespace)

@@ -241,7 +241,10 @@ def verify(module: ir.Module) -> None:
 
 
 def _invalid(error: Exception) -> CompileError:
-    return CompileError(f"the lowered module is not valid StableHLO: {error}")
+    return CompileError(
+        f"the lowered module is not valid StableHLO: {error}",
+        fix="correct the lowering rule of a primitive of your own; jit(f).lower(x).as_text() shows what it writes",
+    )
 
 
 def _forget() -> None:
