@@ -90,12 +90,13 @@ class stage:
         what: is done: "compiling".
         name: of the function or program.
         more: gives a remark, when the line is drawn.
+        after: seconds until the line shows it; two if None.
     """
 
-    __slots__ = ("_is_shown", "_more", "_started", "_text")
+    __slots__ = ("_after", "_is_shown", "_more", "_started", "_text")
 
-    def __init__(self, what: str, name: str, more: Callable[[], str] | None = None) -> None:
-        self._text, self._more = f"{what} {name}", more
+    def __init__(self, what: str, name: str, more: Callable[[], str] | None = None, after: float | None = None) -> None:
+        self._text, self._more, self._after = f"{what} {name}", more, after
 
     def __enter__(self) -> None:
         self._is_shown = is_shown()
@@ -121,7 +122,7 @@ class stage:
 
     def due(self) -> float:
         """The time from which on it is shown."""
-        return self._started + AFTER
+        return self._started + (AFTER if self._after is None else self._after)
 
 
 _running: list[stage] = []

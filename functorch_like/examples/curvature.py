@@ -38,7 +38,7 @@ def power_step(loss: Callable[..., Any]) -> Callable[..., tuple[Any, Params]]:
     return step
 
 
-def random_direction(params: Params, seed: int) -> Params:
+def random_direction(params: Params, seed: Any) -> Params:
     """A direction of norm 1, with the structure of the parameters."""
     leaves = tree.leaves(params)
     keys = random.split(random.key(seed), len(leaves))
@@ -57,7 +57,7 @@ def curvatures(step: Callable[..., Any], params: Params, *args: Any, steps: int 
         steps: how many estimates.
         seed: decides the first direction.
     """
-    direction = random_direction(params, seed)
+    direction = ft.jit(random_direction)(params, seed)
     for _ in range(steps):
         value, direction = step(params, direction, *args)
         yield float(value)

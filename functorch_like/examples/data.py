@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,11 @@ class Digits(NamedTuple):
     train_labels: np.ndarray
     test_images: np.ndarray
     test_labels: np.ndarray
+
+
+def is_available() -> bool:
+    """Return True if scikit-learn can be found; it is not imported."""
+    return importlib.util.find_spec("sklearn") is not None
 
 
 def load(seed: int = 0, held_out: int = HELD_OUT) -> Digits:

@@ -26,7 +26,7 @@ def ensemble_predictions(model: Model) -> Callable[..., Any]:
 
 def start_all(model: Model, seeds: np.ndarray) -> Any:
     """The first state of every member, stacked."""
-    return ft.vmap(lambda seed: start(model, seed))(seeds)
+    return ft.jit(ft.vmap(lambda seed: start(model, seed)))(seeds)
 
 
 def vote(log_probabilities: Any) -> Any:

@@ -90,4 +90,5 @@ def apply_mlp(params: Params, image: Any) -> Any:
     return nn.log_softmax(dense(params["dense3"], x))
 
 
-MODELS = {"conv": Model("conv", init_conv, apply_conv), "mlp": Model("mlp", init_mlp, apply_mlp)}
+#: By their names on the command line.
+MODELS = {"conv": Model("conv net", init_conv, apply_conv), "mlp": Model("dense net", init_mlp, apply_mlp)}

@@ -8,11 +8,11 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
-from functorch_like.examples.progress import encodes, is_terminal
+from functorch_like.examples.progress import encodes, is_terminal, rich_console
 
 #: From no ink to full ink.
 INK = " .:-=+*#%@"
@@ -58,6 +58,10 @@ class Report:
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         """Columns wide enough for what is in them; the first to the left, the others to the right."""
+        console = rich_console(self.stream)
+        if console is not None:
+            self._rich_table(console, header, rows)
+            return
         cells = [list(header), *(list(row) for row in rows)]
         widths = [max(len(cell) for cell in column) for column in zip(*cells, strict=True)]
         for i, row in enumerate(cells):
@@ -66,6 +70,17 @@ class Report:
             ]
             text = "  ".join(padded).rstrip()
             self.line(self.faint(text) if i == 0 else text)
+
+    def _rich_table(self, console: Any, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for i, title in enumerate(header):
+            table.add_column(title, justify="right" if i else "left")
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
 
     def histogram(self, values: np.ndarray, bins: int = 8) -> None:
         """Count positive values in each decade or part of one."""

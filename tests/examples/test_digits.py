@@ -4,11 +4,15 @@ import io
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from functorch_like.examples import data
+import functorch_like as ft
+from functorch_like.backends.xla.guard import jaxlib_version
+from functorch_like.examples import data, welcome
+from functorch_like.examples import digits as demo
 from functorch_like.examples.digits import Options, main, parse, run
 from functorch_like.examples.report import Report
 
@@ -69,7 +73,7 @@ def test_everything_is_decided_by_the_seed(digits):
 @pytest.mark.parametrize(
     ("arguments", "options"),
     [
-        ([], Options()),
+        ([], Options(epochs=12)),
         (["--quick"], Options(epochs=6, members=2)),
         (["--model", "mlp"], Options("mlp", 40)),
         (["--quick", "--model", "mlp"], Options("mlp", 15, 2)),
@@ -101,9 +105,75 @@ def test_help(capsys):
     with pytest.raises(SystemExit):
         parse(["--help"])
     text = capsys.readouterr().out
-    assert text.startswith("usage: python -m functorch_like")
+    assert text.startswith(f"functorch_like {ft.__version__}")
+    assert "\nusage: python -m functorch_like" in text
     for option in ("--model", "--epochs", "--members", "--seed", "--quick"):
         assert option in text
+
+
+def test_the_welcome_names_versions_devices_and_what_to_read(capsys):
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    text = capsys.readouterr().out
+    for word in (np.__version__, jaxlib_version(), str(ft.devices()[0]), "self-check  passed", *READ):
+        assert word in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+#: Files that the welcome names. A wheel has none of them.
+READ = ("README.md", "notebooks/quickstart.ipynb", "notebooks/README.md", "docs/differences.md")
+
+
+def test_what_the_welcome_names_is_there():
+    root = Path(__file__).parents[2]
+    assert [name for name in READ if name in welcome.READ_ON] == list(READ)
+    if (root / "docs").is_dir():
+        assert [name for name in READ if not (root / name).exists()] == []
+
+
+def test_a_self_check_that_fails_is_told(monkeypatch):
+    monkeypatch.setattr(ft, "vmap", lambda f: lambda x: x)
+    assert welcome.self_check().startswith("FAILED: jit(vmap(grad(sin))) differs from cos by")
+
+    def broken(f):
+        raise OSError("no library")
+
+    monkeypatch.setattr(ft, "jit", broken)
+    assert welcome.self_check() == "FAILED: OSError: no library"
+
+
+# ---------------------------------------------------------------------------------------------------------- the start
+def test_what_happens_is_told_first(monkeypatch, capsys):
+    pytest.importorskip("sklearn")
+
+    def load(seed):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(data, "load", load)
+    assert main(["--quick"]) == 130
+    said = capsys.readouterr()
+    assert "First a conv net learns to read digits, in 6 passes" in said.out
+    assert "s of processor time" in said.out
+    assert "Stopped." in said.err and "Traceback" not in said.err
+
+
+def test_compiling_is_told_before_and_after(quick):
+    text = quick[1]
+    for name in ("training step", "per-sample gradients", "ensemble step"):
+        before, after = text.index(f"compiling: {name} ..."), text.index(f": {name}, ")
+        assert before < after
+
+
+def test_the_result_comes_before_the_tour(quick):
+    text = quick[1]
+    assert text.index("held-out digits are read right") < text.index("\nPer-sample gradients ")
+
+
+def test_a_network_without_mistakes_shows_one_digit(digits):
+    out = io.StringIO()
+    demo.show_readings(Report(out), np.eye(10)[digits.test_labels], digits)
+    assert out.getvalue().startswith("For example:\n")
+    assert out.getvalue().count("read as") == 1
 
 
 # -------------------------------------------------------------------------------------------------------- no digits

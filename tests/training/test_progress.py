@@ -225,6 +225,14 @@ def test_the_innermost_stage_is_shown(terminal, at_once):
     assert terminal.screen() == [""]
 
 
+def test_a_stage_may_be_shown_from_its_beginning(terminal, at_once, monkeypatch):
+    monkeypatch.setattr(status_line, "AFTER", 1e6)
+    with status_line.stage("compiling", "training step", after=0.0):
+        assert at_once.wait(30)
+        assert terminal.screen() == ["compiling training step: 0 s"]
+    assert terminal.screen() == [""]
+
+
 def test_short_stages_are_not_shown(terminal, monkeypatch):
     monkeypatch.setattr(status_line, "AFTER", 1e6)
     f = ft.jit(lambda x: fnp.sin(x) * 1.25)
