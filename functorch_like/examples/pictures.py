@@ -44,7 +44,7 @@ def animate(figure: Figure, draw: Callable[[Any], Any], steps: Iterable[Any], al
         figure.savefig(file, dpi=DPI)
         frames.append(Image.open(file).convert("RGB"))
     # One palette for all frames: 8 bits for a dot, and what does not change is not stored again.
-    palette = frames[len(frames) // 2].quantize(32)
+    palette = frames[len(frames) // 2].quantize(24)
     frames = [frame.quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
     file = io.BytesIO()
     frames[0].save(
