@@ -11,26 +11,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, export_format
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
+from functorch_like.export_format import Contents
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
-
-_MAGIC = b"functorch_like program\n"
-#: Of the envelope; what is in it has StableHLO's own versions.
-FORMAT = 1
 
 
 class Exported:
@@ -42,10 +37,14 @@ class Exported:
         in_tree, out_tree: the structures of the arguments, as (args, kwargs) without static ones, and of the result.
         in_avals, out_avals: shapes and dtypes of their leaves.
         stablehlo_version: of the program.
+        written_by: versions of functorch_like and jaxlib that lowered it; empty where a stored one does not say.
     """
 
-    def __init__(self, artifact: Artifact, in_tree: Any, out_tree: Any, version: str) -> None:
+    def __init__(
+        self, artifact: Artifact, in_tree: Any, out_tree: Any, version: str, written_by: dict[str, str] | None = None
+    ) -> None:
         self._artifact, self.stablehlo_version = artifact, version
+        self.written_by = export_format.versions() if written_by is None else written_by
         self.fun_name, self.in_tree, self.out_tree = artifact.name, in_tree, out_tree
         self.platforms = tuple(name for name, _ in artifact.programs)
         self.in_avals, self.out_avals = artifact.in_avals, artifact.out_avals
@@ -83,7 +82,44 @@ class Exported:
         """
         from functorch_like.backends.xla import portable
 
-        return xla.module_text(portable.read(self._artifact.on(platform or self.platforms[0])))
+        return xla.module_text(portable.read(self.portable_artifact(platform)))
+
+    def portable_artifact(self, platform: str | None = None) -> bytes:
+        """The program as a portable artifact of StableHLO, which other compilers of StableHLO read too.
+
+        Args:
+            platform: one of `platforms`; the first if None.
+
+        Raises:
+            UnsupportedError: for another one.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> made = ft.export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct((3,), "float32"))
+            >>> made.portable_artifact()[5:14]
+            b'StableHLO'
+        """
+        return self._artifact.on(platform or self.platforms[0])
+
+    def operation_counts(self, platform: str | None = None) -> dict[str, int]:
+        """The count of each operation of the program, by its name.
+
+        Args:
+            platform: one of `platforms`; the first if None.
+
+        Raises:
+            UnsupportedError: for another one.
+            ArgumentError: for a stored program that StableHLO cannot read.
+
+        Example:
+            >>> import functorch_like as ft
+            >>> made = ft.export.export(ft.jit(lambda x: x * x))(ft.ShapeDtypeStruct((3,), "float32"))
+            >>> made.operation_counts()
+            {'stablehlo.multiply': 1}
+        """
+        from functorch_like.backends.xla import portable
+
+        return portable.operation_counts(self.portable_artifact(platform))
 
     @api_boundary.public
     def serialize(self) -> bytes:
@@ -92,19 +128,8 @@ class Exported:
         Raises:
             UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
         """
-        about = {
-            "format": FORMAT,
-            "name": self.fun_name,
-            "stablehlo": self.stablehlo_version,
-            "in_tree": _told(self.in_tree.unflatten([_LEAF] * len(self.in_avals)), self.fun_name),
-            "out_tree": _told(self.out_tree.unflatten([_LEAF] * len(self.out_avals)), self.fun_name),
-            "in_avals": [[a.shape, a.dtype.name, a.weak_type] for a in self.in_avals],
-            "out_avals": [[a.shape, a.dtype.name, a.weak_type] for a in self.out_avals],
-            "programs": [[name, len(program)] for name, program in self._artifact.programs],
-        }
-        header = json.dumps(about).encode()
-        body = len(header).to_bytes(8, "little") + header + b"".join(p for _, p in self._artifact.programs)
-        return _MAGIC + hashlib.sha256(body).digest() + body
+        stored = (self.in_tree, self.out_tree, self.in_avals, self.out_avals, self._artifact.programs)
+        return export_format.pack(Contents(self.fun_name, self.stablehlo_version, *stored, self.written_by))
 
     def __repr__(self) -> str:
         told = ", ".join(map(repr, self.in_avals))
@@ -171,7 +196,12 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
 def deserialize(blob: bytes | bytearray) -> Exported:
     """Load a function that `Exported.serialize` wrote.
 
-    Only read what you trust: the program is compiled and run.
+    Loading executes nothing, and unpickles nothing. MLIR reads the program itself at its first use. Its reader is not
+    hardened against bytes made to attack it, so only use files from those you trust. Programs that call functions other
+    than those that `export` writes are refused.
+
+    Args:
+        blob: the bytes.
 
     Raises:
         ArgumentError: for other bytes, damaged ones, and those of a later version.
@@ -181,30 +211,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     >>> float(ft.export.deserialize(stored).call(2.0))
     3.0
     """
-    data = bytes(blob)
-    start = len(_MAGIC) + 32
-    if not data.startswith(_MAGIC) or len(data) < start + 8:
-        raise ArgumentError("these bytes are no exported program", fix="pass what Exported.serialize() gave")
-    body = data[start:]
-    if hashlib.sha256(body).digest() != data[len(_MAGIC) : start]:
-        raise ArgumentError("the exported program is damaged: its checksum is another one", fix="store it again")
-    size = int.from_bytes(body[:8], "little")
-    about = json.loads(body[8 : 8 + size])
-    if about["format"] > FORMAT:
-        raise ArgumentError(
-            f"the program is stored in format {about['format']}, and this version reads up to {FORMAT}",
-            fix="update functorch_like",
-        )
-    programs, at = [], 8 + size
-    for name, length in about["programs"]:
-        programs.append((name, body[at : at + length]))
-        at += length
-    avals = lambda which: tuple(
-        ShapedArray(tuple(shape), dtypes.as_dtype(dtype), weak) for shape, dtype, weak in about[which]
-    )
-    artifact = Artifact(about["name"], tuple(programs), avals("in_avals"), avals("out_avals"))
-    in_tree, out_tree = (xla.structure(_built(about[which])) for which in ("in_tree", "out_tree"))
-    return Exported(artifact, in_tree, out_tree, about["stablehlo"])
+    stored = export_format.unpack(bytes(blob))
+    artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals)
+    return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by)
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments
@@ -249,33 +258,7 @@ def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
     return Jaxpr(jaxpr.inputs[n:], equations, [read(a) for a in jaxpr.outputs], jaxpr.name, jaxpr.origin)
 
 
-# ----------------------------------------------------------------------------------------------------------- structures
-_LEAF: Any = object()
+if __name__ == "__main__":
+    from functorch_like.export_inspect import main
 
-
-def _told(tree: Any, name: str) -> Any:
-    """A tree as what JSON can hold: a leaf is "*", None is null, and containers are told by their kind."""
-    if tree is _LEAF:
-        return "*"
-    if tree is None:
-        return None
-    if type(tree) in (list, tuple):
-        return {type(tree).__name__: [_told(x, name) for x in tree]}
-    if type(tree) is dict and all(type(k) in (str, int) for k in tree):
-        return {"dict": [[k, _told(v, name)] for k, v in tree.items()]}
-    raise UnsupportedError(
-        f"{name} takes or returns a {type(tree).__name__}, which cannot be stored",
-        fix="export a function of dicts (with keys that are strings or ints), lists and tuples",
-    )
-
-
-def _built(told: Any) -> Any:
-    """The tree again, with 0 for leaves."""
-    if told is None:
-        return None
-    if told == "*":
-        return 0
-    ((kind, items),) = told.items()
-    if kind == "dict":
-        return {k: _built(v) for k, v in items}
-    return list(map(_built, items)) if kind == "list" else tuple(map(_built, items))
+    raise SystemExit(main(deserialize))

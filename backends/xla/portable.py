@@ -6,6 +6,9 @@ written here, by versions up to four weeks older.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,6 +16,7 @@ from jaxlib.mlir import ir, passmanager
 from jaxlib.mlir._mlir_libs import _stablehlo
 from jaxlib.mlir.dialects import stablehlo
 
+from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import mlir
 from functorch_like.backends.xla.emit import Emitter
 from functorch_like.errors import ArgumentError, UnsupportedError
@@ -44,12 +48,75 @@ def written(module: ir.Module) -> tuple[bytes, str]:
             ) from error
 
 
+#: Functions that programs may call: routines of linear algebra, and marks for XLA. Any other, such as a callback by its
+#: address, would let a file run what it likes.
+_CALLED = re.compile(
+    r"lapack_\w+|cusolver_\w+|cusparse_gtsv2_ffi|cuhybrid_\w+|cpu_csr_sparse_dense_ffi|LayoutConstraint"
+    r"|annotate_device_placement"
+)
+
+
 def read(artifact: bytes) -> ir.Module:
     """The module that bytes hold.
 
     Raises:
-        ArgumentError: where this version of StableHLO cannot read them.
+        ArgumentError: where this version of StableHLO cannot read them, or a program calls what none may call.
     """
+    module = _parsed(artifact)
+    with mlir.lock:
+        called = {target for target in _targets(module.operation) if not _CALLED.fullmatch(target)}
+    if called:
+        raise ArgumentError(
+            f"the program calls {', '.join(sorted(called))}, which no exported program may call", fix="export it again"
+        )
+    return module
+
+
+def _operations(operation: Any) -> Iterator[Any]:
+    """All operations inside of one."""
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield inner.operation
+                yield from _operations(inner.operation)
+
+
+def _targets(operation: Any) -> Iterator[str]:
+    for inner in _operations(operation):
+        if inner.name == "stablehlo.custom_call":
+            yield ir.StringAttr(inner.attributes["call_target_name"]).value
+
+
+def operation_counts(artifact: bytes) -> dict[str, int]:
+    """The count of each operation of a program, by its name.
+
+    Raises:
+        ArgumentError: as for `read`.
+    """
+    module = read(artifact)
+    with mlir.lock:
+        names = Counter(inner.name for inner in _operations(module.operation))
+    return {name: n for name, n in names.most_common() if name not in ("func.func", "func.return", "stablehlo.return")}
+
+
+def _check_signature(
+    module: ir.Module, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray], name: str
+) -> None:
+    """Compare the types of a program's `main` with those that its file states."""
+    with mlir.lock:
+        functions: list[Any] = list(module.body.operations)
+        main = [f.type for f in functions if ir.StringAttr(f.attributes["sym_name"]).value == "main"]
+        given = [(list(t.inputs), list(t.results)) for t in main]
+        stated = [mlir.types[a] for a in in_avals], [mlir.types[a] for a in out_avals]
+        if given != [stated]:
+            text = "; ".join(f"{', '.join(map(str, ins))} -> {', '.join(map(str, outs))}" for ins, outs in given)
+            raise ArgumentError(
+                f"the program of {name} is not of the shapes and dtypes that its file states: {text or 'no main'}",
+                fix="export it again",
+            )
+
+
+def _parsed(artifact: bytes) -> ir.Module:
     with mlir.lock, mlir.context:
         try:
             return stablehlo.deserialize_portable_artifact(mlir.context, artifact)
@@ -60,10 +127,14 @@ def read(artifact: bytes) -> ir.Module:
             ) from error
 
 
-def embed(e: Emitter, artifact: bytes, name: str) -> str:
+def embed(
+    e: Emitter, artifact: bytes, name: str, in_avals: Sequence[ShapedArray], out_avals: Sequence[ShapedArray]
+) -> str:
     """Put a program's functions into the module that is being made; the symbol of its main one."""
+    module = read(artifact)
+    _check_signature(module, in_avals, out_avals, name)
     if b"lapack_" in artifact and e.platform == "cpu":
         from functorch_like.backends.xla import lapack
 
         lapack.ensure()
-    return e.adopt(artifact, read(artifact), name)
+    return e.adopt(artifact, module, name)

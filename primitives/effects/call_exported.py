@@ -45,7 +45,8 @@ def _lower(e: Any, *operands: Any, artifact: Artifact) -> list[Any]:
     from functorch_like.backends.xla import portable  # brings MLIR with it
 
     outs = e.outs
-    return e.call(portable.embed(e, artifact.on(e.platform), artifact.name), operands, outs)
+    program = artifact.on(e.platform)
+    return e.call(portable.embed(e, program, artifact.name, artifact.in_avals, artifact.out_avals), operands, outs)
 
 
 _NO_DERIVATIVE = NotDefined(

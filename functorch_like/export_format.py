@@ -1,0 +1,263 @@
+"""The file format of exported programs: a line that names it, a SHA-256, a header in JSON, and StableHLO's bytes.
+
+Compatibility, as docs/shipping.md promises it:
+
+- The header's fields may grow within a format; readers pass over fields that they do not know, and a field added later
+  has a default. `FORMAT` is raised where an older reader would misread a file, and newer formats are refused.
+- The programs are portable artifacts of StableHLO, which later versions of jaxlib read for five years.
+- Reading executes nothing: bytes are compared with their checksum, and each field with its type and range.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from typing import Any, NamedTuple, NoReturn
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+from functorch_like.backends import xla
+from functorch_like.backends.xla import guard
+from functorch_like.errors import ArgumentError, FtError, UnsupportedError
+
+MAGIC = b"functorch_like program\n"
+#: The newest format that this version reads, and the one that it writes.
+FORMAT = 1
+_PLATFORMS = ("cpu", "gpu")
+_DEEPEST = 200
+_MOST_ELEMENTS = 2**62
+
+
+class Contents(NamedTuple):
+    """Contents of a file.
+
+    Attributes:
+        name: of the function.
+        stablehlo: the version of StableHLO that the programs are in.
+        in_tree, out_tree: the structures of the arguments and of the result.
+        in_avals, out_avals: of their leaves.
+        programs: pairs of platform and portable artifact.
+        written_by: versions of functorch_like and jaxlib; empty where the file does not say.
+    """
+
+    name: str
+    stablehlo: str
+    in_tree: Any
+    out_tree: Any
+    in_avals: tuple[ShapedArray, ...]
+    out_avals: tuple[ShapedArray, ...]
+    programs: tuple[tuple[str, bytes], ...]
+    written_by: dict[str, str]
+
+
+def versions() -> dict[str, str]:
+    """The versions that a file written now names."""
+    return {"functorch_like": sys.modules["functorch_like"].__version__, "jaxlib": guard.jaxlib_version()}
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+def pack(contents: Contents) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        UnsupportedError: where arguments or results are of other containers than dicts, lists, tuples and None.
+    """
+    header = {
+        "format": FORMAT,
+        "name": contents.name,
+        "stablehlo": contents.stablehlo,
+        "in_tree": _tree_data(contents.in_tree, len(contents.in_avals), contents.name),
+        "out_tree": _tree_data(contents.out_tree, len(contents.out_avals), contents.name),
+        "in_avals": [[a.shape, a.dtype.name, a.weak_type] for a in contents.in_avals],
+        "out_avals": [[a.shape, a.dtype.name, a.weak_type] for a in contents.out_avals],
+        "programs": [[name, len(program)] for name, program in contents.programs],
+        "written_by": contents.written_by,
+    }
+    text = json.dumps(header).encode()
+    body = len(text).to_bytes(8, "little") + text + b"".join(program for _, program in contents.programs)
+    return MAGIC + hashlib.sha256(body).digest() + body
+
+
+_LEAF: Any = object()
+
+
+def _tree_data(tree: Any, leaves: int, name: str) -> Any:
+    return _node_data(tree.unflatten([_LEAF] * leaves), name, 0)
+
+
+def _node_data(node: Any, name: str, depth: int) -> Any:
+    """A tree as JSON data: a leaf is "*", None is null, and a container is an object with its kind as the key."""
+    if node is _LEAF:
+        return "*"
+    if node is None:
+        return None
+    if depth > _DEEPEST:
+        raise UnsupportedError(
+            f"{name} takes or returns containers nested more than {_DEEPEST} deep, which cannot be stored",
+            fix="export a function of flatter containers",
+        )
+    if type(node) in (list, tuple):
+        return {type(node).__name__: [_node_data(x, name, depth + 1) for x in node]}
+    if type(node) is dict and all(type(k) in (str, int) for k in node):
+        return {"dict": [[k, _node_data(v, name, depth + 1)] for k, v in node.items()]}
+    raise UnsupportedError(
+        f"{name} takes or returns a {type(node).__name__}, which cannot be stored",
+        fix="export a function of dicts (with keys that are strings or ints), lists and tuples",
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+def unpack(data: bytes) -> Contents:
+    """The contents of a file, from its bytes.
+
+    Raises:
+        ArgumentError: for other bytes, damaged ones, fields that make no sense, and newer formats.
+    """
+    body = _checked_body(data)
+    size = int.from_bytes(body[:8], "little")
+    if size > len(body) - 8:
+        _refuse(f"its header of {size} bytes is cut off")
+    header = _parsed(body[8 : 8 + size])
+    _check_format(header)
+    in_avals, out_avals = (_avals(header, key) for key in ("in_avals", "out_avals"))
+    return Contents(
+        name=_text(header, "name"),
+        stablehlo=_text(header, "stablehlo"),
+        in_tree=_structure(header, "in_tree", len(in_avals)),
+        out_tree=_structure(header, "out_tree", len(out_avals)),
+        in_avals=in_avals,
+        out_avals=out_avals,
+        programs=_programs(header, body[8 + size :]),
+        written_by=_written_by(header),
+    )
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise ArgumentError(
+        f"the exported program cannot be read: {reason}", fix="export it again, or get the file from its author again"
+    )
+
+
+def _checked_body(data: bytes) -> bytes:
+    """The bytes after the checksum, which agree with it."""
+    start = len(MAGIC) + 32
+    if not data.startswith(MAGIC):
+        raise ArgumentError("these bytes are no exported program", fix="pass what Exported.serialize() gave")
+    if len(data) < start + 8:
+        _refuse(f"it is cut off after {len(data)} bytes")
+    body = data[start:]
+    if hashlib.sha256(body).digest() != data[len(MAGIC) : start]:
+        raise ArgumentError("the exported program is damaged: its checksum is another one", fix="store it again")
+    return body
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ArgumentError(
+            f"the exported program cannot be read: its header is not JSON ({error})", fix="export it again"
+        ) from None
+    if type(header) is not dict:
+        _refuse("its header is not an object of JSON")
+    return header
+
+
+def _check_format(header: dict[str, Any]) -> None:
+    stored = header.get("format")
+    if type(stored) is not int or stored < 1:
+        _refuse(f"its format is {stored!r:.60}, not a number from 1 on")
+    if stored > FORMAT:
+        written = _written_by(header).get("functorch_like", "")
+        raise ArgumentError(
+            f"the program is stored in format {stored}, and this version reads up to {FORMAT}",
+            fix=f"update functorch_like{f' to {written} or later' if written else ''}",
+        )
+
+
+def _text(header: dict[str, Any], key: str) -> str:
+    value = header.get(key)
+    if type(value) is not str:
+        _refuse(f"its field {key!r} is {value!r:.60}, not a string")
+    return value
+
+
+def _items(header: dict[str, Any], key: str, length: int) -> list[list[Any]]:
+    """A field that is a list of lists of one length."""
+    value = header.get(key)
+    if type(value) is not list or not all(type(item) is list and len(item) == length for item in value):
+        _refuse(f"its field {key!r} is {value!r:.60}, not a list of lists of {length}")
+    return value
+
+
+def _avals(header: dict[str, Any], key: str) -> tuple[ShapedArray, ...]:
+    return tuple(_aval(key, i, *item) for i, item in enumerate(_items(header, key, 3)))
+
+
+def _aval(key: str, index: int, shape: Any, dtype: Any, weak: Any) -> ShapedArray:
+    where = f"{key}[{index}]"
+    if type(shape) is not list or not all(type(n) is int and n >= 0 for n in shape) or len(shape) > 64:
+        _refuse(f"the shape of {where} is {shape!r:.60}")
+    if math.prod(n or 1 for n in shape) > _MOST_ELEMENTS:
+        _refuse(f"the shape of {where} is {tuple(shape)!r:.60}, which no memory holds")
+    if type(dtype) is not str or type(weak) is not bool:
+        _refuse(f"the dtype of {where} is {dtype!r:.60}, weak: {weak!r:.60}")
+    try:
+        return ShapedArray(tuple(shape), dtypes.as_dtype(dtype), weak)
+    except (FtError, TypeError, ValueError):
+        _refuse(f"the dtype of {where} is {dtype!r:.60}")
+
+
+def _structure(header: dict[str, Any], key: str, leaves: int) -> Any:
+    if key not in header:
+        _refuse(f"it has no field {key!r}")
+    structure = xla.structure(_node(header[key], key, 0))
+    if structure.num_leaves != leaves:
+        _refuse(f"{key} has {structure.num_leaves} leaves, and there are {leaves} shapes for them")
+    return structure
+
+
+def _node(data: Any, key: str, depth: int) -> Any:
+    """A node of a tree, with 0 for leaves."""
+    if data is None:
+        return None
+    if data == "*":
+        return 0
+    if depth > _DEEPEST:
+        _refuse(f"{key} is nested more than {_DEEPEST} deep")
+    if type(data) is dict and len(data) == 1:
+        ((kind, items),) = data.items()
+        if kind in ("list", "tuple") and type(items) is list:
+            nodes = [_node(item, key, depth + 1) for item in items]
+            return nodes if kind == "list" else tuple(nodes)
+        if kind == "dict" and type(items) is list and all(_is_entry(item) for item in items):
+            return {k: _node(v, key, depth + 1) for k, v in items}
+    _refuse(f"{key} has a node {data!r:.60}")
+
+
+def _is_entry(item: Any) -> bool:
+    return type(item) is list and len(item) == 2 and type(item[0]) in (str, int)
+
+
+def _programs(header: dict[str, Any], data: bytes) -> tuple[tuple[str, bytes], ...]:
+    programs: dict[str, bytes] = {}
+    at = 0
+    for name, length in _items(header, "programs", 2):
+        if name not in _PLATFORMS or name in programs:
+            _refuse(f"it has a program for {name!r:.60}; there may be one for each of {', '.join(_PLATFORMS)}")
+        if type(length) is not int or not 0 < length <= len(data) - at:
+            _refuse(f"its program for {name} has {length!r:.60} bytes, and {len(data) - at} are left")
+        programs[name] = data[at : at + length]
+        at += length
+    if not programs or at != len(data):
+        _refuse(f"it has {len(programs)} programs, and {len(data) - at} bytes behind them")
+    return tuple(programs.items())
+
+
+def _written_by(header: dict[str, Any]) -> dict[str, str]:
+    stored = header.get("written_by", {})
+    if type(stored) is not dict or not all(type(value) is str for value in stored.values()):
+        _refuse(f"its field 'written_by' is {stored!r:.60}")
+    return stored
