@@ -6,6 +6,7 @@ the function, and with it the row, directly.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,10 @@ from functorch_like.backends import xla
 from functorch_like.backends.xla import dlpack
 from functorch_like.backends.xla.arrays import present
 from functorch_like.calling.api_boundary import wrap_public_function
-from functorch_like.core import INT32, ArrayImpl, Tracer, is_value
+from functorch_like.core import INT32, Array, ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import binary, logic, matrix_products, unary
-from functorch_like.numpy.at_updates import IndexRef, IndexUpdate
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.promotion import blame
 from functorch_like.primitives import structural
 
@@ -253,22 +252,50 @@ def _namespace(self: Any, *, api_version: str | None = None) -> Any:
     return fnp
 
 
+def _at(self: Any) -> Any:
+    from functorch_like.numpy.at_updates import IndexUpdate  # scatters are primitives that many programs do without
+
+    return IndexUpdate(self)
+
+
 def _contains(self: Any, value: Any) -> bool:
     return bool(fnp.any(self == value))
 
 
+class _Later:
+    """A method whose module is imported when it is first asked for.
+
+    Args:
+        name: of the method.
+        module: in `functorch_like.numpy`; the package itself if empty.
+        function: its name there.
+    """
+
+    def __init__(self, name: str, module: str = "", function: str = "") -> None:
+        self.name, self._module, self._function = name, module, function or name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        home = importlib.import_module(f"functorch_like.numpy.{self._module}") if self._module else fnp
+        method = wrap_public_function(getattr(home, self._function), name=self.name)
+        xla.attach(self.name, method)
+        for kind in (Array, Tracer):
+            setattr(kind, self.name, method)
+        return method.__get__(instance, owner)
+
+
+#: Methods that are functions of `fnp` under the same name.
+_LATER = (
+    "all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min",
+    "nonzero", "prod", "ptp", "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var",
+)  # fmt: skip
 _METHODS: dict[str, Any] = {
     "reshape": _reshape, "transpose": _transpose, "astype": _astype, "copy": _copy, "flatten": _flatten, "clip": _clip,
-    "sort": _sort, "__getitem__": getitem, "__setitem__": conversions.setitem,
+    "sort": _sort, "__getitem__": _Later("__getitem__", "indexing", "getitem"), "__setitem__": conversions.setitem,
     "__delitem__": conversions.delitem, "__len__": conversions.length,
     "__iter__": conversions.rows, "__contains__": _contains, "__array_namespace__": _namespace, "__copy__": _copy,
-    "__deepcopy__": _copy, "ravel": fnp.ravel, "squeeze": fnp.squeeze, "swapaxes": fnp.swapaxes, "dot": fnp.dot,
-    "sum": fnp.sum, "prod": fnp.prod, "mean": fnp.mean, "std": fnp.std, "var": fnp.var, "max": fnp.max, "min": fnp.min,
-    "argmax": fnp.argmax, "argmin": fnp.argmin, "all": fnp.all, "any": fnp.any, "ptp": fnp.ptp, "round": fnp.round,
-    "cumsum": fnp.cumsum, "cumprod": fnp.cumprod, "argsort": fnp.argsort, "searchsorted": fnp.searchsorted,
-    "repeat": fnp.repeat, "take": fnp.take, "trace": fnp.trace, "diagonal": fnp.diagonal, "nonzero": fnp.nonzero,
+    "__deepcopy__": _copy, "ravel": fnp.ravel, "squeeze": fnp.squeeze, "swapaxes": fnp.swapaxes,
     "argpartition": _argpartition, "choose": _choose, "compress": _compress, "view": _view, "byteswap": _byteswap,
-    "conj": unary.conjugate, "conjugate": unary.conjugate,
+    "conj": unary.conjugate, "conjugate": unary.conjugate, **{name: _Later(name) for name in _LATER},
 }  # fmt: skip
 
 
@@ -288,7 +315,7 @@ _PROPERTIES = {
     "mT": _property(lambda self: fnp.matrix_transpose(self), "The last two dimensions exchanged."),
     "real": _property(lambda self: unary.real(self), "The real part."),
     "imag": _property(lambda self: unary.imag(self), "The imaginary part."),
-    "at": _property(IndexUpdate, "Updates by index: x.at[idx].set(value) and its relatives."),
+    "at": _property(_at, "Updates by index: x.at[idx].set(value) and its relatives."),
     "flat": _property(lambda self: iter(fnp.ravel(self)), "The elements, one after the other."),
 }
 
@@ -365,6 +392,3 @@ def install() -> None:
     present(arrays, _DOC)
     for name, attribute in tracers.items():
         setattr(Tracer, name, wrap_public_function(attribute, name=name))
-    for name, attribute in vars(IndexRef).copy().items():
-        if not name.startswith("_"):
-            setattr(IndexRef, name, wrap_public_function(attribute, name=name))

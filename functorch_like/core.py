@@ -110,7 +110,7 @@ class Primitive:
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
         multiple_results: whether it has several results (a tuple), rather than one.
-        kind: "elementwise", "movement", "reduction", "product" or "loop"; "" for others.
+        kind: "elementwise", "movement", "reduction", "product", "loop" or "random"; "" for others.
         linear: "jointly" if linear in all operands together, "separately" if in each of the first two while the other
             stays, a position if in that operand alone; None if nonlinear, or not known. Integers do not count.
         fusible: True if XLA computes it again wherever its result is read. Of others, such as exp, it keeps results.

@@ -11,7 +11,6 @@ from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, na
 from functorch_like.errors import FtError
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.comparison import ne
-from functorch_like.primitives.random.threefry import draw
 from functorch_like.primitives.reductions.reductions import reduce_and, reduce_or
 
 
@@ -99,7 +98,7 @@ class BatchTrace(Trace):
         axis = self.axis
         if prim.partial_eval is not None:
             return True
-        if prim is draw:
+        if prim.kind == "random":
             return axis.randomness != "same"
         return axis.name is not None and params.get("axis_name") == axis.name
 

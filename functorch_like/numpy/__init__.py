@@ -49,47 +49,6 @@ from functorch_like.numpy.creation import ones as ones
 from functorch_like.numpy.creation import ones_like as ones_like
 from functorch_like.numpy.creation import zeros as zeros
 from functorch_like.numpy.creation import zeros_like as zeros_like
-from functorch_like.numpy.cumulative import cumprod as cumprod
-from functorch_like.numpy.cumulative import cumsum as cumsum
-from functorch_like.numpy.cumulative import cumulative_prod as cumulative_prod
-from functorch_like.numpy.cumulative import cumulative_sum as cumulative_sum
-from functorch_like.numpy.cumulative import diff as diff
-from functorch_like.numpy.cumulative import ediff1d as ediff1d
-from functorch_like.numpy.cumulative import trapezoid as trapezoid
-from functorch_like.numpy.diagonals import diag as diag
-from functorch_like.numpy.diagonals import diag_indices as diag_indices
-from functorch_like.numpy.diagonals import diagonal as diagonal
-from functorch_like.numpy.diagonals import fill_diagonal as fill_diagonal
-from functorch_like.numpy.diagonals import tril_indices as tril_indices
-from functorch_like.numpy.diagonals import triu_indices as triu_indices
-from functorch_like.numpy.dtype_functions import can_cast as can_cast
-from functorch_like.numpy.dtype_functions import dtype as dtype
-from functorch_like.numpy.dtype_functions import finfo as finfo
-from functorch_like.numpy.dtype_functions import iscomplex as iscomplex
-from functorch_like.numpy.dtype_functions import iscomplexobj as iscomplexobj
-from functorch_like.numpy.dtype_functions import isdtype as isdtype
-from functorch_like.numpy.dtype_functions import isreal as isreal
-from functorch_like.numpy.dtype_functions import isrealobj as isrealobj
-from functorch_like.numpy.dtype_functions import isscalar as isscalar
-from functorch_like.numpy.dtype_functions import issubdtype as issubdtype
-from functorch_like.numpy.dtype_functions import iterable as iterable
-from functorch_like.numpy.dtype_functions import promote_types as promote_types
-from functorch_like.numpy.dtype_functions import result_type as result_type
-from functorch_like.numpy.indexing import take as take
-from functorch_like.numpy.indexing import take_along_axis as take_along_axis
-from functorch_like.numpy.joining import append as append
-from functorch_like.numpy.joining import array_split as array_split
-from functorch_like.numpy.joining import column_stack as column_stack
-from functorch_like.numpy.joining import concatenate as concatenate
-from functorch_like.numpy.joining import dsplit as dsplit
-from functorch_like.numpy.joining import dstack as dstack
-from functorch_like.numpy.joining import hsplit as hsplit
-from functorch_like.numpy.joining import hstack as hstack
-from functorch_like.numpy.joining import split as split
-from functorch_like.numpy.joining import stack as stack
-from functorch_like.numpy.joining import unstack as unstack
-from functorch_like.numpy.joining import vsplit as vsplit
-from functorch_like.numpy.joining import vstack as vstack
 from functorch_like.numpy.logic import allclose as allclose
 from functorch_like.numpy.logic import array_equal as array_equal
 from functorch_like.numpy.logic import array_equiv as array_equiv
@@ -114,44 +73,7 @@ from functorch_like.numpy.logic import logical_or as logical_or
 from functorch_like.numpy.logic import logical_xor as logical_xor
 from functorch_like.numpy.logic import not_equal as not_equal
 from functorch_like.numpy.logic import right_shift as right_shift
-from functorch_like.numpy.matrix_products import dot as dot
-from functorch_like.numpy.matrix_products import inner as inner
-from functorch_like.numpy.matrix_products import kron as kron
-from functorch_like.numpy.matrix_products import matmul as matmul
-from functorch_like.numpy.matrix_products import outer as outer
-from functorch_like.numpy.matrix_products import tensordot as tensordot
-from functorch_like.numpy.matrix_products import trace as trace
-from functorch_like.numpy.matrix_products import vdot as vdot
-from functorch_like.numpy.matrix_products import vecdot as vecdot
 from functorch_like.numpy.promotion import broadcast_shapes as broadcast_shapes
-from functorch_like.numpy.ranges import arange as arange
-from functorch_like.numpy.ranges import eye as eye
-from functorch_like.numpy.ranges import identity as identity
-from functorch_like.numpy.ranges import indices as indices
-from functorch_like.numpy.ranges import linspace as linspace
-from functorch_like.numpy.ranges import logspace as logspace
-from functorch_like.numpy.ranges import meshgrid as meshgrid
-from functorch_like.numpy.ranges import tri as tri
-from functorch_like.numpy.ranges import tril as tril
-from functorch_like.numpy.ranges import triu as triu
-from functorch_like.numpy.reductions import all as all
-from functorch_like.numpy.reductions import amax as amax
-from functorch_like.numpy.reductions import amin as amin
-from functorch_like.numpy.reductions import any as any
-from functorch_like.numpy.reductions import argmax as argmax
-from functorch_like.numpy.reductions import argmin as argmin
-from functorch_like.numpy.reductions import count_nonzero as count_nonzero
-from functorch_like.numpy.reductions import max as max
-from functorch_like.numpy.reductions import min as min
-from functorch_like.numpy.reductions import prod as prod
-from functorch_like.numpy.reductions import ptp as ptp
-from functorch_like.numpy.reductions import sum as sum
-from functorch_like.numpy.repeating import pad as pad
-from functorch_like.numpy.repeating import repeat as repeat
-from functorch_like.numpy.repeating import roll as roll
-from functorch_like.numpy.repeating import tile as tile
-from functorch_like.numpy.rounding import around as around
-from functorch_like.numpy.rounding import round as round
 from functorch_like.numpy.scalar_types import bfloat16 as bfloat16
 from functorch_like.numpy.scalar_types import bool_ as bool_
 from functorch_like.numpy.scalar_types import complex64 as complex64
@@ -178,10 +100,6 @@ from functorch_like.numpy.scalar_types import uint8 as uint8
 from functorch_like.numpy.scalar_types import uint16 as uint16
 from functorch_like.numpy.scalar_types import uint32 as uint32
 from functorch_like.numpy.scalar_types import uint64 as uint64
-from functorch_like.numpy.selection import clip as clip
-from functorch_like.numpy.selection import nan_to_num as nan_to_num
-from functorch_like.numpy.selection import select as select
-from functorch_like.numpy.selection import where as where
 from functorch_like.numpy.shapes import atleast_1d as atleast_1d
 from functorch_like.numpy.shapes import atleast_2d as atleast_2d
 from functorch_like.numpy.shapes import atleast_3d as atleast_3d
@@ -204,17 +122,6 @@ from functorch_like.numpy.shapes import size as size
 from functorch_like.numpy.shapes import squeeze as squeeze
 from functorch_like.numpy.shapes import swapaxes as swapaxes
 from functorch_like.numpy.shapes import transpose as transpose
-from functorch_like.numpy.sorting_searching import argsort as argsort
-from functorch_like.numpy.sorting_searching import argwhere as argwhere
-from functorch_like.numpy.sorting_searching import flatnonzero as flatnonzero
-from functorch_like.numpy.sorting_searching import lexsort as lexsort
-from functorch_like.numpy.sorting_searching import nonzero as nonzero
-from functorch_like.numpy.sorting_searching import searchsorted as searchsorted
-from functorch_like.numpy.sorting_searching import sort as sort
-from functorch_like.numpy.statistics import average as average
-from functorch_like.numpy.statistics import mean as mean
-from functorch_like.numpy.statistics import std as std
-from functorch_like.numpy.statistics import var as var
 from functorch_like.numpy.unary import abs as abs
 from functorch_like.numpy.unary import absolute as absolute
 from functorch_like.numpy.unary import acos as acos
@@ -298,6 +205,33 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.convolving import correlate as correlate
     from functorch_like.numpy.covariance import corrcoef as corrcoef
     from functorch_like.numpy.covariance import cov as cov
+    from functorch_like.numpy.cumulative import cumprod as cumprod
+    from functorch_like.numpy.cumulative import cumsum as cumsum
+    from functorch_like.numpy.cumulative import cumulative_prod as cumulative_prod
+    from functorch_like.numpy.cumulative import cumulative_sum as cumulative_sum
+    from functorch_like.numpy.cumulative import diff as diff
+    from functorch_like.numpy.cumulative import ediff1d as ediff1d
+    from functorch_like.numpy.cumulative import trapezoid as trapezoid
+    from functorch_like.numpy.diagonals import diag as diag
+    from functorch_like.numpy.diagonals import diag_indices as diag_indices
+    from functorch_like.numpy.diagonals import diagonal as diagonal
+    from functorch_like.numpy.diagonals import fill_diagonal as fill_diagonal
+    from functorch_like.numpy.diagonals import trace as trace
+    from functorch_like.numpy.diagonals import tril_indices as tril_indices
+    from functorch_like.numpy.diagonals import triu_indices as triu_indices
+    from functorch_like.numpy.dtype_functions import can_cast as can_cast
+    from functorch_like.numpy.dtype_functions import dtype as dtype
+    from functorch_like.numpy.dtype_functions import finfo as finfo
+    from functorch_like.numpy.dtype_functions import iscomplex as iscomplex
+    from functorch_like.numpy.dtype_functions import iscomplexobj as iscomplexobj
+    from functorch_like.numpy.dtype_functions import isdtype as isdtype
+    from functorch_like.numpy.dtype_functions import isreal as isreal
+    from functorch_like.numpy.dtype_functions import isrealobj as isrealobj
+    from functorch_like.numpy.dtype_functions import isscalar as isscalar
+    from functorch_like.numpy.dtype_functions import issubdtype as issubdtype
+    from functorch_like.numpy.dtype_functions import iterable as iterable
+    from functorch_like.numpy.dtype_functions import promote_types as promote_types
+    from functorch_like.numpy.dtype_functions import result_type as result_type
     from functorch_like.numpy.einsum import einsum as einsum
     from functorch_like.numpy.einsum import einsum_path as einsum_path
     from functorch_like.numpy.fitting import polyfit as polyfit
@@ -329,6 +263,8 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.index_conversion import tril_indices_from as tril_indices_from
     from functorch_like.numpy.index_conversion import triu_indices_from as triu_indices_from
     from functorch_like.numpy.index_conversion import unravel_index as unravel_index
+    from functorch_like.numpy.indexing import take as take
+    from functorch_like.numpy.indexing import take_along_axis as take_along_axis
     from functorch_like.numpy.insert_delete import delete as delete
     from functorch_like.numpy.insert_delete import insert as insert
     from functorch_like.numpy.insert_delete import resize as resize
@@ -337,6 +273,28 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.integers import gcd as gcd
     from functorch_like.numpy.integers import lcm as lcm
     from functorch_like.numpy.interpolation import interp as interp
+    from functorch_like.numpy.joining import append as append
+    from functorch_like.numpy.joining import array_split as array_split
+    from functorch_like.numpy.joining import column_stack as column_stack
+    from functorch_like.numpy.joining import concat as concat
+    from functorch_like.numpy.joining import concatenate as concatenate
+    from functorch_like.numpy.joining import dsplit as dsplit
+    from functorch_like.numpy.joining import dstack as dstack
+    from functorch_like.numpy.joining import hsplit as hsplit
+    from functorch_like.numpy.joining import hstack as hstack
+    from functorch_like.numpy.joining import split as split
+    from functorch_like.numpy.joining import stack as stack
+    from functorch_like.numpy.joining import unstack as unstack
+    from functorch_like.numpy.joining import vsplit as vsplit
+    from functorch_like.numpy.joining import vstack as vstack
+    from functorch_like.numpy.matrix_products import dot as dot
+    from functorch_like.numpy.matrix_products import inner as inner
+    from functorch_like.numpy.matrix_products import kron as kron
+    from functorch_like.numpy.matrix_products import matmul as matmul
+    from functorch_like.numpy.matrix_products import outer as outer
+    from functorch_like.numpy.matrix_products import tensordot as tensordot
+    from functorch_like.numpy.matrix_products import vdot as vdot
+    from functorch_like.numpy.matrix_products import vecdot as vecdot
     from functorch_like.numpy.nanfunctions import nanargmax as nanargmax
     from functorch_like.numpy.nanfunctions import nanargmin as nanargmin
     from functorch_like.numpy.nanfunctions import nancumprod as nancumprod
@@ -372,14 +330,57 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.quantiles import nanquantile as nanquantile
     from functorch_like.numpy.quantiles import percentile as percentile
     from functorch_like.numpy.quantiles import quantile as quantile
+    from functorch_like.numpy.ranges import arange as arange
+    from functorch_like.numpy.ranges import eye as eye
+    from functorch_like.numpy.ranges import identity as identity
+    from functorch_like.numpy.ranges import indices as indices
+    from functorch_like.numpy.ranges import linspace as linspace
+    from functorch_like.numpy.ranges import logspace as logspace
+    from functorch_like.numpy.ranges import meshgrid as meshgrid
+    from functorch_like.numpy.ranges import tri as tri
+    from functorch_like.numpy.ranges import tril as tril
+    from functorch_like.numpy.ranges import triu as triu
+    from functorch_like.numpy.reductions import all as all
+    from functorch_like.numpy.reductions import amax as amax
+    from functorch_like.numpy.reductions import amin as amin
+    from functorch_like.numpy.reductions import any as any
+    from functorch_like.numpy.reductions import argmax as argmax
+    from functorch_like.numpy.reductions import argmin as argmin
+    from functorch_like.numpy.reductions import count_nonzero as count_nonzero
+    from functorch_like.numpy.reductions import max as max
+    from functorch_like.numpy.reductions import min as min
+    from functorch_like.numpy.reductions import prod as prod
+    from functorch_like.numpy.reductions import ptp as ptp
+    from functorch_like.numpy.reductions import sum as sum
+    from functorch_like.numpy.repeating import pad as pad
+    from functorch_like.numpy.repeating import repeat as repeat
+    from functorch_like.numpy.repeating import roll as roll
+    from functorch_like.numpy.repeating import tile as tile
+    from functorch_like.numpy.rounding import around as around
+    from functorch_like.numpy.rounding import round as round
     from functorch_like.numpy.saving import load as load
     from functorch_like.numpy.saving import save as save
     from functorch_like.numpy.saving import savez as savez
+    from functorch_like.numpy.selection import clip as clip
+    from functorch_like.numpy.selection import nan_to_num as nan_to_num
+    from functorch_like.numpy.selection import select as select
+    from functorch_like.numpy.selection import where as where
     from functorch_like.numpy.sets import intersect1d as intersect1d
     from functorch_like.numpy.sets import isin as isin
     from functorch_like.numpy.sets import setdiff1d as setdiff1d
     from functorch_like.numpy.sets import setxor1d as setxor1d
     from functorch_like.numpy.sets import union1d as union1d
+    from functorch_like.numpy.sorting_searching import argsort as argsort
+    from functorch_like.numpy.sorting_searching import argwhere as argwhere
+    from functorch_like.numpy.sorting_searching import flatnonzero as flatnonzero
+    from functorch_like.numpy.sorting_searching import lexsort as lexsort
+    from functorch_like.numpy.sorting_searching import nonzero as nonzero
+    from functorch_like.numpy.sorting_searching import searchsorted as searchsorted
+    from functorch_like.numpy.sorting_searching import sort as sort
+    from functorch_like.numpy.statistics import average as average
+    from functorch_like.numpy.statistics import mean as mean
+    from functorch_like.numpy.statistics import std as std
+    from functorch_like.numpy.statistics import var as var
     from functorch_like.numpy.ufuncs import frompyfunc as frompyfunc
     from functorch_like.numpy.ufuncs import ufunc as ufunc
     from functorch_like.numpy.unique import unique as unique
@@ -399,7 +400,6 @@ with _lazy_imports.block(__name__):
 
 
 bool = bool_
-concat = concatenate
 ndarray = _Array
 pi, e, euler_gamma = _math.pi, _math.e, _np.euler_gamma
 inf, nan, newaxis = _math.inf, _math.nan, None

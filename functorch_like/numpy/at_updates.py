@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.calling.api_boundary import wrap_public_function
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import DtypeError, NonConcreteBooleanIndexError, ShapeError
 from functorch_like.numpy import promotion
@@ -203,6 +204,11 @@ class IndexRef:
         if type(x) is ArrayImpl and all(map(is_plain, plan.values)):
             return _get_kernel(x, plan.values, plan.items, how, fill_value, indices_are_sorted, unique_indices)
         return get(x, plan, how, fill_value, indices_are_sorted, unique_indices)
+
+
+for _name, _method in vars(IndexRef).copy().items():
+    if not _name.startswith("_"):
+        setattr(IndexRef, _name, wrap_public_function(_method, name=_name))
 
 
 def _named(options: dict[str, Any]) -> dict[str, Any]:

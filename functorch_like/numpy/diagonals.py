@@ -15,13 +15,14 @@ from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.ranges import diagonal_band
+from functorch_like.numpy.reductions import _widened
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, DTypeLike
 
 
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
@@ -54,6 +55,30 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         none = structural.slice(a, start_indices=(0,) * n, limit_indices=(*outer, 0, 0), strides=None)
         return structural.reshape(none, shape=(*outer, 0))
     return getitem(a, (Ellipsis, at - min(k, 0), at + max(k, 0)))
+
+
+def trace(
+    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
+) -> Array:
+    """The sum of a diagonal.
+
+    >>> float(fnp.trace(fnp.eye(3)))
+    3.0
+    """
+    promotion.no_out(out, "fnp.trace")
+    return _trace(
+        arr(a, "fnp.trace"), operator.index(offset), axis1, axis2, None if dtype is None else dtypes.as_dtype(dtype)
+    )
+
+
+@eager_jit(static=("offset", "axis1", "axis2", "dtype"))
+def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
+    n = aval_of(a).ndim
+    i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))
+    order = (*(d for d in range(n) if d not in (i, j)), i, j)
+    a = _widened(structural.transpose(a, permutation=order), dtype)
+    on = diagonal_band(aval_of(a).shape, offset, elementwise.eq)
+    return structural.reduce_sum(elementwise.select_n(on, structural.full_like(a, 0), a), axes=(n - 2, n - 1))
 
 
 def diag(v: ArrayLike, k: int = 0) -> Array:

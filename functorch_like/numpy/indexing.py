@@ -12,8 +12,9 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
 from functorch_like.errors import ArgumentError, BoundsError, NonConcreteBooleanIndexError, ShapeError
-from functorch_like.numpy import promotion, repeating
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.index_plan import Item, Mask, Nothing, Plan, is_plain, parse
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing import gather_and_scatter_add
@@ -265,9 +266,6 @@ def _get_kernel(
     return get(x, Plan(items, tuple(values)), mode, fill_value, indices_are_sorted, unique_indices)
 
 
-repeating._indexing.append(getitem)
-
-
 # ------------------------------------------------------------------------------------------------------------- take
 def take(
     a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = None, mode: str | None = None,
@@ -290,7 +288,7 @@ def take(
     [30, 10]
     """
     promotion.no_out(out, "fnp.take")
-    a = a if promotion.is_array(a) else repeating.asarray(a)
+    a = asarray(a)
     if axis is None:
         a, axis = structural.reshape(a, shape=(aval_of(a).size,)), 0
     d = axis_of(axis, aval_of(a).ndim, "fnp.take")

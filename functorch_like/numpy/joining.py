@@ -59,6 +59,9 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | 
     return made if dtype is None else asarray(made, dtype)
 
 
+concat = concatenate
+
+
 def _parts(arrays: Any, what: str) -> list[Any]:
     if isinstance(arrays, (ArrayImpl, Tracer, np.ndarray)):
         return [asarray(arrays[i]) for i in range(aval_of(arrays).shape[0])] if ndim(arrays) else [arrays]

@@ -12,8 +12,6 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.ranges import diagonal_band
-from functorch_like.numpy.reductions import _widened
 from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.contractions import dot_general as dot_general_primitive
@@ -324,28 +322,3 @@ def _kron(a: Any, b: Any) -> Any:
     ]
     a, b = promotion.promote_and_broadcast(structural.reshape(a, shape=wide[0]), structural.reshape(b, shape=wide[1]))
     return structural.reshape(elementwise.mul(a, b), shape=tuple(m * k for m, k in zip(*sizes, strict=True)))
-
-
-# ----------------------------------------------------------------------------------------------------------- diagonals
-def trace(
-    a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: DTypeLike | None = None, out: None = None
-) -> Array:
-    """The sum of a diagonal.
-
-    >>> float(fnp.trace(fnp.eye(3)))
-    3.0
-    """
-    promotion.no_out(out, "fnp.trace")
-    return _trace(
-        arr(a, "fnp.trace"), operator.index(offset), axis1, axis2, None if dtype is None else dtypes.as_dtype(dtype)
-    )
-
-
-@eager_jit(static=("offset", "axis1", "axis2", "dtype"))
-def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
-    n = aval_of(a).ndim
-    i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))
-    order = (*(d for d in range(n) if d not in (i, j)), i, j)
-    a = _widened(structural.transpose(a, permutation=order), dtype)
-    on = diagonal_band(aval_of(a).shape, offset, elementwise.eq)
-    return structural.reduce_sum(elementwise.select_n(on, structural.full_like(a, 0), a), axes=(n - 2, n - 1))

@@ -13,6 +13,7 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import guarded_size
+from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import elementwise, structural
@@ -114,12 +115,7 @@ def _repeat_traced(a: Any, repeats: Any, d: int, total: int) -> Any:
 
 
 def _take(a: Any, places: Any, d: int) -> Any:
-    from_indexing = _indexing[0]
-    return from_indexing(a, (slice(None),) * d + (places,))
-
-
-#: Set by `indexing.py`, which stands above this file.
-_indexing: list[Any] = []
+    return getitem(a, (slice(None),) * d + (places,))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Array:

@@ -54,8 +54,9 @@ def where(
     [1.0, 2.0]
     """
     if x is None and y is None:
-        from_indexing = _nonzero[0]
-        return from_indexing(condition, size=size, fill_value=fill_value)
+        from functorch_like.numpy.sorting_searching import nonzero  # it stands on indexing; few ask for indices
+
+        return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise promotion.error(ArgumentError, "fnp.where was given just one of x and y", "pass both, or neither")
     if isinstance(condition, Tracer) or isinstance(x, Tracer) or isinstance(y, Tracer):
@@ -63,10 +64,6 @@ def where(
     if type(condition) is ArrayImpl and type(x) is ArrayImpl and type(y) is ArrayImpl:
         return _where_kernel(condition, x, y)
     return _where_kernel(condition if not isinstance(condition, int) else bool(condition), *promotion.numbers(x, y))
-
-
-#: Set by `sorting_searching.py`, which stands on indexing and so above this file.
-_nonzero: list[Any] = []
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
-from functorch_like.numpy import promotion, selection
+from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import count_true
@@ -279,6 +279,3 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     """
     found = nonzero(a, size=size, fill_value=fill_value)
     return structural.concatenate(*[structural.reshape(i, shape=(*aval_of(i).shape, 1)) for i in found], dimension=1)
-
-
-selection._nonzero.append(nonzero)

@@ -14,7 +14,6 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import full, move, reshape
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.structural import concatenate, iota
-from functorch_like.primitives.updates.dynamic_slice import dynamic_slice
 from functorch_like.transforms.tangents import error_context
 
 Axes = Callable[[], Sequence[int | None]]
@@ -97,5 +96,7 @@ def piece(x: Any, axis: int, start: Any, count: int) -> Any:
         return x
     if isinstance(x, np.ndarray) and not isinstance(start, Tracer):
         return x[(slice(None),) * axis + (slice(int(start), int(start) + count),)]
+    from functorch_like.primitives.updates.dynamic_slice import dynamic_slice  # few maps are in chunks
+
     starts = [start if d == axis else np.int32(0) for d in range(len(shape))]
     return dynamic_slice(x, *starts, slice_sizes=(*shape[:axis], count, *shape[axis + 1 :]))

@@ -173,4 +173,4 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     >>> fnp.linalg.trace(fnp.ones((5, 2, 2))).tolist()
     [2.0, 2.0, 2.0, 2.0, 2.0]
     """
-    return matrix_products.trace(matrices(x, "trace"), offset, -2, -1, dtype)
+    return diagonals.trace(matrices(x, "trace"), offset, -2, -1, dtype)
