@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import os
 import platform
 import textwrap
@@ -12,6 +11,8 @@ from functorch_like.backends import xla
 from functorch_like.backends.settings import SETTINGS, Setting, find
 from functorch_like.backends.xla import processor
 from functorch_like.errors import nearest
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 
 _HEAD = ("setting", "value", "from", "changes", "effect here")
 #: Variables of others that change what XLA does.
@@ -23,7 +24,7 @@ def _effect(setting: Setting[Any], platform: str) -> str:
     return f"no: {why}" if why else "yes"
 
 
-class Description:
+class Description(Display):
     """Settings as they are now: text when printed, a table in notebooks.
 
     Attributes:
@@ -41,18 +42,20 @@ class Description:
         ]
         self._chosen = chosen
 
-    def __str__(self) -> str:
-        """The table, with columns as wide as what stands in them; of one setting, all there is to say."""
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """The table, and below it why settings have no effect here; of one setting, all there is to say."""
         if len(self._chosen) == 1:
             return self._whole(*self._chosen.values())
-        lines = [_HEAD, *self.rows]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD) - 1)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, [*widths, 0], strict=True)).rstrip()
-            for line in lines
-        )
-
-    __repr__ = __str__
+        reasons = list(dict.fromkeys(effect for *_, effect in self.rows if effect != "yes"))
+        marks = {reason: f"no ({number})" for number, reason in enumerate(reasons, 1)}
+        lines: list[tuple[str, ...]] = [tuple(paint(title, "head") for title in (*_HEAD[:3], _HEAD[4]))]
+        for name, value, source, _, effect in self.rows:
+            changed = "orange" if source != "default" else "blue"
+            lines.append((name, paint(terminal.trimmed(value, 24), changed), source, marks.get(effect, effect)))
+        found = [*terminal.columns(lines), *([""] if reasons else [])]
+        for reason, mark in marks.items():
+            found += terminal.wrapped(reason.removeprefix("no: "), f"{mark:<8} ")
+        return "\n".join(found)
 
     def _whole(self, setting: Setting[Any]) -> str:
         summary, _, more = (setting.__doc__ or "").partition("\n\n")
@@ -67,18 +70,18 @@ class Description:
             **{f"not on {platform}": why for platform, why in setting.elsewhere.items() if platform != self.platform},
         }
         told = [f"  {name}: {text}" for name, text in parts.items() if text]
-        return "\n".join([setting.name, *wrap(summary), *wrap(more), *told])
+        lines = [line for text in told for line in terminal.wrapped(text[2:], "  ", "    ")]
+        return "\n".join([setting.name, *wrap(summary), *wrap(more), *lines])
 
-    def _repr_html_(self) -> str:
-        docs = {name: s.__doc__ or "" for name, s in self._chosen.items()}
-        cell = lambda tag, text, title="": f'<{tag} style="text-align:left"{title}>{html.escape(text)}</{tag}>'
-        head = "".join(cell("th", text) for text in _HEAD)
-        body = "".join(
-            f"<tr>{cell('td', row[0], f' title={chr(34)}{html.escape(docs[row[0]])}{chr(34)}')}"
-            f"{''.join(cell('td', text) for text in row[1:])}</tr>"
-            for row in self.rows
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    def markup(self) -> elements.Markup:
+        """The table, with the settings that have no effect here in grey; explanations are shown on their names."""
+        return elements.table(_HEAD, [self._cells(row) for row in self.rows])
+
+    def _cells(self, row: tuple[str, ...]) -> list[object]:
+        name, value, source, changes, effect = row
+        about = elements.element("code", name, title=self._chosen[name].__doc__ or "")
+        shown = elements.element("code", value, cls="blue" if source == "default" else "orange head")
+        return [about, shown, source, changes, effect if effect == "yes" else elements.span(effect, "grey")]
 
 
 def bug_report() -> str:

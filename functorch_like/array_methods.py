@@ -357,6 +357,13 @@ def _of_sharding(name: str) -> Callable[[Any], Any]:
     return get
 
 
+def _repr_html(self: Any) -> str:
+    """The display of a notebook: type, place, values and statistics."""
+    from functorch_like.debug.array_display import ArrayDisplay  # only notebooks ask for it
+
+    return ArrayDisplay(self)._repr_html_()
+
+
 _DOC = """An array: immutable elements of one dtype, on a device, or on several.
 
 Traced values are instances, too: `isinstance(x, ft.Array)` is true of both. Make arrays with `fnp.asarray`.
@@ -379,6 +386,7 @@ def install() -> None:
     arrays["to_device"] = _to_device
     for name, doc in _SHARDING.items():
         arrays[name] = _property(_of_sharding(name), doc)
+    arrays["_repr_html_"] = tracers["_repr_html_"] = _repr_html
     arrays["addressable_data"] = lambda self, index: self.addressable_shards[index].data
     arrays["__dlpack__"], arrays["__dlpack_device__"] = dlpack.to_dlpack, dlpack.dlpack_device
     tracers["block_until_ready"] = lambda self: self

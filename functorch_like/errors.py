@@ -50,8 +50,27 @@ class FtError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.operation}: {self.reason}" if self.operation else self.reason
-        rows = (("under", self.chain), ("at", self.at), ("rule", self.rule), ("what to do", self.fix))
-        return "\n".join([head, *(f"  {name}: {text}" for name, text in rows if text)])
+        return "\n".join([head, *(f"  {name}: {text}" for name, text in self._rows() if text)])
+
+    def _rows(self) -> tuple[tuple[str, str], ...]:
+        """Name and text of each part that stands below the reason."""
+        return ("under", self.chain), ("at", self.at), ("rule", self.rule), ("what to do", self.fix)
+
+    def _parts(self) -> list[tuple[str, str]]:
+        """All parts, for displays: the operation stands first, without a name."""
+        head = [("", self.operation), ("reason", self.reason)] if self.operation else [("", self.reason)]
+        return [*head, *self._rows()]
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the traceback as IPython shows it, with the parts laid out and wrapped at words."""
+        from functorch_like.markup import error_page  # only where IPython shows an error
+
+        return error_page.traceback(self, self._parts())
+
+    def _repr_html_(self) -> str:
+        from functorch_like.markup import elements, error_page
+
+        return str(elements.document(error_page.markup(type(self).__name__, self._parts())))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.reason, self.__dict__)

@@ -12,11 +12,17 @@ from functorch_like.backends.xla import events
 from functorch_like.calling import api_boundary
 from functorch_like.compiler.lower import lower
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import ArgumentError
-from functorch_like.ir import passes
+from functorch_like.debug import array_display, tree_display
+from functorch_like.errors import ArgumentError, bytes_text
+from functorch_like.ir import jaxpr_diff, jaxpr_graph, passes
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.jaxpr import display as jaxpr_display
+from functorch_like.markup import display as _display
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 from functorch_like.primitives.effects.probe import probe as _probe
 from functorch_like.transforms.jit import make_jaxpr
+from functorch_like.typing import ArrayLike
 
 
 class Stage(NamedTuple):
@@ -35,7 +41,7 @@ class Stage(NamedTuple):
     text: str
 
 
-class History:
+class History(Display):
     """The stages of a function, in order; prints as text, a long stage cut off.
 
     Attributes:
@@ -50,17 +56,38 @@ class History:
     def __init__(self, stages: list[Stage], memory: dict[str, int], cost: dict[str, float]) -> None:
         self.stages, self.memory, self.cost = stages, memory, cost
 
-    def __str__(self) -> str:
-        parts = [self._part(number, stage) for number, stage in enumerate(self.stages, 1)]
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return the first lines of each stage, and the memory. Lines are as long as those of the stages."""
+        parts = [self._part(number, stage, paint) for number, stage in enumerate(self.stages, 1)]
         return "\n\n".join([*parts, "memory in bytes: " + ", ".join(f"{k} {v}" for k, v in self.memory.items())])
 
-    __repr__ = __str__
+    def markup(self) -> elements.Markup:
+        """Return each stage in a part that folds, and the memory."""
+        parts = [
+            elements.details(
+                elements.join(
+                    [
+                        f"{number}. ",
+                        elements.span(stage.name, "head"),
+                        elements.span(f"  {stage.how}: ", "grey"),
+                        stage.size,
+                    ]
+                ),
+                elements.element("pre", "\n".join(self._lines(number, stage, 10 * self.LINES))),
+            )
+            for number, stage in enumerate(self.stages, 1)
+        ]
+        memory = elements.facts((f"{name} memory", bytes_text(size)) for name, size in self.memory.items() if size)
+        return elements.join([*parts, memory])
 
-    def _part(self, number: int, stage: Stage) -> str:
+    def _part(self, number: int, stage: Stage, paint: terminal.Paint) -> str:
+        head = f"{number}. {stage.name} ({stage.how}): {stage.size}"
+        return "\n".join([paint(head, "head"), *(f"   {line}" for line in self._lines(number, stage, self.LINES))])
+
+    def _lines(self, number: int, stage: Stage, most: int) -> list[str]:
         lines = stage.text.strip().splitlines()
-        more = len(lines) - self.LINES
-        shown = lines if more <= 0 else [*lines[: self.LINES], f"... {more} more lines in stages[{number - 1}].text"]
-        return "\n".join([f"{number}. {stage.name} ({stage.how}): {stage.size}", *(f"   {line}" for line in shown)])
+        more = len(lines) - most
+        return lines if more <= 0 else [*lines[:most], f"... {more} more lines in stages[{number - 1}].text"]
 
 
 @api_boundary.public
@@ -146,4 +173,133 @@ def probe(x: Any, name: str, report: Callable[[str], Any] = print) -> Any:
     return _probe(value, name=str(name), report=report)
 
 
-__all__ = ["History", "Stage", "history", "probe"]
+@api_boundary.public
+def array(x: ArrayLike) -> array_display.ArrayDisplay:
+    """Return a display of an array: type, device or sharding, values with their middle cut, and statistics.
+
+    Nothing is compiled. Statistics of large arrays are of a sample, which the display tells. In a notebook an array
+    shows all of this by itself.
+
+    Args:
+        x: an array, a traced value, or what `fnp.asarray` takes.
+
+    Returns:
+        A display: text when printed, HTML in notebooks.
+
+    >>> import functorch_like as ft
+    >>> print(ft.inspect.array(ft.numpy.arange(20)))
+    Array i32[20]
+      bytes     80 bytes
+      device    cpu:0
+      range     0 to 19
+      mean      9.5, standard deviation 5.766
+      of these  1 zero (5.00%)
+      [ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19]
+    """
+    is_number = isinstance(x, (bool, int, float, complex, np.generic, list, tuple))
+    return array_display.ArrayDisplay(np.asarray(x) if is_number else x)
+
+
+@api_boundary.public
+def tree(value: object) -> tree_display.TreeDisplay:
+    """Return a display of a pytree: its nodes with leaves and bytes, its leaves with shapes and dtypes.
+
+    No value of an array is read. Large trees are cut, and what is left out is told.
+
+    Args:
+        value: any pytree.
+
+    Returns:
+        A display: text when printed, HTML with nodes that fold in notebooks.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> print(ft.inspect.tree({"dense": {"w": fnp.ones((128, 64)), "b": fnp.zeros(64)}, "step": 3}))
+    dict of 2           3 leaves, 32.2 KiB
+      'dense': dict of 2  2 leaves, 32.2 KiB
+        'b': f32[64]      256 bytes
+        'w': f32[128,64]  32 KiB
+      'step': 3
+    """
+    return tree_display.TreeDisplay(value)
+
+
+@api_boundary.public
+def diff(first: Jaxpr, second: Jaxpr) -> jaxpr_diff.JaxprDiff:
+    """Return the differences between two jaxprs, and between those that they call.
+
+    Equations are equal if they apply one primitive with equal parameters to values that correspond, whatever these are
+    called.
+
+    Args:
+        first: as `ft.make_jaxpr` gives it.
+        second: likewise.
+
+    Returns:
+        A display with the attributes `is_equal`, `added` and `removed`.
+
+    Raises:
+        ArgumentError: for what is no jaxpr.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> first = ft.make_jaxpr(lambda x: fnp.exp(fnp.sin(x)))(1.0)
+    >>> second = ft.make_jaxpr(lambda x: fnp.exp(fnp.cos(x)))(1.0)
+    >>> found = ft.inspect.diff(first, second)
+    >>> found.is_equal, found.removed, found.added
+    (False, 1, 1)
+    """
+    for value in (first, second):
+        _check_jaxpr("diff", value)
+    return jaxpr_diff.JaxprDiff(first, second)
+
+
+@api_boundary.public
+def graph(jaxpr: Jaxpr) -> jaxpr_graph.JaxprGraph:
+    """Return a jaxpr as a graph of values: a picture in notebooks, layers of operations as text.
+
+    Args:
+        jaxpr: as `ft.make_jaxpr` gives it.
+
+    Returns:
+        A display with the attributes `svg` and `dot`, text for Graphviz.
+
+    Raises:
+        ArgumentError: for what is no jaxpr.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> print(ft.inspect.graph(ft.make_jaxpr(lambda x: fnp.sin(x) * fnp.cos(x))(1.0)))
+    graph of <lambda>: 3 equations in 2 layers
+      0  a: f32[]
+      1  sin, cos
+      2  mul
+    """
+    _check_jaxpr("graph", jaxpr)
+    return jaxpr_graph.JaxprGraph(jaxpr)
+
+
+def _check_jaxpr(name: str, value: object) -> None:
+    if not isinstance(value, Jaxpr):
+        raise ArgumentError(
+            f"{name} takes a jaxpr, got {type(value).__name__}", fix="make one first: ft.make_jaxpr(f)(x)"
+        )
+
+
+@api_boundary.public
+def show(value: object) -> None:
+    """Print a display, with colours where the terminal has them; in a notebook, display it.
+
+    Colours are left out where NO_COLOR is set, in files and in pipes.
+
+    Args:
+        value: a display, such as `ft.inspect.tree(params)` or `ft.explain(f)(x)`. A jaxpr is printed as a display, too;
+            anything else as `print` does.
+
+    >>> import functorch_like as ft
+    >>> ft.inspect.show(ft.inspect.tree([1, 2]))
+    list of 2  2 leaves
+      0: 1
+      1: 2
+    """
+    _display.show(jaxpr_display(value) if isinstance(value, Jaxpr) else value)
+
+
+__all__ = ["History", "Stage", "array", "diff", "graph", "history", "probe", "show", "tree"]

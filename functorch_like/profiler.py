@@ -16,6 +16,8 @@ from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
 from functorch_like.errors import ArgumentError
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 
 
 @contextmanager
@@ -84,7 +86,7 @@ def stop_trace() -> None:
     session.export(session.stop(), directory)
 
 
-class Profile:
+class Profile(Display):
     """Operations that ran within a block of `profile`; prints as a table.
 
     Attributes:
@@ -96,12 +98,17 @@ class Profile:
         self.operations: list[Any] = []
         self.seconds = 0.0
 
-    def __str__(self) -> str:
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return tables of operations and of the user's lines, with bars of their shares."""
         from functorch_like.backends.xla import reporting
 
-        return reporting.table(self.operations, self.seconds)
+        return reporting.table(self.operations, self.seconds, paint=paint)
 
-    __repr__ = __str__
+    def markup(self) -> elements.Markup:
+        """Return the same as HTML."""
+        from functorch_like.backends.xla import reporting
+
+        return reporting.markup(self.operations, self.seconds)
 
 
 @contextmanager

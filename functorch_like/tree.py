@@ -475,7 +475,7 @@ def _parting(wanted: Any, tree: Any, is_leaf: IsLeaf, path: str = "") -> tuple[s
 
 def _children(tree: Any) -> list[tuple[Any, Any]] | None:
     """Keys and children of a node, None of a leaf."""
-    found = _registry.flatten_one_level_with_keys(tree)
+    found = pytree.flatten_one_level_with_keys(tree)
     return None if found is None else builtins.list(found[0])
 
 

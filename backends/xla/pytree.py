@@ -41,10 +41,19 @@ _call: Any = nesting.call  # its type says that it takes a function first, not a
 _those, _flatten = nesting.those, registry.flatten
 # The C++ method itself.
 flatten_one_level = registry.flatten_one_level  # (tree) -> (children, aux data), None for a leaf
-flatten_one_level_with_keys = registry.flatten_one_level_with_keys  # likewise, with pairs of key and child
 register_node = registry.register_node  # (type, to_iterable, from_iterable[, to_iterable_with_keys])
 register_dataclass_node = registry.register_dataclass_node  # (type, data_fields, meta_fields)
 is_node = registry.is_node
+
+
+def flatten_one_level_with_keys(tree: Any) -> Any:
+    """Pairs of key and child, and the aux data; None for a leaf."""
+    found = registry.flatten_one_level_with_keys(tree)
+    if isinstance(tree, tuple) and hasattr(tree, "_fields") and found is not None:
+        # TRAP: C++ gives every child of a named tuple the key of the first.
+        keys = [GetAttrKey(name) for name in tree._fields]
+        return [(key, child) for key, (_, child) in zip(keys, found[0], strict=True)], found[1]
+    return found
 
 
 def flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Any]:

@@ -9,9 +9,11 @@ from typing import Any
 from functorch_like.backends.xla import events
 from functorch_like.calling import api_boundary
 from functorch_like.errors import ArgumentError
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 
 
-class Explanation:
+class Explanation(Display):
     """Record of a call; prints as text.
 
     Attributes:
@@ -27,15 +29,47 @@ class Explanation:
         """Return the number of events of a kind: "trace", "derive", "lower", "compile", "load", ..."""
         return sum(event.kind == kind for event in self.events)
 
-    def __str__(self) -> str:
-        lines = [f"{self.name}: {_duration(self.seconds)} in all"]
-        if not any(self.count(kind) for kind in ("trace", "lower", "compile", "load")):
-            lines.append("  ran what was compiled before: nothing was traced, lowered, compiled or loaded")
-        lines += [f"  {_line(event)}" for event in self.events if event.kind in _TOLD]
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return a line for each event, with what it took and why it happened."""
+        lines = [paint(self._head(), "head")]
+        if self._ran_only():
+            lines.append(f"  {_RAN_ONLY}")
+        for event in self._told():
+            verb = _TOLD[event.kind]
+            first, *rest = terminal.wrapped(_line(event), "  ", "      ")
+            lines += [first.replace(verb, paint(verb, _STYLES.get(event.kind, "blue")), 1), *rest]
         return "\n".join(lines)
 
-    __repr__ = __str__
+    def markup(self) -> elements.Markup:
+        """Return a table of the events, with bars as long as they took."""
+        longest = max((event.seconds for event in self._told()), default=0.0) or 1.0
+        rows = [
+            (
+                elements.span(_TOLD[event.kind], _STYLES.get(event.kind, "blue")),
+                elements.element("code", event.name),
+                _duration(event.seconds) if event.seconds else "",
+                elements.bar(event.seconds / longest) if event.seconds else "",
+                _reasons(event),
+            )
+            for event in self._told()
+        ]
+        head = elements.element("div", self._head(), cls="head")
+        table = elements.table(("event", "program", "time", "", "why"), rows, numbers=[2]) if rows else None
+        return elements.join([head, elements.element("div", _RAN_ONLY) if self._ran_only() else None, table])
 
+    def _head(self) -> str:
+        return f"{self.name}: {_duration(self.seconds)} in all"
+
+    def _ran_only(self) -> bool:
+        return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load"))
+
+    def _told(self) -> list[events.Event]:
+        return [event for event in self.events if event.kind in _TOLD]
+
+
+_RAN_ONLY = "ran what was compiled before: nothing was traced, lowered, compiled or loaded"
+#: Work that a second call would not do again is in a colour of its own.
+_STYLES = {"trace": "orange", "lower": "orange", "compile": "red", "load": "green", "run": "green"}
 
 _TOLD: dict[str, str] = {
     **events.VERBS,
@@ -55,9 +89,12 @@ _TOLD: dict[str, str] = {
 
 def _line(event: events.Event) -> str:
     took = f" in {_duration(event.seconds)}" if event.seconds else ""
-    what = f"{_TOLD[event.kind]} {event.name}{took}"
-    about = [str(event.about[key]) for key in ("why", "how", "size") if event.about.get(key)]
-    return f"{what}: {'; '.join(about)}" if about else what
+    what, about = f"{_TOLD[event.kind]} {event.name}{took}", _reasons(event)
+    return f"{what}: {about}" if about else what
+
+
+def _reasons(event: events.Event) -> str:
+    return "; ".join(str(event.about[key]) for key in ("why", "how", "size") if event.about.get(key))
 
 
 def _duration(seconds: float) -> str:

@@ -31,6 +31,8 @@ from functorch_like.calling import api_boundary
 from functorch_like.compiler.placement import split_of
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError, bytes_text, nearest
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 from functorch_like.sharding import use_mesh
 from functorch_like.transforms.jit import jit
 
@@ -108,7 +110,7 @@ class Exchange:
         return twice * (share * self.bytes / rates.link(self.axes) + self.count * steps * rates.latency)
 
 
-class Plan:
+class Plan(Display):
     """Costs of a program on each device of a mesh; prints as text.
 
     Attributes:
@@ -156,7 +158,8 @@ class Plan:
             raise ArgumentError("the time of a plan needs rates", fix="explain(f, mesh=mesh, rates=Rates(...))")
         return self.rates
 
-    def __str__(self) -> str:
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return memory, work and collectives of each device, as text."""
         size = bytes_text
         m = self.memory
         of = f" of {size(gpu_targets.memory_size(self.target))}" if self.target in gpu_targets.NAMES else ""
@@ -177,9 +180,33 @@ class Plan:
                 f"  time of one run: {_time(low)} to {_time(high)}: {_time(self.computing)} computing, "
                 f"{_time(self.communicating)} communicating"
             )
-        return "\n".join(lines)
+        wrap = lambda line: terminal.wrapped(line.strip(), " " * (len(line) - len(line.lstrip())), " " * 6)
+        head, *rest = [part for line in lines for part in wrap(line)]
+        return "\n".join([paint(head, "head"), *rest])
 
-    __repr__ = __str__
+    def markup(self) -> elements.Markup:
+        """Return the memory as bars, and a table of the collectives."""
+        names = {"argument": "arguments", "output": "results", "temp": "temporaries", "alias": "results in place"}
+        total = self.memory["total"] or 1
+        memory = [
+            (names.get(name, name), bytes_text(size), elements.bar(size / total)) for name, size in self.memory.items()
+        ]
+        head = f"{self.name} on {self.mesh!r}: {self.mesh.size} devices ({self.target})"
+        work = f"{_engineering(self.flops)} operations of products, {bytes_text(self.traffic)} read and written"
+        rows = [
+            (each.kind, ", ".join(map(repr, each.axes)) or "?", each.devices, each.count, bytes_text(each.bytes))
+            for each in self.exchanges
+        ]
+        exchanges = elements.table(("collective", "over", "devices", "times", "bytes"), rows, numbers=[2, 3, 4])
+        time = ("time of one run", f"{_time(self.seconds[0])} to {_time(self.seconds[1])}") if self.rates else ("", "")
+        return elements.join(
+            [
+                elements.element("div", head, cls="head"),
+                elements.table(("memory on each device", "", ""), memory, numbers=[1]),
+                elements.facts([("work on each device", work), time]),
+                exchanges if rows else elements.element("div", "no collectives"),
+            ]
+        )
 
 
 def _exchanges(found: Sequence[program_costs.Collective], mesh: AbstractMesh) -> list[Exchange]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -62,22 +61,6 @@ class Picture:
             f'<table style="border-collapse:collapse;table-layout:fixed"><caption style="font:12px monospace">{caption}'
             f"</caption><tbody>{body}</tbody></table>"
         )
-
-
-def show(picture: Picture) -> None:
-    """Print a picture, or display it where a notebook runs this."""
-    if _in_notebook():
-        from IPython.display import display  # a notebook has loaded it
-
-        display(picture)
-    else:
-        print(picture)
-
-
-def _in_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return shell is not None and hasattr(shell, "kernel")
 
 
 def _holders(shape: tuple[int, ...], where: Any) -> np.ndarray[Any, Any]:

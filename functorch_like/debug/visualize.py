@@ -8,8 +8,9 @@ from typing import Any
 from functorch_like.backends.xla import named_sharding
 from functorch_like.calling import api_boundary
 from functorch_like.core import ArrayImpl
-from functorch_like.debug.sharding_picture import Picture, show
+from functorch_like.debug.sharding_picture import Picture
 from functorch_like.errors import ArgumentError
+from functorch_like.markup.display import show
 
 
 @api_boundary.public

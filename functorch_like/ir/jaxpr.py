@@ -8,7 +8,7 @@ the jaxpr itself and die with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -115,9 +115,12 @@ class Jaxpr:
             return self._memo.setdefault(key, make())
 
     def __str__(self) -> str:
-        return _Printer().text(self)
+        return "\n\n".join(map(str, definitions(self)))
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return display(self)._repr_html_()
 
 
 def count_equations(jaxpr: Jaxpr) -> int:
@@ -148,17 +151,88 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------- text
+class Row(NamedTuple):
+    """Text of one equation.
+
+    Attributes:
+        results: names and avals.
+        primitive: its name.
+        operands: names and literals.
+        params: "name=value" of each.
+        place: the user's line and named scopes; empty if unknown.
+        equation: itself.
+    """
+
+    results: str
+    primitive: str
+    operands: tuple[str, ...]
+    params: tuple[str, ...]
+    place: str
+    equation: Equation
+
+    def __str__(self) -> str:
+        return f"{self.results} = {self.primitive}({', '.join([*self.operands, *self.params])})"
+
+
+class Definition(NamedTuple):
+    """Text of one jaxpr, as a Python function.
+
+    Attributes:
+        title: its name, unlike those of the other definitions.
+        inputs: names and avals.
+        origin: of the jaxpr.
+        rows: one for each equation.
+        outputs: names and literals.
+        jaxpr: itself.
+    """
+
+    title: str
+    inputs: str
+    origin: str
+    rows: list[Row]
+    outputs: str
+    jaxpr: Jaxpr
+
+    def __str__(self) -> str:
+        lines = [(str(row), row.place) for row in self.rows]
+        width = min(max((len(line) for line, _ in lines), default=0), 88)
+        body = [f"    {line:<{width}}  # {place}" if place else f"    {line}" for line, place in lines]
+        origin = f"  # {self.origin}" if self.origin else ""
+        return "\n".join([f"def {self.title}({self.inputs}):{origin}", *body, f"    return {self.outputs}"])
+
+
+def definitions(jaxpr: Jaxpr, most: int | None = None) -> list[Definition]:
+    """Return the text of a jaxpr, in parts: a definition for each jaxpr it calls, and last its own.
+
+    Args:
+        jaxpr: any.
+        most: rows of each definition; all of them if None.
+    """
+    printer = _Printer(most)
+    printer.define(jaxpr)
+    return printer.parts
+
+
+def display(jaxpr: Jaxpr, most: int = 300) -> Any:
+    """Return a jaxpr in colours, with inner ones that fold in notebooks.
+
+    Args:
+        jaxpr: any.
+        most: equations that are shown of each jaxpr.
+    """
+    from functorch_like.ir.jaxpr_display import JaxprDisplay  # only where one is looked at
+
+    return JaxprDisplay(definitions(jaxpr, most), count_equations(jaxpr))
+
+
 class _Printer:
     """Python-like text: a `def` for the jaxpr, and one for each jaxpr it calls, before it."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None) -> None:
+        self.most = most
         self.done: dict[int, str] = {}
         self.taken: set[str] = set()
-        self.parts: list[str] = []
-
-    def text(self, jaxpr: Jaxpr) -> str:
-        self.define(jaxpr)
-        return "\n\n".join(self.parts)
+        self.parts: list[Definition] = []
 
     def define(self, jaxpr: Jaxpr) -> str:
         if id(jaxpr) in self.done:
@@ -171,20 +245,21 @@ class _Printer:
             return names.setdefault(atom, letters(len(names)))
 
         header = ", ".join(f"{name(v)}: {v.aval!r}" for v in jaxpr.inputs)
-        rows: list[tuple[str, str]] = []
+        rows: list[Row] = []
         for eqn in jaxpr.equations:
-            operands = [name(a) for a in eqn.inputs]
-            params = [f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec"]
+            operands = tuple(name(a) for a in eqn.inputs)
+            if self.most is not None and len(rows) >= self.most:
+                for v in eqn.outputs:
+                    name(v)
+                continue
+            params = tuple(f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec")
             results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
             line = source_info.user_line(eqn.source) if eqn.source is not None else None
             place = " in ".join(filter(None, (line.short if line else "", source_info.scope(eqn.source))))
-            rows.append((f"{results} = {eqn.prim.name}({', '.join([*operands, *params])})", place))
+            rows.append(Row(results, eqn.prim.name, operands, params, place, eqn))
         outs = ", ".join(name(a) for a in jaxpr.outputs)
-        width = min(max((len(row) for row, _ in rows), default=0), 88)
         title = self.done[id(jaxpr)] = self.unique(jaxpr.name)
-        origin = f"  # {jaxpr.origin}" if jaxpr.origin else ""
-        body = [f"    {row:<{width}}  # {line}" if line else f"    {row}" for row, line in rows]
-        self.parts.append("\n".join([f"def {title}({header}):{origin}", *body, f"    return {outs or '()'}"]))
+        self.parts.append(Definition(title, header, jaxpr.origin, rows, outs or "()", jaxpr))
         return title
 
     def param(self, value: Any) -> str:

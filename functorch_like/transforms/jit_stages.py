@@ -19,6 +19,8 @@ from functorch_like.compiler.placement import settle
 from functorch_like.core import Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import StageTrace, stage
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
 from functorch_like.primitives.higher_order.call import CallSpec
 
 
@@ -36,7 +38,7 @@ class ArgInfo(NamedTuple):
     donated: bool
 
 
-class Traced:
+class Traced(Display):
     """A function traced for one signature.
 
     Attributes:
@@ -107,8 +109,24 @@ class Traced:
 
     __str__ = as_text
 
+    def __repr__(self) -> str:
+        return self.layout()
 
-class Lowered:
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return the signature and the time of tracing."""
+        return self._display().layout(paint)
+
+    def markup(self) -> elements.Markup:
+        """Return the same as HTML, with the jaxpr."""
+        return self._display().markup()
+
+    def _display(self) -> Display:
+        from functorch_like.transforms.stage_display import Stage, StageDisplay  # only where one is looked at
+
+        return StageDisplay("traced", self.jaxpr, [Stage("tracing", self.seconds)])
+
+
+class Lowered(Display):
     """A function lowered to StableHLO for one platform.
 
     Attributes:
@@ -134,6 +152,20 @@ class Lowered:
         )
         self._module = self._lowered.module
         self.seconds = time.perf_counter() - started
+
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return the signature and the time of each stage."""
+        return self._display().layout(paint)
+
+    def markup(self) -> elements.Markup:
+        """Return the same as HTML, with the jaxpr."""
+        return self._display().markup()
+
+    def _display(self) -> Display:
+        from functorch_like.transforms.stage_display import Stage, StageDisplay  # only where one is looked at
+
+        stages = [Stage("tracing", self.traced.seconds), Stage("lowering", self.seconds)]
+        return StageDisplay("lowered", self.traced.jaxpr, stages, str(self.device))
 
     @property
     def out_info(self) -> Any:
@@ -181,7 +213,7 @@ class Lowered:
         return self.compile().cost_analysis()
 
 
-class Compiled:
+class Compiled(Display):
     """A function compiled for one signature: call it with arguments of exactly that signature.
 
     Attributes:
@@ -194,7 +226,7 @@ class Compiled:
 
     def __init__(self, lowered: Lowered, inner: lowering.Lowered, options: dict[str, Any]) -> None:
         started = time.perf_counter()
-        self.traced = lowered.traced
+        self.traced, self._lowering, self._place = lowered.traced, lowered.seconds, str(lowered.device)
         self.in_tree, self.out_tree, self.out_info = lowered.in_tree, lowered.out_tree, lowered.out_info
         self._kept = inner.kept
         self.executable = inner.compile(lowered.device, options or None, mode=self.traced.spec.mode)
@@ -234,6 +266,21 @@ class Compiled:
             raise donated_twice(args, kwargs, traced.spec.name) if is_double_donation(e) else e from None
         xla.release(leaf for leaf, d in zip(flat, traced.donated, strict=False) if d)
         return traced.out_tree.unflatten(outs)
+
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return the signature, the time of each stage, XLA's estimate of cost, and memory."""
+        return self._display().layout(paint)
+
+    def markup(self) -> elements.Markup:
+        """Return the same as HTML, with the jaxpr."""
+        return self._display().markup()
+
+    def _display(self) -> Display:
+        from functorch_like.transforms.stage_display import Stage, StageDisplay  # only where one is looked at
+
+        times = {"tracing": self.traced.seconds, "lowering": self._lowering, "compiling": self.seconds}
+        stages = [Stage(name, seconds) for name, seconds in times.items()]
+        return StageDisplay("compiled", self.traced.jaxpr, stages, self._place, self.executable)
 
     def collectives(self) -> list[Any]:
         """The collectives that the program contains, with their number and bytes, by kind."""

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import json
 import threading
 
@@ -41,7 +42,7 @@ def test_verbose_reports_programs_and_operations_with_the_users_line():
     assert "traced product in" in text and ": first call" in text
     assert "compiled product in" in text or "loaded from the cache on disk product in" in text
     assert "in operations of compiled programs" in text
-    assert f"product  {__file__}:{SORT_LINE}" in text
+    assert f"product  {os.path.basename(__file__)}:{SORT_LINE}" in text and f"  {__file__}:{SORT_LINE}\n" in text
 
 
 def test_verbose_is_silent_outside_of_its_block_and_in_other_threads():

@@ -1,6 +1,7 @@
 """What is shown of settings."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,10 +38,18 @@ def test_what_is_kept_elsewhere_is_shown_and_not_set():
 def test_describe_as_text_and_table():
     shown = backends.describe()
     lines = str(shown).splitlines()
-    assert lines[0].split()[:3] == ["setting", "value", "from"] and len(lines) == len(shown.rows) + 1
-    assert str(shown) == repr(shown)
+    assert lines[0].split() == ["setting", "value", "from", "effect", "here"]
+    rows = lines[1 : lines.index("")]
+    assert len(rows) == len(shown.rows) and str(shown) == repr(shown)
+    # Why settings have no effect stands below, once for each reason.
+    reasons = dict(
+        re.fullmatch(r"(no \(\d+\)) +(.*)", line).groups() for line in lines[lines.index("") + 1 :] if line[0] == "n"
+    )
+    for line, row in zip(rows, shown.rows, strict=True):
+        mark = line[line.index("no (") :] if "no (" in line else ""
+        assert row[4].startswith(f"no: {reasons[mark]}") if mark else row[4] == "yes"
     table = shown._repr_html_()
-    assert table.count("<tr>") == len(lines) and table.startswith("<table>") and "fast_lowerings" in table
+    assert table.count("<tr>") == len(rows) + 1 and "<table>" in table and "fast_lowerings" in table
 
 
 def test_describe_some_or_one():

@@ -15,6 +15,7 @@ from typing import NamedTuple
 # Bottom to top. Each line is one floor, each name on it a room: a file or a folder. The longest name that fits a file
 # is its room, so a new file in a folder needs no line of its own. Rooms on the same floor do not see each other.
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("functorch_like/markup",),
     ("functorch_like/errors.py", "functorch_like/interrupts.py", "functorch_like/status_line.py"),
     ("functorch_like/avals.py", "functorch_like/public_names.py"),
     ("backends/xla",),

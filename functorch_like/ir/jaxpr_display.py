@@ -1,0 +1,154 @@
+"""Jaxprs to look at: highlighted, with the user's lines, each inner jaxpr in a part that folds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from functorch_like.markup import elements, terminal
+from functorch_like.markup.display import Display
+
+if TYPE_CHECKING:
+    from functorch_like.ir.jaxpr import Definition, Row
+
+#: So many jaxprs are shown of those that one calls.
+MOST_PARTS = 40
+#: Parameters longer than this are cut in the middle: constants, and lists of dimension numbers.
+_LONGEST_PARAM = 60
+
+_AVAL = re.compile(r"(: )([\w]+\[[\d,]*\])")
+_LINE = 100 - 4
+
+
+class JaxprDisplay(Display):
+    """A jaxpr in colours.
+
+    Args:
+        parts: text of the jaxprs that it calls, and last its own.
+        total: number of equations in all of them.
+    """
+
+    def __init__(self, parts: Sequence[Definition], total: int) -> None:
+        self._parts, self._total = parts, total
+
+    def layout(self, paint: terminal.Paint = terminal.plain) -> str:
+        """Return the jaxpr as text in lines of at most 100 columns, in full but for the longest parameters."""
+        shown = self._parts[-MOST_PARTS:]
+        left_out = len(self._parts) - len(shown)
+        head = [f"... {left_out} more jaxprs"] if left_out else []
+        return "\n\n".join([*head, *("\n".join(_lines(part, paint)) for part in shown)])
+
+    def markup(self) -> elements.Markup:
+        """Return a part for each jaxpr: the whole one open, those it calls folded."""
+        inner, whole = self._parts[:-1], self._parts[-1]
+        shown = inner[-MOST_PARTS:]
+        more = elements.element("div", f"... {len(inner) - len(shown)} more jaxprs") if len(inner) > len(shown) else ""
+        own = len(whole.jaxpr.equations)
+        about = f"jaxpr {whole.title}: {_count(own, 'equation')}"
+        if self._total > own:
+            about += f", {self._total} with those of the jaxprs it calls"
+        return elements.join(
+            [
+                elements.element("div", about, cls="head"),
+                more,
+                *(elements.details(_summary(part), _code(part)) for part in shown),
+                _code(whole),
+            ]
+        )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _summary(part: Definition) -> elements.Markup:
+    origin = elements.span(f"  {part.origin}", "grey") if part.origin else None
+    count = f": {_count(len(part.jaxpr.equations), 'equation')}"
+    return elements.join([elements.element("code", part.title), count, origin])
+
+
+def _code(part: Definition) -> elements.Markup:
+    """One jaxpr as a `pre`, in colours."""
+    span = elements.span
+    top = [span("def ", "purple"), span(part.title, "head"), "(", avals(part.inputs), "):"]
+    if part.origin:
+        top.append(span(f"  # {part.origin}", "grey"))
+    lines = [elements.join(top)]
+    width = min(max((len(short(row)) for row in part.rows), default=0), 88)
+    for row in part.rows:
+        blanks = " " * max(width - len(short(row)), 0)
+        place = span(f"{blanks}  # {row.place}", "grey") if row.place else None
+        lines.append(elements.join(["    ", row_markup(row), place]))
+    if len(part.jaxpr.equations) > len(part.rows):
+        lines.append(span(f"    ... {len(part.jaxpr.equations) - len(part.rows)} more equations", "grey"))
+    lines.append(elements.join(["    ", span("return ", "purple"), part.outputs]))
+    return elements.element("pre", elements.join(lines, "\n"))
+
+
+def row_markup(row: Row) -> elements.Markup:
+    """Return one equation in colours, without the user's line."""
+    params = [elements.span(trimmed_param(text), "orange") for text in row.params]
+    inside = elements.join([*row.operands, *params], ", ")
+    return elements.join([avals(row.results), " = ", elements.span(row.primitive, "blue"), "(", inside, ")"])
+
+
+def avals(text: str) -> elements.Markup:
+    """Return names and avals, the avals in a colour."""
+    parts = _AVAL.split(text)  # text, ": ", aval, text, ...
+    return elements.join(elements.span(part, "green") if k % 3 == 2 else part for k, part in enumerate(parts))
+
+
+def trimmed_param(text: str) -> str:
+    """Return "name=value" with a long value cut in the middle."""
+    return terminal.trimmed(text, _LONGEST_PARAM)
+
+
+def short(row: Row) -> str:
+    """Return one equation as text, long parameters cut."""
+    return str(row._replace(params=tuple(map(trimmed_param, row.params))))
+
+
+def _lines(part: Definition, paint: terminal.Paint) -> list[str]:
+    """One jaxpr as lines of at most 100 columns."""
+    origin = f"  # {part.origin}" if part.origin else ""
+    lines = [
+        _painted_def(line) if paint is terminal.ansi else line
+        for line in terminal.wrapped(f"def {part.title}({part.inputs}):", "", "        ")
+    ]
+    lines += [paint(line, "grey") for line in terminal.wrapped(origin.strip(), "    ")] if origin else []
+    width = min(max((len(short(row)) for row in part.rows), default=0), 64)
+    for row in part.rows:
+        lines += row_lines(row, width, paint)
+    if len(part.jaxpr.equations) > len(part.rows):
+        lines.append(paint(f"    ... {len(part.jaxpr.equations) - len(part.rows)} more equations", "grey"))
+    outputs = terminal.wrapped(f"return {part.outputs}", "    ", "        ")
+    return [*lines, *(line.replace("return", paint("return", "purple"), 1) for line in outputs)]
+
+
+def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ") -> list[str]:
+    """Return an equation as lines of at most 100 columns, with the user's line at its end.
+
+    Args:
+        row: the equation.
+        width: column at which the user's line begins.
+        paint: gives parts a style.
+        margin: stands before it.
+    """
+    found = terminal.wrapped(short(row), margin, margin + "    ")
+    place = f"  # {row.place}" if row.place else ""
+    blanks = max(width + len(margin) - len(found[-1]), 0)
+    fits = len(found[-1]) + blanks + len(place) <= terminal.WIDEST
+    name = f" = {row.primitive}("
+    painted = [_AVAL.sub(lambda m: m[1] + paint(m[2], "green"), line) for line in found]
+    painted = [line.replace(name, f" = {paint(row.primitive, 'blue')}(", 1) for line in painted]
+    if place and fits:
+        painted[-1] += " " * blanks + paint(place, "grey")
+    elif place:
+        painted.append(margin + "    " + paint(terminal.trimmed(place.strip(), _LINE - len(margin)), "grey"))
+    return painted
+
+
+def _painted_def(line: str) -> str:
+    coloured = _AVAL.sub(lambda m: m[1] + terminal.ansi(m[2], "green"), line)
+    return coloured.replace("def ", terminal.ansi("def ", "purple"), 1) if line.startswith("def ") else coloured
