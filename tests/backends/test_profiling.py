@@ -2,8 +2,8 @@
 
 import gzip
 import io
-import os
 import json
+import os
 import threading
 
 import numpy as np
