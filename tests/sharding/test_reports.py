@@ -17,6 +17,11 @@ from functorch_like.sharding import PartitionSpec as P
 X = np.arange(64, dtype=np.float32).reshape(8, 8)
 
 
+def unwrapped(explanation):
+    """Its text, without the ends of lines."""
+    return " ".join(str(explanation).split())
+
+
 @pytest.fixture(scope="module")
 def mesh():
     return ft.make_mesh((4, 2), ("x", "y"))
@@ -72,11 +77,11 @@ def test_pictures_of_vectors_and_shapes(split, capsys):
 
 def test_an_explanation_says_who_chose_and_what_is_exchanged(split):
     f = ft.jit(lambda x, w: (x @ w).sum())
-    text = str(ft.explain(f)(ft.device_put(X, split("x")), ft.device_put(X, split())))
+    text = unwrapped(ft.explain(f)(ft.device_put(X, split("x")), ft.device_put(X, split())))
     assert "split <lambda>: over Mesh('x': 4, 'y': 2); argument 0 P('x') (given); argument 1 P() (given)" in text
     assert "result 0 P() (chosen by XLA)" in text
     assert "1 all-reduce (4 bytes)" in text
-    again = str(ft.explain(f)(ft.device_put(X, split("y")), ft.device_put(X, split())))
+    again = unwrapped(ft.explain(f)(ft.device_put(X, split("y")), ft.device_put(X, split())))
     assert "needed another program" in again
 
 
@@ -132,16 +137,16 @@ def test_explain_names_the_argument_whose_sharding_changed(split):
     f = ft.jit(lambda w, batch: (w["x"] @ batch["y"]).sum())
     put = lambda *spec: ft.device_put(X, split(*spec))
     f({"x": put()}, {"y": put("x")})
-    told = str(ft.explain(f)({"x": put()}, {"y": put("x", "y")}))
+    told = unwrapped(ft.explain(f)({"x": put()}, {"y": put("x", "y")}))
     assert "args[1]['y']: split by P('x') before, split by P('x', 'y') now" in told
-    told = str(ft.explain(f)({"x": put("y")}, {"y": put("x", "y")}))
+    told = unwrapped(ft.explain(f)({"x": put("y")}, {"y": put("x", "y")}))
     assert "args[0]['x']: whole on each device before, split by P('y') now" in told
-    told = " ".join(str(ft.explain(f)({"x": put("y")}, {"y": X})).split())
+    told = unwrapped(ft.explain(f)({"x": put("y")}, {"y": X}))
     assert "args[1]['y']: split by P('x', 'y') before, bound to no device now" in told
     pinned = ft.device_put(X, split("y").with_memory_kind("pinned_host"))
-    told = str(ft.explain(f)({"x": pinned}, {"y": X}))
+    told = unwrapped(ft.explain(f)({"x": pinned}, {"y": X}))
     assert "args[0]['x']: split by P('y') before, split by P('y') in pinned_host now" in told
-    told = str(ft.explain(f)({"x": X}, {"y": X}))
+    told = unwrapped(ft.explain(f)({"x": X}, {"y": X}))
     assert "another device: Mesh('x': 4, 'y': 2) before, cpu:0 now" in told.lower().replace("mesh", "Mesh"), told
 
 
