@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -134,7 +135,7 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
         operations = sum(" = " in line for line in text.splitlines())
         stages.append(Stage("StableHLO", f"lowered for {device.platform}", f"{operations} operations", text))
         compiled = lowered.compile(device)
-        optimized = compiled.as_text()
+        optimized = _TABLES.sub("", compiled.as_text())
         instructions = sum(" = " in line for line in optimized.splitlines())
         stages.append(
             Stage("optimized HLO", f"compiled by XLA for {device}", f"{instructions} instructions", optimized)
@@ -142,6 +143,10 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
         return History(stages, compiled.memory_analysis(), compiled.cost_analysis())
 
     return shown
+
+
+#: Lists of files and frames that XLA prints before the program, and that metadata point into.
+_TABLES = re.compile(r"^(FileNames|FunctionNames|FileLocations|StackFrames)\n(\d+ .*\n)*\n+", re.MULTILINE)
 
 
 def _equations(jaxpr: Jaxpr) -> str:

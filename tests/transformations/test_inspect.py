@@ -83,3 +83,9 @@ def test_long_stages_are_cut_off():
 def test_it_takes_functions():
     with pytest.raises(ft.errors.ArgumentError, match=r"history\(f\)\(x\)"):
         ft.inspect.history(3.0)
+
+
+def test_the_optimized_program_comes_without_lists_of_files():
+    text = ft.inspect.history(lambda x: fnp.sin(x) * 2)(X).stages[-1].text
+    assert text.startswith("HloModule") and "ENTRY" in text
+    assert not [line for line in text.splitlines() if line in ("FileNames", "StackFrames") or line.startswith('1 "')]
