@@ -155,6 +155,10 @@ class Primitive:
     def __repr__(self) -> str:
         return self.name
 
+    @property
+    def __name__(self) -> str:
+        return self.name
+
     def __reduce__(self) -> tuple[Any, ...]:
         return TABLE.__getitem__, (self.name,)
 

@@ -14,12 +14,12 @@
 # %% [markdown]
 # # Your own primitive, your own interpreter
 #
-# Two kinds of things make up this package. **Primitives** are operations: `add`, `sin`, `dot_general`. Each is a record of
-# rules. **Interpreters** are what transformations are made of: each gives primitives another meaning. `grad` asks a
+# Two kinds of things make up this package. **Primitives** are operations: `add`, `sin`, `dot_general`. Each is a record
+# of rules. **Interpreters** are what transformations are made of: each gives primitives another meaning. `grad` asks a
 # primitive for its derivative, `vmap` for its batch rule, `jit` records it.
 #
-# So a new operation is a record, and every transformation knows it. And a new transformation is a class with one method,
-# and it knows every operation. This notebook makes one of each, with `functorch_like.extend`.
+# So a new operation is a record, and every transformation takes it. A new transformation is a class with one method,
+# which all operations go through. This notebook makes one of each, with `functorch_like.extend`.
 
 # %%
 import matplotlib.pyplot as plt
@@ -33,8 +33,9 @@ from functorch_like.examples import pictures
 # %% [markdown]
 # ## A primitive: Lambert's W
 #
-# $W(x)$ is the number whose product with its own exponential is $x$: $W e^W = x$. NumPy does not have it. It is computed by
-# Halley's iteration, and has a simple derivative, $W' = 1/(x + e^{W})$, which differentiating the iteration would not find.
+# $W(x)$ is the number whose product with its own exponential is $x$: $W e^W = x$. NumPy does not have it. Halley's
+# iteration computes it. It has a simple derivative, $W' = 1/(x + e^{W})$, which differentiating the iteration would not
+# find.
 #
 # These are its rules. `shape` says what comes out, from shapes and dtypes alone. Errors begin here.
 
@@ -61,8 +62,8 @@ def w_ref(x):
 
 
 # %% [markdown]
-# `lower` writes StableHLO, the language that XLA compiles. `emitter.op(name, operands, types)` adds an operation. Helpers
-# for the four used here keep it readable.
+# `lower` writes StableHLO, the language that XLA compiles. `emitter.op(name, operands, types)` adds an operation, and
+# `emitter.full(number, type)` a constant. Two helpers keep it readable.
 
 
 # %%
@@ -73,7 +74,7 @@ def w_lower(emitter, x):
         return emitter.op(f"stablehlo.{name}", list(operands), emitter.outs)
 
     def number(value):
-        return emitter.full(emitter.constant(np.asarray(value, aval.dtype)), aval)
+        return emitter.full(value, aval)
 
     one, two = number(1), number(2)
     w = op("log_plus_one", x)
@@ -135,7 +136,7 @@ print("its own check", lambert_w(x) * fnp.exp(lambert_w(x)))
 print(ft.make_jaxpr(ft.vmap(ft.grad(slope)))(x))
 
 # %% [markdown]
-# The kit for tests compares derivatives with differences, and batches with loops. SciPy has the function to compare with.
+# The kit for tests compares derivatives with differences, and batches with loops. SciPy has the function, too.
 
 # %%
 import scipy.special
@@ -205,9 +206,9 @@ RISING = {"exp", "tanh", "log1p", "sqrt", "lambert_w", "reshape", "broadcast_in_
 
 # %% [markdown]
 # The interpreter is two classes. A `Tracer` stands for a value; here it holds two bounds. A `Trace` has a method
-# `process`, which is called for each primitive: it takes its own tracers apart, computes with what is in them, and wraps
-# the result. Everything it computes runs under its `parent`, the interpreter around it. Values that are no tracers of
-# this trace are constants: both bounds are the same.
+# `process`, which is called for each primitive. It takes its own tracers apart, computes with what is in them, and
+# wraps the result. Its computations run under its `parent`, the interpreter around it. Values that are no tracers of this
+# trace are constants: both bounds are the same.
 
 
 # %%
@@ -262,7 +263,7 @@ RULES["div"] = lambda a, b: corners(fnp.divide, a, b)  # right as long as b does
 bounds(wiggle)((0.0, 0.5))
 
 # %% [markdown]
-# And because it computes by the package's own operations, other transformations take it. `vmap` gives the bounds on many
+# It computes by the package's own operations, so other transformations take it. `vmap` gives the bounds on many
 # intervals, and `jit` compiles that. The narrower the intervals, the tighter the boxes.
 
 # %%
@@ -277,7 +278,7 @@ for ax, count in zip(axes, (14, 100), strict=True):
         edges[:-1], high - low, np.diff(edges), low, align="edge", color="#cfe0f5", edgecolor="#9db8dd", linewidth=0.5
     )
     ax.plot(line, ft.vmap(wiggle)(line), color="#d8633b", linewidth=1)
-    ax.set(title=f"{count} intervals")
+    ax.set(title=f"{count} intervals", ylim=(-2.6, 1.7))
     assert np.all(np.asarray(low) <= np.asarray(ft.vmap(wiggle)(edges[:-1])) + 1e-5)
 pictures.show(
     figure,
@@ -307,6 +308,7 @@ for which, color, name in (
         axes.axvspan(
             edges[i], edges[i + 1], color=color, linewidth=0, label=name if i == np.flatnonzero(which)[0] else None
         )
+axes.set(ylim=(-2.6, 1.6), xlim=(-3, 4))
 axes.legend(fontsize=7, loc="lower center", ncols=3)
 pictures.show(
     figure,
@@ -338,8 +340,7 @@ Counter(equation.prim.name for equation in jaxpr.equations).most_common(4)
 
 # %%
 extend.forget(lambert_w)
-"lambert_w" in extend.primitives()
 
 # %% [markdown]
-# `python -m functorch_like.primitives sin` prints the rules of a primitive of the package. `docs/architecture.md` follows
-# a call through the interpreters.
+# `python -m functorch_like.primitives sin` prints the rules of a primitive of the package. `docs/architecture.md`
+# follows a call through the interpreters.

@@ -74,6 +74,12 @@ def test_its_errors_are_the_package_s(fma):
     assert "fma(f32[4], f32[4], f32[2])" in str(caught.value) and "broadcast them" in str(caught.value)
 
 
+def test_transformations_of_it_are_called_by_its_name(fma):
+    with pytest.raises(ShapeError, match=r"under: vmap\(fma\)"):
+        ft.vmap(fma)(np.ones((2, 3)), np.ones((2, 3)), np.ones((2, 4)))
+    assert str(ft.make_jaxpr(fma)(A, B, C)).startswith("def fma(")
+
+
 def test_an_empty_column_says_why():
     made = make_fma(jvp=extend.NotDefined("fma was left without a derivative; use a * b + c"))
     try:
