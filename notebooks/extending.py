@@ -207,8 +207,8 @@ RISING = {"exp", "tanh", "log1p", "sqrt", "lambert_w", "reshape", "broadcast_in_
 # %% [markdown]
 # The interpreter is two classes. A `Tracer` stands for a value; here it holds two bounds. A `Trace` has a method
 # `process`, which is called for each primitive. It takes its own tracers apart, computes with what is in them, and
-# wraps the result. Its computations run under its `parent`, the interpreter around it. Values that are no tracers of this
-# trace are constants: both bounds are the same.
+# wraps the result. Its computations run under its `parent`, the interpreter around it. Values that are no tracers of
+# this trace are constants: both bounds are the same.
 
 
 # %%
