@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like import dtypes
+from functorch_like import dtypes, foreign_methods
 from functorch_like import numpy as fnp
 from functorch_like.arrays import conversions
 from functorch_like.backends import xla
@@ -380,6 +380,7 @@ def install() -> None:
         table.update(_PROPERTIES)
     for name in ("__array__", "__reduce__"):  # the door's own
         arrays[name] = getattr(ArrayImpl, name)
+    arrays["__dir__"] = tracers["__dir__"] = foreign_methods.listing
     arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = xla.devices_of
@@ -389,6 +390,7 @@ def install() -> None:
     arrays["_repr_html_"] = tracers["_repr_html_"] = _repr_html
     arrays["addressable_data"] = lambda self, index: self.addressable_shards[index].data
     arrays["__dlpack__"], arrays["__dlpack_device__"] = dlpack.to_dlpack, dlpack.dlpack_device
+    tracers["__hash__"] = conversions.tracer_hash
     tracers["block_until_ready"] = lambda self: self
     tracers["__array__"], tracers["__dlpack__"], tracers["__reduce__"] = (
         conversions.tracer_array,
@@ -400,3 +402,6 @@ def install() -> None:
     present(arrays, _DOC)
     for name, attribute in tracers.items():
         setattr(Tracer, name, wrap_public_function(attribute, name=name))
+    for name in foreign_methods.INSTEAD:
+        xla.attach(name, foreign_methods.Renamed(name))
+        setattr(Tracer, name, foreign_methods.Renamed(name))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from functorch_like import dtypes, source_info
+from functorch_like import dtypes, foreign_values, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -389,18 +389,7 @@ def aval_of(x: Any) -> ShapedArray:
     for number in numbers:  # subclasses: IntEnum, ...
         if isinstance(x, number):
             return aval_of(number(x))
-    raise DtypeError(f"{_quote(x)} of type {kind.__name__} is not an array", fix=_remedy(x))
-
-
-_PROTOCOLS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
-
-
-def _remedy(x: Any) -> str:
-    protocol = next((name for name in _PROTOCOLS if hasattr(type(x), name)), None)
-    if protocol:
-        convert = "fnp.from_dlpack" if protocol == "__dlpack__" else "fnp.asarray"
-        return f"convert it: a {type(x).__name__} has {protocol}, so pass {convert}(x)"
-    return "pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)"
+    raise DtypeError(f"{foreign_values.quote(x)} of type {kind.__name__} is not an array", fix=foreign_values.remedy(x))
 
 
 def native(x: Any) -> np.ndarray[Any, Any]:
@@ -433,14 +422,6 @@ def _int_dtype(value: int) -> np.dtype[Any]:
 def is_value(x: Any) -> bool:
     """Return True if `aval_of` takes it."""
     return isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
-
-
-def _quote(x: Any) -> str:
-    try:
-        text = repr(x)
-    except RecursionError:
-        return "a deeply nested value"
-    return text if len(text) < 60 else text[:57] + "..."
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules

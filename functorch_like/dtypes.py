@@ -179,7 +179,9 @@ def as_dtype(dtype: Any) -> DType:
     try:
         made = np.dtype(dtype)
     except TypeError as e:
-        raise DtypeError(f"{dtype!r} is no dtype", fix="give a name such as 'float32' or a NumPy dtype") from e
+        size = "; the sizes of a shape are one tuple: (3, 4)" if isinstance(dtype, int) else ""
+        fix = f"give a name such as 'float32' or a NumPy dtype{size}"
+        raise DtypeError(f"{dtype!r} is no dtype", fix=fix) from e
     known = _KNOWN.get(made)
     if known is None:
         if not made.isnative and made.newbyteorder("=") in _KNOWN:
@@ -194,9 +196,15 @@ def as_dtype(dtype: Any) -> DType:
                 f"{made} is what NumPy reads from files of bfloat16, float8 and int4, for which it has no name",
                 fix=f'say what it is with x.view("{name}") or another name; fnp.save, savez and load keep such dtypes',
             )
+        if made.kind in "OSUT":
+            raise DtypeError(
+                f"{made} is no dtype of arrays here, which hold numbers",
+                fix="convert objects to numbers, x.astype('float32'), where they are some; encode names as integers, "
+                "np.unique(x, return_inverse=True)[1]; keep text outside",
+            )
         raise DtypeError(
             f"{made} is no dtype of arrays here",
-            fix=f"use one of {', '.join(d.name for d in ALL)}; strings and objects stay outside",
+            fix=f"use one of {', '.join(d.name for d in ALL)}",
         )
     return known
 

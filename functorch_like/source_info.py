@@ -47,10 +47,16 @@ _OURS = _folder(_package_file)
 _USER_FACING = (_OURS + "__main__.py", _OURS + "examples" + os.sep)
 
 
+#: Libraries that call arrays' methods on behalf of the user's line.
+_BENEATH = tuple(
+    os.sep.join(("", "site-packages", name, "")) for name in ("numpy", "pandas", "scipy", "sklearn", "einops")
+)
+
+
 @functools.lru_cache(maxsize=4096)
 def is_users(file: str) -> bool:
     """Return True if a source file is the user's."""
-    return not is_ours(file)
+    return not is_ours(file) and not any(folder in file for folder in _BENEATH)
 
 
 def is_ours(file: str) -> bool:

@@ -32,13 +32,19 @@ _BRANCH = (
     "that decides static: jit(static_argnums=...); or let jit trace each path: jit(control_flow='paths')"
 )
 _NUMBER = (
-    "keep computing with the array itself, or make the argument static: jit(static_argnums=...); or let jit trace each "
-    "path: jit(control_flow='paths')"
+    "keep computing with the array itself (fnp.exp for math.exp), or make the argument static: jit(static_argnums=...)"
+    "; or let jit trace each path: jit(control_flow='paths')"
 )
-_NUMPY = "use functorch_like.numpy instead of numpy inside transformed functions, or compute the value outside"
-_DERIVATIVE = (
-    "say that its derivative is not wanted: lax.stop_gradient(x) first; or keep computing with the array itself"
+_NUMPY = (
+    "use functorch_like.numpy instead of numpy inside transformed functions (fnp.asarray(a)[i] where a NumPy array is "
+    "indexed), or compute the value outside"
 )
+_CONSTANT = "say that its derivative is not wanted: lax.stop_gradient(x) first; or "
+_DERIVATIVE = {
+    "numpy.asarray": "use functorch_like.numpy in the place of numpy, which keeps derivatives (fnp.exp, fnp.stack, "
+    "x.at[i].set(y)); or, if its derivative is not wanted, lax.stop_gradient(x) first",
+    "float": _CONSTANT + "keep computing with the array itself, with fnp.exp for math.exp",
+}
 
 
 _KINDS: dict[str, type[ConcretizationError]] = {
@@ -75,7 +81,7 @@ def _lost(tracer: Tracer, what: str) -> NoReturn:
         operation=f"{what}({aval!r})",
         chain=transform_stack(tracer._trace),
         at=_at(),
-        fix=_DERIVATIVE,
+        fix=_DERIVATIVE.get(what, _CONSTANT + "keep computing with the array itself"),
     )
 
 
@@ -185,6 +191,18 @@ tracer_item, tracer_tolist = _losing("item", _NUMBER, np.ndarray.item), _losing(
 tracer_tobytes = _losing("tobytes", _NUMPY, np.ndarray.tobytes)
 tracer_array, tracer_dlpack = _losing("numpy.asarray", _NUMPY, _numpy_array), _losing("dlpack", _NUMPY)
 tracer_reduce = _losing("pickle", "return the value from the transformed function and store that")
+
+
+def tracer_hash(self: Any) -> int:
+    """Raise: what is traced has no value that a dict or a set could look up."""
+    aval = self.aval
+    raise DtypeError(
+        f"unhashable: a traced {aval!r} is no key of a dict, no member of a set and no static argument",
+        operation=f"hash({aval!r})",
+        chain=transform_stack(self._trace),
+        at=_at(),
+        fix="choose by position: fnp.stack(values)[i], or lax.switch(i, functions); keep trees of values in lists",
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------- text

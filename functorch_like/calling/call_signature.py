@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import dtypes, tree
+from functorch_like import dtypes, foreign_values, tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
@@ -201,6 +201,8 @@ class FlatCall:
         """The error with the path of the leaf it is about."""
         path = argument_path(self.tree, position)
         error.reason = f"argument {path}: {error.reason}"
+        if not is_value(self.leaves[position]):
+            error.fix = foreign_values.argument_remedy(self.leaves[position])
         return error
 
     def hosts(self) -> dict[int, str]:

@@ -46,7 +46,11 @@ def one_hot(x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, a
     if not dtypes.is_integer(aval.dtype) and aval.dtype != dtypes.bool_:
         raise promotion.error(DtypeError, f"nn.one_hot takes integers, got {aval!r}", "convert with astype")
     if not isinstance(num_classes, (int, np.integer)) or num_classes < 0:
-        raise promotion.error(ArgumentError, f"num_classes={num_classes!r} is no size", "give a Python int")
+        raise promotion.error(
+            ArgumentError,
+            f"num_classes={num_classes!r} is no size",
+            "give a Python int; an argument of jit that is one is static: jit(static_argnums=...)",
+        )
     (at,) = axes_of(axis, aval.ndim + 1, "nn.one_hot")
     wanted = dtypes.default_float() if dtype is None else dtypes.as_dtype(dtype)
     return _one_hot(x, count=int(num_classes), dtype=wanted, axis=at)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, source_info
 from functorch_like.calling.api_boundary import wrap_public_function
-from functorch_like.core import ArrayImpl, aval_of
-from functorch_like.errors import DtypeError, NonConcreteBooleanIndexError, ShapeError
+from functorch_like.core import ArrayImpl, aval_of, state
+from functorch_like.errors import DtypeError, ImmutableError, NonConcreteBooleanIndexError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.binary import divide, power
 from functorch_like.numpy.creation import asarray, ones_like
@@ -72,6 +72,13 @@ class IndexUpdate:
 
     def __getitem__(self, index: Index) -> IndexRef:
         return IndexRef(self.array, index)
+
+    def __setitem__(self, index: Index, value: Any) -> None:
+        raise ImmutableError(
+            "x.at gives changed copies, and cannot be assigned to",
+            fix="x = x.at[i].set(value)",
+            at=str(source_info.user_line(state.source) or ""),
+        )
 
     def __repr__(self) -> str:
         return f"IndexUpdate({self.array!r})"

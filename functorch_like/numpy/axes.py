@@ -21,7 +21,9 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
         d = operator.index(axis)
     except TypeError:
         raise promotion.error(
-            ShapeError, f"{what}: axis={axis!r} is no int", "axes are fixed when a function is traced: give an int"
+            ShapeError,
+            f"{what}: axis={axis!r} is no int",
+            "axes are fixed when a function is traced: give an int, which is a static argument of jit (static_argnums)",
         ) from None
     if not -ndim <= d < ndim:
         raise promotion.error(

@@ -44,7 +44,11 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | 
         parts, axis = [structural.reshape(p, shape=(aval_of(p).size,)) for p in parts], 0
     n = ndim(parts[0])
     if n == 0:
-        raise promotion.error(ShapeError, "scalars cannot be concatenated", "use fnp.stack")
+        raise promotion.error(
+            ShapeError,
+            "scalars cannot be concatenated",
+            "use fnp.stack; arrays to join go in one list: concatenate([a, b])",
+        )
     d = axis_of(axis, n, "fnp.concatenate")
     avals = [aval_of(p) for p in parts]
     first = avals[0].shape

@@ -20,7 +20,9 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
     if any(not -count <= n < count for n in given):
         raise ArgumentError(
             f"{name} by argnums={argnums}, but the call has {count} positional arguments",
-            fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional",
+            fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional"
+            if count
+            else f"pass the arguments to differentiate by without their names: {name}(f)(x)",
             **error_context(),
         )
     chosen = [n % count for n in given]

@@ -1,6 +1,7 @@
 """The error catalogue and the page of mistakes: each message is what the code gives, and the mended code runs."""
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,14 @@ ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the tests run without the source tree")
 CASES = {f"{page}: {case.title}": case for page in error_pages.PAGES for case in error_pages.cases(page)}
 #: Snippets that need a library that is no dependency.
-NEEDS = {"CheckpointError": "safetensors"}
+NEEDS = {"CheckpointError": ["safetensors"]}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_mistake_gets_the_message_of_the_page(name):
     case = CASES[name]
-    if case.title in NEEDS:
-        pytest.importorskip(NEEDS[case.title])
+    for library in [*re.findall(r"^import (\w+)", case.refused, re.MULTILINE), *NEEDS.get(case.title, [])]:
+        pytest.importorskip(library)
     error = error_pages.raised(case)
     found = error_pages.told(error)
     assert error_pages.same(case.message, found), f"`python tests/support/error_pages.py` writes it anew:\n{found}"
@@ -32,3 +33,10 @@ def test_every_class_of_errors_has_an_example():
     titles = {case.title for case in error_pages.cases("errors/catalogue.md")}
     assert shown == titles
     assert {name for name in errors.__all__ if inspect.isclass(getattr(errors, name))} - aliases == titles
+
+
+def test_there_are_a_hundred_mistakes_and_all_but_a_few_have_a_remedy():
+    mistakes = error_pages.cases("errors/mistakes.md")
+    assert len(mistakes) >= 100 and len({case.title for case in mistakes}) == len(mistakes)
+    without = [case.title for case in mistakes if not re.search(r"what to do|; use |did you mean", case.message)]
+    assert len(without) <= 4, without  # messages of Python's and NumPy's

@@ -63,12 +63,16 @@ def namespace() -> dict[str, Any]:
     return names
 
 
+def _file(case: Case) -> str:
+    return re.sub(r"\W+", "_", case.title) + ".snippet"
+
+
 def run(case: Case, code: str) -> None:
     """Run code of a page; warnings are errors, and primitives that it defines are forgotten."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         try:
-            exec(compile(code, f"{case.title}.snippet", "exec"), namespace())
+            exec(compile(code, _file(case), "exec"), namespace())
         finally:
             for primitive in extend.primitives().values():
                 if not primitive.builtin:
@@ -86,7 +90,8 @@ def raised(case: Case) -> Exception:
 
 def told(error: Exception) -> str:
     """The text of an error as a page shows it."""
-    told = re.sub(r"[^\s]*\.snippet:", "script.py:", f"{type(error).__name__}: {error}")
+    told = re.sub(r"\w+\.snippet:", "script.py:", f"{type(error).__name__}: {error}")
+    told = re.sub(r" at 0x[0-9a-f]+", " at ...", told)
     lines = [line for line in told.split("\n") if not line.startswith(LEFT_OUT)]
     return (
         "\n".join(textwrap.fill(line, 110, subsequent_indent="    ", break_on_hyphens=False) for line in lines) + "\n"

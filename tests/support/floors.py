@@ -17,11 +17,11 @@ from typing import NamedTuple
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/markup",),
     ("functorch_like/errors.py", "functorch_like/interrupts.py", "functorch_like/status_line.py"),
-    ("functorch_like/avals.py", "functorch_like/public_names.py"),
+    ("functorch_like/avals.py", "functorch_like/foreign_methods.py", "functorch_like/public_names.py"),
     ("backends/xla",),
     ("backends",),
     ("functorch_like/caches.py", "functorch_like/dtypes.py", "functorch_like/source_info.py", "functorch_like/tree.py"),
-    ("functorch_like/masked.py",),
+    ("functorch_like/masked.py", "functorch_like/foreign_values.py"),
     ("functorch_like/core.py",),
     # First-order primitives.
     ("primitives/families.py",),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import functorch_like as ft
+from functorch_like.foreign_methods import Renamed
 
 ANY = re.compile(r"\bAny\b")
 #: The most places without a type, by the beginning of the module's name. Lower them where a count has fallen.
@@ -102,6 +103,7 @@ def stub_members():
 
 def test_type_checkers_are_told_what_arrays_have():
     told, has = stub_members(), vars(type(ft.numpy.ones(1)))
+    has = {name: value for name, value in has.items() if not isinstance(value, Renamed)}
     assert [name for name in told if name not in has] == []
     assert [name for name in has if not name.startswith("_") and name not in told.keys() | HIDDEN] == []
 

@@ -1,0 +1,52 @@
+"""Remedies for values that are no arrays: objects of other libraries, text, functions, containers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PROTOCOLS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
+_ANY = "pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)"
+
+
+def quote(x: Any) -> str:
+    """A value as one line of at most 60 characters; one that prints as several lines is not shown."""
+    try:
+        text = repr(x)
+    except RecursionError:
+        return "a deeply nested value"
+    if "\n" in text:
+        return "a value"
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def remedy(x: Any) -> str:
+    """Return what to pass in the place of a value that is no array."""
+    kind = type(x)
+    library = kind.__module__.partition(".")[0]
+    if hasattr(kind, "to_numpy"):  # tables and columns: pandas, polars
+        return f"pass the values of the {kind.__name__}, without its labels: x.to_numpy(), or x.to_numpy('float32')"
+    if library == "scipy" and hasattr(kind, "toarray"):
+        return (
+            "pass x.toarray() to have it dense; or BCOO.from_scipy_sparse(x), of functorch_like.experimental.sparse, "
+            "which stays sparse"
+        )
+    protocol = next((name for name in _PROTOCOLS if hasattr(kind, name)), None)
+    if protocol:
+        convert = "fnp.from_dlpack" if protocol == "__dlpack__" else "fnp.asarray"
+        return f"convert it: a {kind.__name__} has {protocol}, so pass {convert}(x)"
+    if type(x).__name__ in ("generator", "map", "zip", "filter"):
+        return "make a list of its elements first, and an array of that: fnp.asarray(list(x))"
+    return _ANY
+
+
+def argument_remedy(x: Any) -> str:
+    """As `remedy`, for an argument of a jitted function, which may be static, or a pytree."""
+    found = remedy(x)
+    if found is not _ANY:
+        return found
+    if isinstance(x, (str, bytes)) or callable(x):
+        return "make it static: jit(static_argnums=...) or static_argnames; or close over it"
+    return (
+        "pass arrays, numbers, or containers of these; register the class of an object: ft.tree.register_dataclass; "
+        "or make the argument static: jit(static_argnums=...)"
+    )

@@ -1,0 +1,64 @@
+"""Methods of other libraries' arrays, and traced values as keys: what to do instead."""
+
+import os
+
+import numpy as np
+import pytest
+from support.messages import refusal, says
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import errors, foreign_methods, source_info
+
+X = fnp.ones(3)
+
+
+@pytest.mark.parametrize("name", foreign_methods.INSTEAD)
+def test_a_method_of_other_libraries_names_its_like(name):
+    assert not hasattr(np.ones(3), name) or name in ("itemset", "fill", "put", "resize")
+    assert not hasattr(X, name) and name not in dir(X)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; use "):
+        getattr(X, name)
+
+
+def test_traced_values_say_the_same():
+    def read(x):
+        assert "detach" not in dir(x) and "sum" in dir(x)
+        return x.detach()
+
+    with pytest.raises(AttributeError, match="stop_gradient"):
+        ft.eval_shape(read, X)
+
+
+@pytest.mark.parametrize("use", [lambda i: {0: 1.0}[i], lambda i: {i}, hash])
+def test_a_traced_value_is_no_key(use):
+    message = refusal(lambda: ft.eval_shape(use, 1), errors.DtypeError, TypeError)
+    says(message.head, "unhashable", "i32[]")
+    says(message.remedy, "lax.switch")
+
+
+def test_lines_of_libraries_are_not_the_users():
+    def stacked(x):
+        return np.stack([x, x]).sum()  # NumPy calls __array__ from a file of its own
+
+    message = refusal(lambda: ft.grad(stacked)(X), errors.TracerArrayConversionError)
+    says(message.at, "test_foreign_names.py", "stacked")
+    says(message.remedy, "functorch_like.numpy")
+    assert not source_info.is_users(os.path.join(os.path.dirname(np.__file__), "_core", "shape_base.py"))
+
+
+def test_remedies_of_tables_and_sparse_matrices():
+    pandas, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    for series in (pandas.Series([1.0]), pandas.DataFrame({"a": [1.0]})):
+        for use in (fnp.sum, ft.jit(lambda x: x), ft.grad(fnp.sum), ft.vmap(lambda x: x)):
+            says(refusal(lambda use=use, series=series: use(series), errors.DtypeError).remedy, "to_numpy")
+    for matrix in (sparse.eye_array(3), sparse.csr_matrix(np.eye(3))):
+        for use in (fnp.sum, fnp.asarray, ft.jit(lambda x: x), ft.grad(fnp.sum)):
+            message = refusal(lambda use=use, matrix=matrix: use(matrix), errors.DtypeError)
+            says(message.remedy, "toarray", "from_scipy_sparse")
+
+
+def test_arguments_of_jit_may_be_static():
+    says(refusal(lambda: ft.jit(lambda x, mode: x)(1.0, "train"), errors.DtypeError).remedy, "static_argn")
+    says(refusal(lambda: ft.jit(lambda f: f(1.0))(fnp.sin), errors.DtypeError).remedy, "static_argn")
+    says(refusal(lambda: ft.jit(lambda x: x)(object()), errors.DtypeError).remedy, "register_dataclass")
