@@ -29,12 +29,18 @@ _LOW, _HIGH = INT32
 
 
 # ----------------------------------------------------------------------------------------------------------- operators
-def _other(name: str, self: Any, other: Any) -> Any:
-    """The result for an operand that is no array and no number: Python asks the other class, but lists are refused."""
+def _other(function: Any, self: Any, other: Any, *, reflected: bool = False) -> Any:
+    """The result for an operand that is no array and no number: converted by `__jax_array__`, or left to its class.
+
+    Lists are refused.
+    """
+    if hasattr(type(other), "__jax_array__"):
+        value = other.__jax_array__()
+        return function(value, self) if reflected else function(self, value)
     if type(other) is list or type(other) is tuple:  # a subclass may have operators of its own
         kind = type(other).__name__
         e = DtypeError(f"an array and a {kind} are not combined", fix=f"convert the {kind}: fnp.asarray(...)")
-        blame(e, name, self, other)
+        blame(e, function.__name__, self, other)
         raise e
     return NotImplemented
 
@@ -55,7 +61,7 @@ def _left(function: Any) -> Callable[[Any, Any], Any]:
                 dtype = self.aval.dtype
                 if (dtype is _F32 or dtype is _I32) and _LOW <= other <= _HIGH:
                     return fast(self, other)
-            return function(self, other) if is_value(other) else _other(function.__name__, self, other)
+            return function(self, other) if is_value(other) else _other(function, self, other)
         except Exception as e:
             blame(e, function.__name__, self, other)
             raise
@@ -76,7 +82,7 @@ def _right(function: Any) -> Callable[[Any, Any], Any]:
                     return fast(other, self)
             elif kind is int and self.aval.dtype is _F32 and _LOW <= other <= _HIGH:
                 return fast(other, self)
-            return function(other, self) if is_value(other) else _other(function.__name__, self, other)
+            return function(other, self) if is_value(other) else _other(function, self, other, reflected=True)
         except Exception as e:
             blame(e, function.__name__, other, self)
             raise
@@ -91,7 +97,7 @@ def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         try:
             known = isinstance(other, Tracer) or is_value(other)
-            return body(self, other) if known else _other(function.__name__, self, other)
+            return body(self, other) if known else _other(function, self, other)
         except FtError as e:
             blame(e, function.__name__, self, other)
             raise
@@ -101,24 +107,24 @@ def _tracer_left(function: Any) -> Callable[[Any, Any], Any]:
 
 
 def _tracer_right(function: Any) -> Callable[[Any, Any], Any]:
-    body, name = getattr(function, "body", function), function.__name__
-    return lambda self, other: body(other, self) if is_value(other) else _other(name, self, other)
+    body = getattr(function, "body", function)
+    return lambda self, other: body(other, self) if is_value(other) else _other(function, self, other, reflected=True)
 
 
 def _slow_left(function: Any) -> Callable[[Any, Any], Any]:
-    name = function.__name__
-    return lambda self, other: function(self, other) if is_value(other) else _other(name, self, other)
+    return lambda self, other: function(self, other) if is_value(other) else _other(function, self, other)
 
 
 def _slow_right(function: Any) -> Callable[[Any, Any], Any]:
-    name = function.__name__
-    return lambda self, other: function(other, self) if is_value(other) else _other(name, self, other)
+    return lambda self, other: (
+        function(other, self) if is_value(other) else _other(function, self, other, reflected=True)
+    )
 
 
 def _matmul(self: Any, other: Any) -> Any:
     if type(other) is ArrayImpl:
         return matrix_products._matmul_kernel(self, other)
-    return matrix_products.matmul(self, other) if is_value(other) else _other("matmul", self, other)
+    return matrix_products.matmul(self, other) if is_value(other) else _other(matrix_products.matmul, self, other)
 
 
 _BINARY = {
@@ -155,7 +161,7 @@ def _operators() -> tuple[dict[str, Any], dict[str, Any]]:
         tracers[f"__{name}__"] = (lambda body: lambda self: body(self))(function.body)
     arrays["__matmul__"] = _matmul
     tracers["__matmul__"] = lambda self, other: (
-        matrix_products._matmul(self, other) if is_value(other) else _other("matmul", self, other)
+        matrix_products._matmul(self, other) if is_value(other) else _other(matrix_products.matmul, self, other)
     )
     for table in (arrays, tracers):
         table["__rmatmul__"] = _slow_right(matrix_products.matmul)

@@ -278,10 +278,12 @@ def _promote(kinds: tuple[tuple[DType, bool], ...], _float: str, _int: str, _set
     if strong and strong != {found} and promotion.dtypes == "strict":
         kind = lambda d: "int" if is_integer(d) else "complex" if is_complex(d) else "float"
         names = ", ".join(dict.fromkeys(f"a Python {kind(d)}" if w else d.name for d, w in kinds))
-        raise DtypeError(
+        error = DtypeError(
             f"{names} meet, and promotion is strict",
             fix="convert one of them with x.astype(...), or leave out numpy_dtype_promotion('strict')",
         )
+        error.promotion = "strict"
+        raise error
     if found is None:
         names = ", ".join(dict.fromkeys(d.name for d, _ in kinds))
         raise DtypeError(f"no implicit common dtype of {names}", fix="convert one of them with x.astype(...)")

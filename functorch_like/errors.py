@@ -32,7 +32,12 @@ class FtError(Exception):
         chain: the transformations in force, outermost first, e.g. ``jit(loss) > grad``.
         at: the user's line.
         rule: where the refusing rule stands.
+
+    Attributes:
+        promotion: "strict" where strict promotion refused; "nested" where that was inside of a function of the package.
     """
+
+    promotion: str = ""
 
     def __init__(
         self, reason: str, *, fix: str = "", operation: str = "", chain: str = "", at: str = "", rule: str = ""

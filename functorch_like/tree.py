@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -30,6 +31,8 @@ IsLeaf = Callable[[Any], bool] | None
 
 PyTreeDef = pytree.PyTreeDef
 _registry = pytree.registry
+#: Types of nodes: Python's and those that were registered. Named tuples are nodes, too.
+node_types: set[type] = {type(None), tuple, list, dict, OrderedDict, defaultdict}
 _MISSING: Any = object()
 
 
@@ -342,6 +345,7 @@ def register_pytree_node(
         _registry.register_node(nodetype, flatten_func, unflatten_func, keyed)
     except ValueError as e:
         raise ArgumentError(f"{nodetype.__name__} is registered as a pytree already", fix="register it once") from e
+    node_types.add(nodetype)
 
 
 register_node = register_pytree_node
@@ -431,6 +435,7 @@ def register_dataclass(
         _registry.register_dataclass_node(nodetype, builtins.list(data_fields), builtins.list(meta_fields))
     except ValueError as e:
         raise ArgumentError(f"{nodetype.__name__} is registered as a pytree already", fix="register it once") from e
+    node_types.add(nodetype)
     return nodetype
 
 

@@ -17,6 +17,7 @@ from functorch_like.backends import flag_blocks, settings, xla
 from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
+from functorch_like.calling.second_calls import NO_CALL, mark, second_call
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.effects.callbacks import from_callback
 
@@ -31,6 +32,9 @@ def public(fun: F) -> F:
         try:
             return fun(*args, **kwargs)
         except Exception as e:
+            result = second_call(e, fun, args, kwargs)
+            if result is not NO_CALL:
+                return result
             told = finalize_error(e, boundary)
             if told is not None:
                 raise told from None
@@ -83,6 +87,7 @@ def finalize_error(error: BaseException, fun: Callable[..., Any] | None = None) 
     if ours is not None:
         ours.complete(operation=getattr(fun, "__name__", ""))
         return ours.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+    mark(error)
     if isinstance(error, FtError):
         error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     if isinstance(error, FtError) or from_callback(error):

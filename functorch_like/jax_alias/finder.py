@@ -10,7 +10,7 @@ from typing import Any
 
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import jax_import_stubs
-from functorch_like.jax_alias import callers, missing
+from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
 
 _PACKAGE = "functorch_like"
@@ -66,7 +66,7 @@ def _look_up(module: str, sources: tuple[str, ...], name: str) -> Any:
     for source in sources:
         value = getattr(_source(source), name, _NOTHING)
         if value is not _NOTHING and _is_given(source, name, value):
-            return value
+            return options.adapted(module, name, value)
     return missing.absent(full)
 
 
@@ -74,7 +74,13 @@ def _is_given(source: str, name: str, value: Any) -> bool:
     """Return True for what a source gives: no private names, and of modules those that a file of the alias lists."""
     if _is_module(value):
         return name in getattr(_source(source), "__all__", ()) and source.startswith(".")
-    return not name.startswith("_") or name in ("__version__", "__version_info__", "__backend__", "_backends")
+    return not name.startswith("_") or name in (
+        "__version__",
+        "__version_info__",
+        "__backend__",
+        "_backends",
+        "_registry",
+    )
 
 
 def _private_modules() -> set[str]:

@@ -133,6 +133,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.traceback_util.api_boundary": Private("jax.extend.source_info_util", "flax"),
     "jax._src.traceback_util.include_frame": Private("jax.extend.source_info_util", "equinox"),
     "jax._src.traceback_util.register_exclusion": Private("jax.extend.source_info_util", "flax, equinox, haiku"),
+    "jax._src.tree_util._registry": Private("jax.tree_util", "flax"),
     "jax._src.tree_util.flatten_one_level": Private("jax.tree_util", "orbax, penzai"),
     "jax._src.util.HashablePartial": Private("jax.tree_util", "flax"),
     "jax._src.xla_bridge._backends": Private("jax.extend.backend", "equinox"),

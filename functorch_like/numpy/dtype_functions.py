@@ -123,8 +123,8 @@ def iscomplexobj(x: Any) -> bool:
         return issubclass(x, (complex, np.complexfloating))
     if isinstance(x, np.dtype):
         return x.kind == "c"
-    if hasattr(x, "dtype"):
-        return np.dtype(x.dtype).kind == "c"
+    if hasattr(x, "dtype"):  # a dtype of typed keys is none of NumPy's
+        return getattr(x.dtype, "kind", None) == "c"
     return isinstance(x, (list, tuple)) and any(map(iscomplexobj, x))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,12 +53,39 @@ def einsum(
     (2, 4)
     """
     promotion.no_out(out, "fnp.einsum")
+    arrays, *plan = _planned(subscripts, operands, optimize)
+    preferred = None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type)
+    return _einsum(arrays, *plan, canonical(precision), preferred)
+
+
+def einsum_by(
+    multiply: Callable[..., Any], subscripts: Any, /, *operands: Any, optimize: Any = None,
+    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+) -> Array:  # fmt: skip
+    """Return `einsum` of operands, each of its products made by a given function, as quantized ones are.
+
+    Args:
+        multiply: called as `lax.dot_general`, with `precision` and `preferred_element_type` by name.
+        subscripts: as for `einsum`.
+        operands: as for `einsum`.
+        optimize: as for `einsum`.
+        precision: passed to `multiply` as it is.
+        preferred_element_type: passed to `multiply` as it is.
+    """
+
+    def product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, preferred: Any) -> Any:
+        return multiply(x, y, (contracting, batch), precision=precision, preferred_element_type=preferred)
+
+    arrays, *plan = _planned(subscripts, operands, optimize)
+    return _contract(arrays, *plan, precision, preferred_element_type, product)
+
+
+def _planned(subscripts: Any, operands: Sequence[Any], optimize: Any) -> tuple[Any, tuple[str, ...], str, Path]:
+    """Return the operands, their letters, those of the result, and the order of contractions."""
     text, arrays = _arguments(subscripts, operands)
     shapes = tuple(aval_of(a).shape for a in arrays)
     inputs, result = _parse(text, shapes)
-    path = find_path(inputs, result, shapes, optimize).path
-    preferred = None if preferred_element_type is None else dtypes.as_dtype(preferred_element_type)
-    return _einsum(arrays, inputs, result, path, canonical(precision), preferred)
+    return arrays, inputs, result, find_path(inputs, result, shapes, optimize).path
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = None) -> tuple[list[Any], PathInfo]:
@@ -178,6 +205,12 @@ def _sizes(inputs: tuple[str, ...], shapes: tuple[tuple[int, ...], ...], text: s
 
 @eager_jit(static=("inputs", "result", "path", "precision", "preferred"))
 def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, preferred: Any) -> Any:
+    return _contract(arrays, inputs, result, path, precision, preferred, dot_general)
+
+
+def _contract(
+    arrays: Any, inputs: Any, result: str, path: Path, precision: Any, preferred: Any, multiply: Callable[..., Any]
+) -> Any:
     """Contract along the path; `inputs` are the letters of each operand."""
     arrays = promotion.promote(*arrays)
     sizes = _sizes(tuple(inputs), tuple(aval_of(a).shape for a in arrays), ",".join(inputs))
@@ -189,7 +222,7 @@ def _einsum(arrays: Any, inputs: Any, result: str, path: Path, precision: Any, p
         terms = [t for i, t in enumerate(terms) if i not in step]
         while len(chosen) > 1:
             others = {c for _, letters in (*chosen[2:], *terms) for c in letters} | set(result)
-            chosen = [_pair(*chosen[0], *chosen[1], others, precision, preferred), *chosen[2:]]
+            chosen = [_pair(*chosen[0], *chosen[1], others, precision, preferred, multiply), *chosen[2:]]
         terms.append(chosen[0])
     ((x, letters),) = terms
     gone = tuple(i for i, c in enumerate(letters) if c not in result)
@@ -231,8 +264,9 @@ def _one(x: Any, letters: str, sizes: dict[str, int]) -> tuple[Any, list[str]]:
 
 
 def _pair(
-    x: Any, left: list[str], y: Any, right: list[str], others: set[str], precision: Any, preferred: Any
-) -> tuple[Any, list[str]]:
+    x: Any, left: list[str], y: Any, right: list[str], others: set[str], precision: Any, preferred: Any,
+    multiply: Callable[..., Any],
+) -> tuple[Any, list[str]]:  # fmt: skip
     """Contract two operands: what is in neither the result nor another operand is summed over."""
     alone = lambda mine, theirs: tuple(i for i, c in enumerate(mine) if c not in theirs and c not in others)
     for_x, for_y = alone(left, right), alone(right, left)
@@ -242,7 +276,7 @@ def _pair(
     batch, summed = [c for c in both if c in others], [c for c in both if c not in others]
     at = lambda mine, chosen: tuple(mine.index(c) for c in chosen)
     free = lambda mine: [c for c in mine if c not in both]
-    out = dot_general(
+    out = multiply(
         x, y, (at(left, summed), at(right, summed)), (at(left, batch), at(right, batch)), precision, preferred
     )
     return out, [*batch, *free(left), *free(right)]

@@ -23,6 +23,7 @@ from functorch_like.backends import promotion as ranks
 from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.caches import cleared
 from functorch_like.calling.api_boundary import finalize_error
+from functorch_like.calling.second_calls import NO_CALL, second_call
 from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.primitives import structural
@@ -165,7 +166,9 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
         text = f"arrays of shapes {', '.join(map(str, shapes))} differ in rank"
         if rule == "raise":
             fix = "add dimensions with x[None], or leave out numpy_rank_promotion('raise')"
-            raise error(ShapeError, f"{text}, and that is not allowed", fix)
+            refusal = error(ShapeError, f"{text}, and that is not allowed", fix)
+            refusal.promotion = "strict"
+            raise refusal
         warnings.warn(f"{text}, at {source_info.user_line(state.source)}", stacklevel=2)
     return shape
 
@@ -381,6 +384,9 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
                 return fast(x)
             return body(x) if isinstance(x, Tracer) else fast(*numbers(x))
         except Exception as e:
+            result = second_call(e, function, (x,), {})
+            if result is not NO_CALL:
+                return result
             blame(e, name, x)
             raise
 
@@ -404,6 +410,9 @@ def binary(
                 return body(x1, x2)
             return fast(*numbers(*(adapt(x1, x2) if adapt else (x1, x2))))
         except Exception as e:
+            result = second_call(e, function, (x1, x2), {})
+            if result is not NO_CALL:
+                return result
             blame(e, name, x1, x2)
             raise
 

@@ -150,3 +150,21 @@ def test_sparse_arrays(run):
     print((m @ jnp.ones(2)).tolist(), sparse.BCSR.from_bcoo(m), isinstance(m, sparse.JAXSparse))
     """
     assert run(text).splitlines() == ["[2.0, 3.0] BCSR(float32[2, 2], nse=2) True"]
+
+
+def test_types_of_nodes_and_symbolic_zeros(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax._src.tree_util import _registry
+    from jax.interpreters import ad
+    class Pair: pass
+    jax.tree_util.register_pytree_node(Pair, lambda p: ((), None), lambda data, children: Pair())
+    assert all(kind in _registry for kind in (Pair, dict, list, type(None))) and int not in _registry
+    zero = ad.Zero(jax.core.ShapedArray((3,), np.float32))
+    leaves, tree = jax.tree.flatten([zero, 1.0])
+    assert leaves == [1.0] and jax.tree.unflatten(tree, leaves)[0].aval.shape == (3,)
+    out, passed = jax.vmap(lambda x, t: (2 * x, t), in_axes=(0, None))(jnp.arange(2.0), zero)
+    assert isinstance(passed, ad.Zero) and out.tolist() == [0, 2]
+    print(jnp.iscomplexobj(jax.random.key(0)), jnp.iscomplexobj(np.ones(1, complex)))
+    """
+    assert run(text) == "False True"

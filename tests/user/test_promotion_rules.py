@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -72,3 +73,33 @@ def test_they_are_settings():
         ft.backends.promotion.dtypes = "standard"
     with pytest.raises(errors.ArgumentError, match="use one of 'standard', 'strict'"):
         ft.numpy_dtype_promotion("loose")
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ft.jit], ids=["eager", "jit"])
+def test_what_functions_are_made_of_is_not_strict(wrap):
+    m = np.array([[2.0, 0.5, 0.1], [0.5, 3.0, 0.2], [0.1, 0.2, 4.0]], np.float32)
+    v = np.array([1.0, 2.0, 4.0], np.float32)
+    cases = [
+        (ft.scipy.linalg.expm, (m,), scipy.linalg.expm(m.astype(float))),
+        (lambda x, y: fnp.polyfit(x, y, 1), (v, 2 * v + 1), [2, 1]),
+        (fnp.trapezoid, (v, v), np.trapezoid(v, v)),
+        (lambda x: fnp.histogram(x, bins=3)[0], (v,), np.histogram(v, 3)[0]),
+        (lambda x: fnp.put_along_axis(x, fnp.zeros((1, 3), int), 7.0, 0, inplace=False), (m,), [[7] * 3, *m[1:]]),
+        (lambda x: ft.image.resize(x, (3, 1), "nearest"), (m,), m[:, 1:2]),
+        (lambda x: fnp.packbits(x > 1), (v,), np.packbits(v > 1)),
+    ]
+    with ft.numpy_dtype_promotion("strict"), ft.numpy_rank_promotion("raise"):
+        for f, args, want in cases:
+            np.testing.assert_allclose(wrap(f)(*map(fnp.asarray, args)), want, rtol=2e-5, atol=1e-6)
+        for f, args, cls in (
+            (lambda x, y: fnp.polyfit(x, y, 1), (v, v.astype("float64")), errors.DtypeError),
+            (fnp.maximum, (m, v), errors.ShapeError),
+            (lambda x, y: x * y, (v, v.astype("float64")), errors.DtypeError),
+            (
+                lambda x, y: ft.lax.scan(lambda c, z: (c * z, z), x, y)[0],
+                (np.float32(1), v.astype("int32")),
+                errors.DtypeError,
+            ),
+        ):
+            with pytest.raises(cls, match=r"strict|rank"):
+                wrap(f)(*map(fnp.asarray, args))

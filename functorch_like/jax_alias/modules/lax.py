@@ -1,15 +1,13 @@
-"""`jax.lax`: functions with options that this package has no use for, and functions that move typed keys."""
+"""`jax.lax`: functions that move typed keys, and constraints on meshes without devices."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
 from functorch_like import lax
 from functorch_like.jax_alias.modules import core_primitives
 from functorch_like.jax_alias.modules.numpy import moving_keys
-from functorch_like.jax_alias.modules.sharding import reshard
+from functorch_like.jax_alias.modules.sharding import concrete, reshard
 
 __all__ = ["reshard"]
 
@@ -19,25 +17,15 @@ _MOVING = (
     "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "expand_dims",
     "index_in_dim", "reshape", "rev", "select", "slice", "slice_in_dim", "squeeze", "transpose",
 )  # fmt: skip
-#: Options that have no effect on the result.
-_IGNORED = ("out_sharding", "_split_transpose", "mode_hint")
-
-
-def _without_options(fun: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(fun)
-    def called(*args: Any, **kwargs: Any) -> Any:
-        for name in _IGNORED:
-            kwargs.pop(name, None)
-        return fun(*args, **kwargs)
-
-    return called
-
 
 for _name in _MOVING:
-    globals()[_name] = moving_keys(_without_options(getattr(lax, _name)))
-for _name in ("scan", "dot_general", "dot", "full", "full_like", "iota", "broadcasted_iota", "split", "gather"):
-    globals()[_name] = _without_options(getattr(lax, _name))
+    globals()[_name] = moving_keys(getattr(lax, _name))
 del _name
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """As `ft.lax.with_sharding_constraint`; a mesh without devices stands for the mesh in force."""
+    return lax.with_sharding_constraint(x, concrete(shardings))
 
 
 def pvary(x: Any, axis_name: Any = None) -> Any:

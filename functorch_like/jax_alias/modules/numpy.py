@@ -1,42 +1,31 @@
-"""`jax.numpy`: options that place results, functions that move typed keys, and names that NumPy has no more."""
+"""`jax.numpy`: functions that move typed keys, and names that NumPy has no more."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import functorch_like as ft
+from functorch_like import lax
 from functorch_like import numpy as fnp
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.numpy.einsum import einsum_by
 from functorch_like.random.typed_keys import is_keys, over_words
 
 ndarray = Array
 issubdtype = dtypes.issubdtype
 
-#: Functions that take `out_sharding` or `device`, which one device meets as it is.
-_PLACED = (
-    "arange", "array", "asarray", "broadcast_to", "dot", "einsum", "empty", "empty_like", "eye", "full", "full_like",
-    "linspace", "matmul", "matvec", "ones", "ones_like", "ravel", "repeat", "reshape", "tensordot", "vdot", "vecdot",
-    "vecmat", "zeros", "zeros_like",
-)  # fmt: skip
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (
     "array", "asarray", "atleast_1d", "broadcast_to", "concatenate", "copy", "expand_dims", "flip", "moveaxis",
     "permute_dims", "ravel", "repeat", "reshape", "roll", "rollaxis", "split", "squeeze", "stack", "swapaxes", "take",
     "tile", "transpose", "vstack", "where",
 )  # fmt: skip
-
-
-def _placed(fun: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(fun)
-    def without_place(*args: Any, out_sharding: Any = None, device: Any = None, **kwargs: Any) -> Any:
-        return fun(*args, **kwargs)
-
-    return without_place
 
 
 def moving_keys(fun: Callable[..., Any]) -> Callable[..., Any]:
@@ -51,12 +40,16 @@ def moving_keys(fun: Callable[..., Any]) -> Callable[..., Any]:
     return moved
 
 
-for _name in {*_PLACED, *_MOVING}:
-    _fun = getattr(fnp, _name)
-    if _name in _PLACED:
-        _fun = _placed(_fun)
-    globals()[_name] = moving_keys(_fun) if _name in _MOVING else _fun
-del _name, _fun
+for _name in _MOVING:
+    globals()[_name] = moving_keys(getattr(fnp, _name))
+del _name
+
+
+def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:
+    """Return `fnp.einsum`; `_dot_general` makes its products, which flax replaces by quantized ones."""
+    if _dot_general is None or inspect.unwrap(_dot_general) is inspect.unwrap(lax.dot_general):
+        return fnp.einsum(*operands, **kwargs)
+    return einsum_by(_dot_general, *operands, **kwargs)
 
 
 def shape(a: Any) -> tuple[int, ...]:

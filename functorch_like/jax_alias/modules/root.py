@@ -18,7 +18,7 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.jax_alias.modules.sharding import P, make_mesh, reshard, set_mesh
+from functorch_like.jax_alias.modules.sharding import P, concrete, make_mesh, reshard, set_mesh
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.random.typed_keys import is_keys
 from functorch_like.sharding import NamedSharding, Shard
@@ -90,7 +90,7 @@ def make_jaxpr(
 
 def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: Any = None) -> Any:
     """`ft.device_put`, with options that have no effect."""
-    return ft.device_put(x, device) if device is not None else ft.device_put(x)
+    return ft.device_put(x, concrete(device)) if device is not None else ft.device_put(x)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:

@@ -92,7 +92,24 @@ def make_mesh(axis_shapes: Sequence[int], axis_names: Any, axis_types: Any = Non
 
 def reshard(x: Any, out_shardings: Any) -> Any:
     """Return arrays placed as shardings say."""
-    return _ft.device_put(x, out_shardings)
+    return _ft.device_put(x, concrete(out_shardings))
+
+
+def concrete(shardings: Any) -> Any:
+    """Return shardings on the mesh in force where they name one without devices; without any, on one device."""
+    return _ft.tree.map(_concrete, shardings, is_leaf=lambda s: isinstance(s, _sharding.PartitionSpec))
+
+
+def _concrete(sharding: Any) -> Any:
+    mesh = getattr(sharding, "mesh", None)
+    if isinstance(mesh, _sharding.Mesh) or not isinstance(mesh, _sharding.AbstractMesh):
+        return sharding
+    found = _sharding.get_mesh()
+    return (
+        make_single_device_sharding(_ft.devices()[0])
+        if found is None
+        else _sharding.NamedSharding(found, sharding.spec)
+    )
 
 
 class _Unplaced:

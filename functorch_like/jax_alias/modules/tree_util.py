@@ -8,6 +8,7 @@ from typing import Any
 from functorch_like import tree_util
 from functorch_like.backends.xla import pytree
 from functorch_like.jax_alias.modules import tree
+from functorch_like.tree import node_types
 
 tree_map, tree_map_with_path = tree.map, tree.map_with_path
 tree_flatten, tree_leaves, tree_structure = tree.flatten, tree.leaves, tree.structure
@@ -15,6 +16,7 @@ tree_flatten_with_path, tree_leaves_with_path = tree.flatten_with_path, tree.lea
 tree_all, tree_reduce, tree_reduce_associative = tree.all, tree.reduce, tree.reduce_associative
 tree_broadcast, tree_transpose = tree.broadcast, tree.transpose
 default_registry = pytree.registry
+_registry = node_types  # libraries ask whether a type is in it
 
 
 class HashablePartial:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core, numpy
+from functorch_like import core, numpy, tree_util
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
 from functorch_like.core import Primitive as Row
@@ -54,6 +54,12 @@ class UndefinedPrimal:
 
     def __repr__(self) -> str:
         return f"UndefinedPrimal({self.aval!r})"
+
+
+# As in JAX they are nodes without children, so that functions of pytrees and `vmap` let them pass.
+for _kind in (Zero, UndefinedPrimal):
+    tree_util.register_pytree_node(_kind, lambda x: ((), x.aval), lambda aval, _, kind=_kind: kind(aval))
+del _kind
 
 
 class AxisData:

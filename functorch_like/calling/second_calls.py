@@ -1,0 +1,115 @@
+"""A second call of a function of arrays whose first one failed. Where the first succeeds it costs nothing.
+
+Arguments with `__jax_array__` are converted. And strict promotion is a rule for the operations that the user writes,
+not for those that a function of the package is made of: these are done again with the standard rules.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from types import FrameType, TracebackType
+from typing import Any
+
+from functorch_like import core, source_info
+from functorch_like.backends import promotion
+from functorch_like.errors import FtError
+
+#: What `second_call` returns where there is none.
+NO_CALL: Any = object()
+
+_PACKAGE = __name__.partition(".")[0]
+_OF_ARRAYS = ("numpy", "lax", "nn", "scipy", "random", "image", "ops")
+#: Files that stand between an operation and the line that asks for it.
+_BETWEEN = ("api_boundary.py", "second_calls.py", "promotion.py", "array_methods.py", "eager_jit.py", "options.py")
+
+
+def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Return the result of a second call, or `NO_CALL`.
+
+    Args:
+        error: what the first call raised.
+        fun: a public function. One that takes functions is not called twice.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+    """
+    values = [*args, *kwargs.values()]
+    if not _of_arrays(fun) or any(map(_is_function, values)):
+        return NO_CALL
+    if isinstance(error, FtError) and error.promotion:
+        mark(error)
+        if error.promotion == "nested" and not _asked_by_package():
+            return _by_standard_rules(fun, args, kwargs)
+        return NO_CALL
+    if any(map(_has_protocol, values)):
+        return _without_context(fun, [_converted(x) for x in args], {k: _converted(x) for k, x in kwargs.items()})
+    return NO_CALL
+
+
+def mark(error: Exception) -> None:
+    """Note that an operation that strict promotion refused is part of another function of the package."""
+    if isinstance(error, FtError) and error.promotion:
+        passed = {file for file in _files(error.__traceback__) if _is_numeric(file)}
+        if len(passed.union(_callers())) > 1:  # the operation stands in another file than the function
+            error.promotion = "nested"
+
+
+def _by_standard_rules(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with promotion.flags(dtypes="standard", ranks="allow"):
+        return _without_context(fun, args, kwargs)
+
+
+def _without_context(fun: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    try:
+        return fun(*args, **kwargs)
+    except Exception as e:
+        raise e from None
+
+
+def _of_arrays(fun: Callable[..., Any]) -> bool:
+    package, _, rest = fun.__module__.partition(".")
+    return package == _PACKAGE and rest.partition(".")[0] in _OF_ARRAYS
+
+
+def _is_function(x: Any) -> bool:
+    return callable(x) and not isinstance(x, type) and not _is_array_like(x)
+
+
+def _is_array_like(x: Any) -> bool:
+    return core.is_value(x) or hasattr(type(x), "__jax_array__") or hasattr(x, "dtype")
+
+
+def _has_protocol(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_has_protocol, x))
+    return hasattr(type(x), "__jax_array__") and not core.is_value(x)
+
+
+def _converted(x: Any) -> Any:
+    if type(x) in (list, tuple):
+        return type(x)(map(_converted, x))
+    return x.__jax_array__() if _has_protocol(x) else x
+
+
+def _asked_by_package() -> bool:
+    """Return True if a line of the package asks for the operation under way."""
+    return next(_callers(), None) is not None
+
+
+def _callers() -> Iterator[str]:
+    """Files of functions of arrays among the callers, up to the user's line."""
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and source_info.is_ours(frame.f_code.co_filename):
+        if _is_numeric(frame.f_code.co_filename):
+            yield frame.f_code.co_filename
+        frame = frame.f_back
+
+
+def _files(traceback: TracebackType | None) -> Iterator[str]:
+    while traceback is not None:
+        yield traceback.tb_frame.f_code.co_filename
+        traceback = traceback.tb_next
+
+
+def _is_numeric(file: str) -> bool:
+    return source_info.is_ours(file) and not file.endswith(_BETWEEN) and any(f"/{name}/" in file for name in _OF_ARRAYS)

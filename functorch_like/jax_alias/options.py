@@ -1,0 +1,113 @@
+"""Parameters of JAX's functions that have no effect here, or another name.
+
+One table for both; a function that is in it takes them, and any other stays as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+_PLACED = (
+    "arange array asarray bincount broadcast_to dot empty full linspace matmul matvec ones ravel repeat reshape "
+    "tensordot vdot vecdot vecmat zeros empty_like full_like ones_like zeros_like eye percentile"
+)
+_DRAWN = (
+    "ball bernoulli beta binomial bits categorical cauchy chisquare dirichlet double_sided_maxwell exponential f gamma "
+    "generalized_normal geometric gumbel laplace loggamma logistic lognormal maxwell multinomial multivariate_normal "
+    "normal orthogonal pareto permutation poisson rademacher randint rayleigh t triangular truncated_normal uniform "
+    "wald weibull_min"
+)
+_LAX_PLACED = (
+    "broadcast broadcast_in_dim broadcasted_iota conv_general_dilated dot dot_general empty full full_like gather iota "
+    "ragged_dot reduce reduce_sum reshape rng_bit_generator split"
+)
+_ROUNDED = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh"
+_DYNAMIC = (
+    "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim dynamic_update_slice "
+    "dynamic_update_slice_in_dim"
+)
+_CHECKED = (
+    "cho_factor cho_solve cholesky det eigh hessenberg inv lu lu_factor lu_solve qr qr_multiply rsf2csf solve "
+    "solve_triangular svd"
+)
+
+#: Module, its functions, and those parameters that have no effect on results.
+IGNORED: tuple[tuple[str, str, str], ...] = (
+    ("jax", "pmap", "backend"),
+    ("jax.numpy", _PLACED, "out_sharding device"),
+    ("jax.numpy.linalg", "tensordot matmul", "out_sharding"),
+    ("jax.lax", _LAX_PLACED, "out_sharding"),
+    ("jax.lax", _ROUNDED, "accuracy"),
+    ("jax.lax", _DYNAMIC, "allow_negative_indices"),
+    ("jax.lax", "all_gather", "to"),
+    ("jax.lax", "scan", "_split_transpose"),
+    ("jax.lax", "gather", "mode_hint"),
+    ("jax.nn.initializers", "ones zeros", "out_sharding"),
+    ("jax.ops", "segment_max segment_min segment_prod segment_sum", "out_sharding"),
+    ("jax.random", _DRAWN, "out_sharding"),
+    ("jax.random", "bernoulli categorical choice gumbel", "mode"),
+    ("jax.scipy.linalg", _CHECKED, "overwrite_a overwrite_b overwrite_c check_finite lwork lapack_driver turbo debug"),
+)
+
+_SWITCHES = "check_tracer_leaks debug_infs debug_nans log_compiles no_tracing"
+
+#: Module, its functions, and parameters that have another name here: "theirs=ours".
+RENAMED: tuple[tuple[str, str, str], ...] = (
+    ("jax", _SWITCHES, "new_val=enable"),
+    ("jax", "default_device", "new_val=device"),
+    ("jax", "default_matmul_precision", "new_val=precision"),
+    ("jax", "reshard", "xs=x"),
+    ("jax", "shard_map", "f=fun"),
+    ("jax.numpy", "empty_like", "prototype=a"),
+    ("jax.sharding", "reshard", "xs=x"),
+    ("jax.tree", "reduce", "function=f"),
+    ("jax.tree_util", "tree_reduce", "function=f"),
+    ("jax.tree_util", "keystr", "keys=path"),
+)
+
+
+class Adaption(NamedTuple):
+    """Parameters of one function of JAX that its counterpart here does not have.
+
+    Attributes:
+        ignored: names of those that have no effect.
+        renamed: pairs of a name in JAX and the name here.
+    """
+
+    ignored: tuple[str, ...]
+    renamed: dict[str, str]
+
+
+@functools.cache
+def _table() -> dict[tuple[str, str], Adaption]:
+    table: dict[tuple[str, str], Adaption] = {}
+    for module, names, options in IGNORED:
+        for name in names.split():
+            known = table.get((module, name), Adaption((), {}))
+            table[module, name] = known._replace(ignored=(*known.ignored, *options.split()))
+    for module, names, pairs in RENAMED:
+        for name in names.split():
+            known = table.get((module, name), Adaption((), {}))
+            table[module, name] = known._replace(renamed=dict(pair.split("=") for pair in pairs.split()))
+    return table
+
+
+def adapted(module: str, name: str, fun: Any) -> Any:
+    """Return a function that takes JAX's parameters, or what it was given if the table has nothing for it."""
+    adaption = _table().get((module, name))
+    if adaption is None or not callable(fun) or isinstance(fun, type):
+        return fun
+    return _adapted(fun, *adaption)
+
+
+def _adapted(fun: Callable[..., Any], ignored: tuple[str, ...], renamed: dict[str, str]) -> FunctionType:
+    @functools.wraps(fun)
+    def called(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
+        return fun(*args, **kwargs)
+
+    return called  # type: ignore[return-value]

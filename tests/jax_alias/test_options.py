@@ -1,0 +1,87 @@
+"""Parameters of JAX's functions that have no effect here or another name; functions that libraries replace."""
+
+import importlib
+import inspect
+
+from functorch_like.jax_alias import options
+
+
+def test_parameters_without_effect_and_under_jax_s_names(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    key, x = jax.random.key(0), np.array([[4.0, 1.0], [1.0, 3.0]], np.float32)
+    same = np.testing.assert_array_equal
+    for draw in (jax.random.normal, jax.random.uniform, jax.random.gumbel):
+        same(draw(key, (3,), out_sharding=None), draw(key, (3,)))
+    same(jax.random.bernoulli(key, 0.5, (3,), mode="low"), jax.random.bernoulli(key, 0.5, (3,)))
+    assert 0 <= jax.random.triangular(key, 0.0, mode=1.0, right=2.0) <= 2
+    image, window = x[None, :, :, None], np.ones((1, 1, 1, 1), np.float32)
+    dims = ("NHWC", "HWIO", "NHWC")
+    same(jax.lax.conv_general_dilated(image, window, (1, 1), "SAME", dimension_numbers=dims, out_sharding=None), image)
+    same(jnp.zeros((2,), device=None, out_sharding=None), [0, 0])
+    np.testing.assert_allclose(jax.lax.exp(x, accuracy=None), np.exp(x), rtol=1e-6)
+    factor = jax.scipy.linalg.cholesky(x, lower=True, overwrite_a=True, check_finite=False)
+    np.testing.assert_allclose(factor, np.linalg.cholesky(x), rtol=1e-6)
+    same(jax.pmap(lambda v: 2 * v, backend="cpu")(x[:1]), 2 * x[:1])
+    assert jax.tree.reduce(function=lambda a, b: a + b, tree=[1, 2, 3]) == 6
+    with jax.debug_nans(new_val=True):
+        assert jax.config.jax_debug_nans
+    try:
+        jnp.zeros((2,), no_such_option=1)
+    except TypeError as error:
+        print("no_such_option" in str(error))
+    """
+    assert run(text) == "True"
+
+
+def test_functions_of_the_table_are_there(run):
+    text = """
+    import importlib
+    import jax
+    from functorch_like.jax_alias import options
+    for module, names, _ in (*options.IGNORED, *options.RENAMED):
+        for name in names.split():
+            assert callable(getattr(importlib.import_module(module), name)), (module, name)
+    """
+    run(text)
+
+
+def test_parameters_of_the_table_are_not_ours():
+    for module, names, ignored in options.IGNORED:
+        found = importlib.import_module(module.replace("jax", "functorch_like", 1))
+        for name in names.split():
+            taken = set(inspect.signature(getattr(found, name)).parameters) if hasattr(found, name) else set()
+            assert not taken & set(ignored.split()) - {"device"}, f"{module}.{name}"
+
+
+def test_products_of_einsum_by_a_function_of_the_library(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax import lax
+    seen = []
+    def doubled(x, y, dimension_numbers, precision=None, preferred_element_type=None):
+        seen.append(dimension_numbers)
+        return 2 * lax.dot_general(x, y, dimension_numbers, precision, preferred_element_type)
+    x, y = np.arange(6.0, dtype=np.float32).reshape(2, 3), np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    f = lambda x, dot: jnp.einsum("ij,jk->ki", x, y, _dot_general=dot)
+    np.testing.assert_allclose(f(x, doubled), 2 * (x @ y).T)
+    np.testing.assert_allclose(jax.jit(lambda x: f(x, doubled))(x), 2 * (x @ y).T)
+    np.testing.assert_allclose(f(x, lax.dot_general), (x @ y).T)
+    print(seen[0])
+    """
+    assert run(text) == "(((1,), (0,)), ((), ()))"
+
+
+def test_constraints_on_meshes_without_devices(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
+    jax.config.update("jax_num_cpu_devices", 2)
+    where = NamedSharding(AbstractMesh((2,), ("d",)), P("d"))
+    bound = jax.jit(lambda x: jax.lax.with_sharding_constraint(2 * x, where))
+    with jax.set_mesh(jax.make_mesh((2,), ("d",))):
+        placed = bound(jnp.arange(4.0))
+        again = jax.device_put(jnp.arange(4.0), where)
+    print(placed.tolist(), len(placed.addressable_shards), len(again.addressable_shards))
+    """
+    assert run(text) == "[0.0, 2.0, 4.0, 6.0] 2 2"
