@@ -104,7 +104,14 @@ def finfo(dtype: Any) -> Any:
 
 
 def iinfo(dtype: DTypeLike | None) -> Any:
-    """Limits of an integer dtype, as `numpy.iinfo`, for int4 too."""
+    """Limits of an integer dtype, as `numpy.iinfo`, for int4 too.
+
+    Args:
+        dtype: integer dtype.
+
+    >>> ft.numpy.iinfo("int4").max
+    7
+    """
     return ml_dtypes.iinfo(np.dtype(dtype))
 
 
@@ -310,6 +317,10 @@ def result_type(*values: Any) -> DType:
 # ------------------------------------------------------------------------------------------------------- questions
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Return True if a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
+
+    Args:
+        arg1: dtype, name of one, or kind.
+        arg2: kind, or dtype.
 
     >>> import functorch_like.numpy as fnp
     >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)

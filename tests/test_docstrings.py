@@ -4,6 +4,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 
 import numpy as np
 import pytest
@@ -51,3 +52,24 @@ def test_docstring_examples(name):
         for example in Finder(exclude_empty=True).find(module, globs=known | vars(module)):
             runner.run(example, out=report.append)
     assert runner.failures == 0, "".join(report)
+
+
+#: Namespaces of functions on arrays: their docstrings name each parameter.
+NAMESPACES = (
+    "numpy", "numpy.fft", "numpy.linalg", "lax", "lax.linalg", "random", "nn", "nn.initializers", "image", "ops",
+    "scipy.fft", "scipy.linalg", "scipy.signal", "scipy.special", "scipy.stats",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMESPACES)
+def test_parameters_are_documented(name):
+    module = importlib.import_module(f"functorch_like.{name}")
+    functions = {k: f for k in dir(module) if inspect.isroutine(f := getattr(module, k))}
+    assert functions
+    missing = []
+    for k, function in functions.items():
+        text = (inspect.getdoc(function) or "").partition("Args:")[2]
+        stands = set(re.findall(r"\w+", re.split(r"\n\S", text)[0]))
+        plain = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        missing += [f"{k}({p.name})" for p in plain if p.name not in stands and not p.name.startswith("_")]
+    assert missing == []

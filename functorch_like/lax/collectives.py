@@ -56,6 +56,9 @@ _COMBINE: dict[Any, Callable[..., Any]] = {
 def axis_size(axis_name: Any) -> int:
     """The size of a named axis, as a Python int; of several, their product.
 
+    Args:
+        axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
+
     Raises:
         ArgumentError: where no such axis is in scope.
 
@@ -73,6 +76,9 @@ def axis_size(axis_name: Any) -> int:
 
 def axis_index(axis_name: Any) -> Array:
     """One's own position along a named axis, int32; of several axes, the position in row-major order.
+
+    Args:
+        axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
 
     Raises:
         ArgumentError: where no such axis is in scope.
@@ -121,6 +127,14 @@ def _count(axis_name: Any, axis_index_groups: Any) -> int:
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Means over a named axis; arguments as for `psum`, of floats.
 
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
+        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+
+    Returns:
+        What `x` is made of, the same at all positions of a group.
+
     >>> ft.vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [-1.0, 1.0]
     """
@@ -138,6 +152,14 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The greatest over a named axis; arguments as for `psum`.
 
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
+        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+
+    Returns:
+        What `x` is made of, the same at all positions of a group.
+
     >>> ft.vmap(lambda x: lax.pmax(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [3.0, 3.0]
     """
@@ -146,6 +168,14 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The least over a named axis; arguments as for `psum`.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
+        axis_index_groups: lists of positions that are computed among themselves; None for all together.
+
+    Returns:
+        What `x` is made of, the same at all positions of a group.
 
     >>> ft.vmap(lambda x: lax.pmin(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [1.0, 1.0]

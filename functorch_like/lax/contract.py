@@ -140,6 +140,14 @@ def dot(
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Matrix products, one for each position of the leading dimensions.
 
+    Args:
+        lhs: array of shape (..., m, k).
+        rhs: array of shape (..., k, n), with the same leading dimensions.
+        precision: of the products: None, a name such as "highest", or a pair of these.
+
+    Returns:
+        An array of shape (..., m, n).
+
     Raises:
         ShapeError: where the leading dimensions, or the contracted sizes, differ.
 

@@ -188,6 +188,17 @@ def conv(
 ) -> Array:
     """A convolution in the layout (batch, features, *spatial), with kernels (output, input, *spatial).
 
+    Args:
+        lhs: array of shape (batch, features, *spatial).
+        rhs: kernel of shape (output, input, *spatial).
+        window_strides: step of the kernel in each spatial dimension.
+        padding: "SAME", "VALID", or a pair (low, high) for each spatial dimension.
+        precision: of the products: None, a name such as "highest", or a pair of these.
+        preferred_element_type: dtype in which products are summed and returned; None for the operands'.
+
+    Returns:
+        An array of shape (batch, output, *spatial).
+
     >>> lax.conv(fnp.ones((1, 3, 8, 8)), fnp.ones((4, 3, 3, 3)), (1, 1), "VALID").shape
     (1, 4, 6, 6)
     """
@@ -207,6 +218,19 @@ def conv_with_general_padding(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """As `conv`, with dilations.
+
+    Args:
+        lhs: array of shape (batch, features, *spatial).
+        rhs: kernel of shape (output, input, *spatial).
+        window_strides: step of the kernel in each spatial dimension.
+        padding: "SAME", "VALID", or a pair (low, high) for each spatial dimension.
+        lhs_dilation: distance between elements of the operand in each spatial dimension; None for 1.
+        rhs_dilation: distance between elements of the kernel in each spatial dimension; None for 1.
+        precision: of the products: None, a name such as "highest", or a pair of these.
+        preferred_element_type: dtype in which products are summed and returned; None for the operands'.
+
+    Returns:
+        An array of shape (batch, output, *spatial).
 
     >>> lax.conv_with_general_padding(fnp.ones((1, 1, 4)), fnp.ones((1, 1, 2)), (1,), [(1, 1)], (2,), None).shape
     (1, 1, 8)

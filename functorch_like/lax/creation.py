@@ -73,6 +73,12 @@ def convert(x: Any, dtype: Any) -> Any:
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
     """An array of one value, in the shape and dtype of another if not said otherwise.
 
+    Args:
+        x: array or tracer whose shape and dtype are taken.
+        fill_value: number, or array of rank 0.
+        dtype: dtype of the result; that of `x` if None.
+        shape: shape of the result; that of `x` if None.
+
     >>> lax.full_like(fnp.zeros(2), 7).tolist()
     [7.0, 7.0]
     """
@@ -83,6 +89,9 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
 def zeros_like_array(x: ArrayLike) -> Array:
     """Zeros in the shape and dtype of an array.
 
+    Args:
+        x: array.
+
     >>> lax.zeros_like_array(fnp.ones(2)).tolist()
     [0.0, 0.0]
     """
@@ -91,6 +100,13 @@ def zeros_like_array(x: ArrayLike) -> Array:
 
 def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, 2, ... up to size - 1.
+
+    Args:
+        dtype: dtype of the numbers.
+        size: int: how many.
+
+    Returns:
+        An array of shape (size,).
 
     >>> lax.iota("int32", 3).tolist()
     [0, 1, 2]

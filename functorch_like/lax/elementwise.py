@@ -197,6 +197,9 @@ complex = _two("complex", elementwise.complex, "x + iy of two real arrays.", "(1
 def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of real numbers the complex number.
 
+    Args:
+        x: array of real or complex numbers.
+
     >>> lax.conj(1 + 2j).item()
     (1-2j)
     """
@@ -206,6 +209,11 @@ def conj(x: ArrayLike) -> Array:
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """Floats rounded to fewer bits, in the same dtype.
+
+    Args:
+        operand: array of floats.
+        exponent_bits: int: bits of the exponent that are kept.
+        mantissa_bits: int: bits of the mantissa that are kept.
 
     >>> lax.reduce_precision(1.001, exponent_bits=8, mantissa_bits=7).item()
     1.0

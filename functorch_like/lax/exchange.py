@@ -173,6 +173,11 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Reorders what positions along a named axis hold: position i gets what position perm[i] had.
 
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `vmap` or `shard_map`.
+        perm: for each position, the position whose value it gets; a permutation of range(size).
+
     >>> ft.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
     [7, 5, 6]
     """
@@ -184,6 +189,12 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Swaps a named axis with a dimension of the same size.
+
+    Args:
+        x: array, or pytree of arrays.
+        axis_name: name of an axis of `vmap` or `shard_map`.
+        axis: int: the dimension, of the size of the named axis.
+        axis_index_groups: lists of positions that are computed among themselves; None for all together.
 
     >>> ft.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]

@@ -85,6 +85,12 @@ def triangular_solve(
 def lu(x: ArrayLike) -> Any:
     """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
 
+    Args:
+        x: array of shape (..., m, n).
+
+    Returns:
+        The factors (..., m, n), the swaps int32 (..., min(m, n)), and the permutation of rows int32 (..., m).
+
     >>> factors, pivots, permutation = lax.linalg.lu(fnp.asarray([[1.0, 2.0], [4.0, 4.0]]))
     >>> factors.tolist(), permutation.tolist()
     ([[4.0, 4.0], [0.25, 1.0]], [1, 0])
@@ -95,6 +101,13 @@ def lu(x: ArrayLike) -> Any:
 @eager_jit(static=("permutation_size",))
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
     """The order of rows that the swaps of `lu` make.
+
+    Args:
+        pivots: swaps, int32 of shape (..., k).
+        permutation_size: int: number of rows.
+
+    Returns:
+        An int32 array of shape (..., permutation_size).
 
     >>> lax.linalg.lu_pivots_to_permutation(fnp.asarray([2, 2, 2]), 3).tolist()
     [2, 0, 1]
@@ -123,6 +136,12 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> A
 def geqrf(a: ArrayLike) -> Any:
     """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
 
+    Args:
+        a: array of shape (..., m, n).
+
+    Returns:
+        An array of shape (..., m, n), and the factors of shape (..., min(m, n)).
+
     >>> [f.shape for f in lax.linalg.geqrf(fnp.ones((3, 2)))]
     [(3, 2), (2,)]
     """
@@ -133,6 +152,12 @@ def geqrf(a: ArrayLike) -> Any:
 def geqp3(a: ArrayLike) -> Any:
     """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
 
+    Args:
+        a: array of shape (..., m, n).
+
+    Returns:
+        An array of shape (..., m, n), the order of columns int32 (..., n), and the factors (..., min(m, n)).
+
     >>> [f.shape for f in lax.linalg.geqp3(fnp.ones((3, 2)))]
     [(3, 2), (2,), (2,)]
     """
@@ -142,6 +167,13 @@ def geqp3(a: ArrayLike) -> Any:
 @eager_jit
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """The first columns of the product of the reflections that `geqrf` or `hessenberg` gave.
+
+    Args:
+        a: vectors, of shape (..., m, n).
+        taus: their factors, of shape (..., k).
+
+    Returns:
+        An array of shape (..., m, n).
 
     >>> a, taus = lax.linalg.geqrf(fnp.ones((3, 2)))
     >>> lax.linalg.householder_product(a, taus).shape
@@ -257,6 +289,14 @@ def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None)
 def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
     """Eigenvalues, and left and right eigenvectors where asked for; always complex.
 
+    Args:
+        x: array of shape (..., n, n).
+        compute_left_eigenvectors: return left eigenvectors.
+        compute_right_eigenvectors: return right eigenvectors.
+
+    Returns:
+        A tuple of the eigenvalues (..., n) and of the eigenvectors asked for, left ones first, (..., n, n), in columns.
+
     >>> [f.shape for f in lax.linalg.eig(fnp.eye(2), compute_left_eigenvectors=False)]
     [(2,), (2, 2)]
     """
@@ -273,6 +313,12 @@ def schur(
     x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
 ) -> Any:
     """T and Z with x = Z T Z^H; T triangular, with blocks of two where a real matrix has complex eigenvalues.
+
+    Args:
+        x: array of shape (..., n, n).
+        compute_schur_vectors: return Z, too.
+        sort_eig_vals: not supported: False.
+        select_callable: not supported: None.
 
     Raises:
         ArgumentError: for sorted eigenvalues, which jaxlib cannot do.
@@ -294,6 +340,12 @@ def _schur(x: Any, vectors: bool) -> Any:
 def hessenberg(a: ArrayLike) -> Any:
     """The Hessenberg form, with Householder vectors below it, and their factors.
 
+    Args:
+        a: array of shape (..., n, n).
+
+    Returns:
+        An array of shape (..., n, n), and the factors of shape (..., n - 1).
+
     >>> [f.shape for f in lax.linalg.hessenberg(fnp.ones((3, 3)))]
     [(3, 3), (2,)]
     """
@@ -304,6 +356,10 @@ def hessenberg(a: ArrayLike) -> Any:
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
     """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
 
+    Args:
+        a: array of shape (..., n, n).
+        lower: read the lower triangle; else the upper one.
+
     >>> [f.shape for f in lax.linalg.tridiagonal(fnp.ones((3, 3)))]
     [(3, 3), (3,), (2,), (2,)]
     """
@@ -313,6 +369,15 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
 @eager_jit
 def tridiagonal_solve(dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike) -> Array:
     """The x with T x = b, T given by its three diagonals; dl[0] and du[-1] are not read.
+
+    Args:
+        dl: lower diagonal, of shape (..., n).
+        d: diagonal, of shape (..., n).
+        du: upper diagonal, of shape (..., n).
+        b: right-hand sides, of shape (..., n, k).
+
+    Returns:
+        An array of shape (..., n, k).
 
     >>> one = fnp.ones(2)
     >>> lax.linalg.tridiagonal_solve(0 * one, 2 * one, 0 * one, fnp.ones((2, 1))).tolist()

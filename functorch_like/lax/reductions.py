@@ -70,6 +70,11 @@ reduce_xor = _reduction(
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The position of the greatest element along a dimension: of the first, if there are several; NaN is greatest.
 
+    Args:
+        operand: array of real numbers.
+        axis: int: the dimension that is left out.
+        index_dtype: integer dtype of the result.
+
     Raises:
         ShapeError: where the dimension is empty or not there.
 
@@ -82,6 +87,11 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> Array:
     """The position of the least element along a dimension: of the first, if there are several; NaN is least.
+
+    Args:
+        operand: array of real numbers.
+        axis: int: the dimension that is left out.
+        index_dtype: integer dtype of the result.
 
     >>> lax.argmin(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
     0
@@ -181,6 +191,15 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
 
 def sort_key_val(keys: Any, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
     """Keys in increasing order along a dimension, and values reordered with them.
+
+    Args:
+        keys: array to sort.
+        values: array of the same shape.
+        dimension: int: along which.
+        is_stable: keep the order of equal keys.
+
+    Returns:
+        A pair of arrays, of the operands' shape and dtypes.
 
     >>> lax.sort_key_val(fnp.asarray([3, 1]), fnp.asarray([0.0, 1.0]))[1].tolist()
     [1.0, 0.0]

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 def broadcast(operand: ArrayLike, sizes: Any) -> Array:
     """An array repeated along new leading dimensions.
 
+    Args:
+        operand: array.
+        sizes: ints: sizes of the new dimensions.
+
     >>> lax.broadcast(fnp.ones(3), (2,)).shape
     (2, 3)
     """
@@ -101,6 +105,10 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
 def transpose(operand: Any, permutation: Any) -> Array:
     """Dimensions in another order: dimension i of the result is permutation[i] of the operand.
 
+    Args:
+        operand: array.
+        permutation: ints: a permutation of range(ndim).
+
     Raises:
         ShapeError: where it is no permutation of the dimensions.
 
@@ -115,6 +123,10 @@ def transpose(operand: Any, permutation: Any) -> Array:
 
 def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
     """An array without some dimensions of size 1.
+
+    Args:
+        array: array.
+        dimensions: ints: dimensions of size 1 to leave out.
 
     Raises:
         ShapeError: where one of them has another size.
@@ -133,6 +145,10 @@ def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
 
 def expand_dims(array: ArrayLike, dimensions: Axis) -> Array:
     """An array with new dimensions of size 1, at these places of the result.
+
+    Args:
+        array: array.
+        dimensions: ints: where the new dimensions stand in the result.
 
     >>> lax.expand_dims(fnp.ones(3), (0, -1)).shape
     (1, 3, 1)
@@ -195,6 +211,10 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Ar
 def rev(operand: ArrayLike, dimensions: Axis) -> Array:
     """An array with dimensions in reverse.
 
+    Args:
+        operand: array.
+        dimensions: ints: dimensions to reverse.
+
     >>> lax.rev(fnp.arange(3), (0,)).tolist()
     [2, 1, 0]
     """
@@ -206,6 +226,10 @@ def rev(operand: ArrayLike, dimensions: Axis) -> Array:
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """An array in another dtype; from complex to real the real part.
 
+    Args:
+        operand: array or number.
+        new_dtype: dtype of the result.
+
     >>> lax.convert_element_type(fnp.asarray([1.7]), "int32").tolist()
     [1]
     """
@@ -214,6 +238,10 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of an array read as another dtype; a narrower one adds a dimension at the end, a wider one takes it.
+
+    Args:
+        operand: array.
+        new_dtype: dtype to read the bits as.
 
     Raises:
         ShapeError: where the last dimension does not make one wider number.

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 def slice(operand: ArrayLike, start_indices: Any, limit_indices: Any, strides: Any = None) -> Array:
     """operand[start:limit:stride], with one of each for every dimension.
 
+    Args:
+        operand: array.
+        start_indices: first position in each dimension.
+        limit_indices: position behind the last in each dimension.
+        strides: step in each dimension; None for 1.
+
     Raises:
         ShapeError: unless 0 <= start <= limit <= size and stride >= 1.
 
@@ -62,6 +68,12 @@ def slice_in_dim(
 
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of a dimension.
+
+    Args:
+        operand: array.
+        index: int: the position; negative ones count from the end.
+        axis: int: the dimension.
+        keepdims: keep the dimension, with size 1.
 
     Raises:
         BoundsError: where there is no such position.
@@ -154,6 +166,12 @@ def _along(operand: Any, start: Any, axis: int) -> tuple[list[Any], int]:
 def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0) -> Array:
     """`slice_size` positions of one dimension, from a start that is data.
 
+    Args:
+        operand: array.
+        start_index: integer, which may be traced; moved inside where the window does not fit.
+        slice_size: int: size of the window.
+        axis: int: the dimension.
+
     >>> lax.dynamic_slice_in_dim(fnp.arange(6), 2, 3).tolist()
     [2, 3, 4]
     """
@@ -165,6 +183,12 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
 
 def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of a dimension, which is data; moved inside where it is out of bounds.
+
+    Args:
+        operand: array.
+        index: integer, which may be traced.
+        axis: int: the dimension.
+        keepdims: keep the dimension, with size 1.
 
     >>> lax.dynamic_index_in_dim(fnp.arange(6), 2, keepdims=False).item()
     2
@@ -197,6 +221,12 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: A
 def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int) -> Array:
     """The operand with some positions of one dimension overwritten.
 
+    Args:
+        operand: array.
+        update: array of the same rank, no larger.
+        start_index: integer, which may be traced; moved inside where the window does not fit.
+        axis: int: the dimension.
+
     >>> lax.dynamic_update_slice_in_dim(fnp.zeros(4), fnp.ones(2), 1, axis=0).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
@@ -205,6 +235,12 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
 
 def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Any, axis: int) -> Array:
     """The operand with one position of a dimension overwritten; the update may lack that dimension.
+
+    Args:
+        operand: array.
+        update: array for the position.
+        index: integer, which may be traced; moved inside where it is out of bounds.
+        axis: int: the dimension.
 
     >>> lax.dynamic_update_index_in_dim(fnp.zeros(3), 1.0, 1, axis=0).tolist()
     [0.0, 1.0, 0.0]

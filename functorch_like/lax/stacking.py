@@ -63,6 +63,9 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to, as NumPy does it.
 
+    Args:
+        shapes: tuples of ints.
+
     Raises:
         ShapeError: where they do not broadcast.
 
@@ -81,6 +84,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """An array with so many dimensions of size 1 in front that it has a rank.
 
+    Args:
+        x: array.
+        rank: int, at least the rank of `x`.
+
     Raises:
         ShapeError: where it has more dimensions.
 
@@ -95,6 +102,10 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     """An array repeated to the shape of another, to which it broadcasts as NumPy does it.
+
+    Args:
+        arr: array.
+        like_arr: array whose shape is taken.
 
     Raises:
         ShapeError: where it does not.
@@ -149,6 +160,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Axis) -> Array:
 def shape_as_value(shape: Shape) -> Any:
     """A shape as an array of integers.
 
+    Args:
+        shape: tuple of ints.
+
     >>> lax.shape_as_value((2, 3)).tolist()
     [2, 3]
     """
@@ -157,6 +171,9 @@ def shape_as_value(shape: Shape) -> Any:
 
 def dtype(x: ArrayLike) -> np.dtype[Any]:
     """The dtype of an array or number, or that a dtype, name or Python type means.
+
+    Args:
+        x: array, number, dtype, name of a dtype, or Python type.
 
     >>> lax.dtype(1).name, lax.dtype(float).name, lax.dtype(fnp.ones(2, "bfloat16")).name
     ('int32', 'float32', 'bfloat16')

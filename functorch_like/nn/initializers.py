@@ -54,6 +54,11 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
 def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used.
 
+    Args:
+        key: not used.
+        shape: of the result.
+        dtype: of the result; the default float dtype if None.
+
     >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
     [0.0, 0.0]
     """
@@ -63,6 +68,11 @@ def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -
 def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used.
 
+    Args:
+        key: not used.
+        shape: of the result.
+        dtype: of the result; the default float dtype if None.
+
     >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
     [1.0, 1.0]
     """
@@ -71,6 +81,13 @@ def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) ->
 
 def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives normal numbers of mean 0.
+
+    Args:
+        stddev: standard deviation.
+        dtype: of the numbers where the initializer is given none.
+
+    Returns:
+        A function `(key, shape, dtype) -> array`.
 
     >>> nn.initializers.normal(0.1)(ft.random.key(0), (2, 3)).shape
     (2, 3)
@@ -84,6 +101,13 @@ def normal(stddev: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 
 def uniform(scale: float = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
     """An initializer that gives uniform numbers in [0, scale).
+
+    Args:
+        scale: upper bound.
+        dtype: of the numbers where the initializer is given none.
+
+    Returns:
+        A function `(key, shape, dtype) -> array`.
 
     >>> bool((nn.initializers.uniform(0.1)(ft.random.key(0), (9,)) < 0.1).all())
     True
@@ -99,6 +123,15 @@ def truncated_normal(
     stddev: float = 1e-2, dtype: DTypeLike | None = None, lower: float = -2.0, upper: float = 2.0
 ) -> Initializer:
     """An initializer that gives normal numbers within bounds, then times `stddev`.
+
+    Args:
+        stddev: factor of the numbers.
+        dtype: of the numbers where the initializer is given none.
+        lower: lower bound, before the factor.
+        upper: upper bound, before the factor.
+
+    Returns:
+        A function `(key, shape, dtype) -> array`.
 
     >>> bool((abs(nn.initializers.truncated_normal(1.0)(ft.random.key(0), (99,))) <= 2).all())
     True

@@ -186,6 +186,13 @@ nextafter = _binary(
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
     """Floor division and remainder.
 
+    Args:
+        x1: array or number.
+        x2: array or number; the two broadcast.
+
+    Returns:
+        A pair of arrays: `floor_divide(x1, x2)` and `remainder(x1, x2)`.
+
     >>> [int(a) for a in fnp.divmod(7, -2)]
     [-4, -1]
     """
@@ -360,6 +367,13 @@ pow = power
 
 def float_power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """x1 to the power of x2 in floating point, for integers too.
+
+    Args:
+        x1: array or number.
+        x2: array or number; the two broadcast.
+
+    Returns:
+        An array of floats, or of complex numbers.
 
     >>> float(fnp.float_power(2, -1))
     0.5

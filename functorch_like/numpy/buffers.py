@@ -95,6 +95,13 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
 def fromfile(file: Any, dtype: DTypeLike | None = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
     """A one-dimensional array from a file of numbers, as bytes or (with `sep`) text; arguments as for `numpy.fromfile`.
 
+    Args:
+        file: path or open file.
+        dtype: dtype of the numbers in the file.
+        count: number of elements; all if -1.
+        sep: what separates numbers in text; bytes if empty.
+        offset: bytes to skip; of files of bytes only.
+
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
     ...     _ = f.write(b"abc"); f.flush()

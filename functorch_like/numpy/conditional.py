@@ -135,6 +135,15 @@ def compress(
 def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """Elements of the flattened array where a condition is true; `size` and `fill_value` as for `compress`.
 
+    Args:
+        condition: boolean array, or numbers that are not 0.
+        arr: array of the same size.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`.
+
+    Returns:
+        A one-dimensional array.
+
     >>> fnp.extract(fnp.asarray([[True, False], [False, True]]), fnp.asarray([[1, 2], [3, 4]])).tolist()
     [1, 4]
     """
@@ -226,6 +235,12 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
 
 def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     """A copy with values where a mask is true: the values of the same places, repeated as need be.
+
+    Args:
+        a: array.
+        mask: boolean array of its shape.
+        values: array of values, repeated to the size of `a`.
+        inplace: must be False: arrays are immutable, and a copy is returned.
 
     >>> fnp.putmask(fnp.asarray([1, 2, 3]), fnp.asarray([True, False, True]), [7, 8], inplace=False).tolist()
     [7, 2, 7]

@@ -103,6 +103,16 @@ def correlate(
 ) -> Array:
     """Correlation of two sequences: the sum over m of a[n + m] conj(v[m]); arguments as for `convolve`.
 
+    Args:
+        a: one-dimensional array.
+        v: one-dimensional array.
+        mode: "valid" (where both overlap wholly), "same" (of the longer one's size) or "full".
+        precision: of the products: None, a name such as "highest", or a pair of these.
+        preferred_element_type: dtype in which products are summed and returned; None for the operands'.
+
+    Returns:
+        A one-dimensional array.
+
     >>> fnp.correlate([1, 2, 3], [0, 1], mode="same").tolist()
     [1, 2, 3]
     """

@@ -100,6 +100,15 @@ def _cov(m: Any, y: Any, fweights: Any, aweights: Any, rowvar: bool, ddof: int, 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, *, dtype: DTypeLike | None = None) -> Array:
     """Correlation coefficients of variables; arguments as for `cov`.
 
+    Args:
+        x: array of shape (variables, observations), or (observations,).
+        y: more variables, in the same layout.
+        rowvar: False if variables are columns.
+        dtype: dtype of the result.
+
+    Returns:
+        A matrix of numbers from -1 to 1, one row and column for each variable.
+
     >>> fnp.corrcoef([[0.0, 1.0, 2.0], [4.0, 2.0, 0.0]]).round(3).tolist()
     [[1.0, -1.0], [-1.0, 1.0]]
     """

@@ -195,6 +195,10 @@ def array(
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of an array, in memory of its own.
 
+    Args:
+        a: array-like.
+        order: not used: arrays have no order in memory.
+
     >>> fnp.copy(fnp.ones(2)).tolist()
     [1.0, 1.0]
     """
@@ -206,6 +210,12 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
     An array that has the dtype already is returned as it is. (The array API standard would copy it by default, which
     nobody can tell from outside where arrays are immutable; `copy=True` does.)
+
+    Args:
+        x: array-like.
+        dtype: dtype of the result.
+        copy: make a copy where the dtype is the same, too.
+        device: device or sharding to put it on; the default device if None.
 
     >>> fnp.astype(fnp.asarray([1.7, -1.7]), int).tolist()
     [1, -1]
@@ -278,6 +288,11 @@ def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
 def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of zeros, float32 by default.
 
+    Args:
+        shape: int or tuple of ints.
+        dtype: dtype of the result.
+        device: device or sharding to put it on; the default device if None.
+
     >>> fnp.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
@@ -287,6 +302,11 @@ def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
 def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of ones, float32 by default.
 
+    Args:
+        shape: int or tuple of ints.
+        dtype: dtype of the result.
+        device: device or sharding to put it on; the default device if None.
+
     >>> fnp.ones(3, int).tolist()
     [1, 1, 1]
     """
@@ -295,6 +315,11 @@ def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = N
 
 def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
     """An array of unspecified content: zeros.
+
+    Args:
+        shape: int or tuple of ints.
+        dtype: dtype of the result.
+        device: device or sharding to put it on; the default device if None.
 
     >>> fnp.empty((2, 0)).shape
     (2, 0)
@@ -316,6 +341,13 @@ def full_like(
 ) -> Array:
     """An array of one value, with the shape and dtype of another array.
 
+    Args:
+        a: array-like whose shape and dtype are taken.
+        fill_value: number, or array that broadcasts to the shape.
+        dtype: dtype of the result; that of `a` if None.
+        shape: shape of the result; that of `a` if None.
+        device: device or sharding to put it on; the default device if None.
+
     >>> fnp.full_like(fnp.zeros(2), 3).tolist()
     [3.0, 3.0]
     """
@@ -328,6 +360,12 @@ def zeros_like(
 ) -> Array:
     """Zeros with the shape and dtype of another array.
 
+    Args:
+        a: array-like whose shape and dtype are taken.
+        dtype: dtype of the result; that of `a` if None.
+        shape: shape of the result; that of `a` if None.
+        device: device or sharding to put it on; the default device if None.
+
     >>> fnp.zeros_like(fnp.arange(2)).tolist()
     [0, 0]
     """
@@ -339,6 +377,12 @@ def ones_like(
 ) -> Array:
     """Ones with the shape and dtype of another array.
 
+    Args:
+        a: array-like whose shape and dtype are taken.
+        dtype: dtype of the result; that of `a` if None.
+        shape: shape of the result; that of `a` if None.
+        device: device or sharding to put it on; the default device if None.
+
     >>> fnp.ones_like(fnp.arange(2)).tolist()
     [1, 1]
     """
@@ -349,6 +393,12 @@ def empty_like(
     a: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None, *, device: DeviceLike = None
 ) -> Array:
     """An array of unspecified content (zeros), with the shape and dtype of another array.
+
+    Args:
+        a: array-like whose shape and dtype are taken.
+        dtype: dtype of the result; that of `a` if None.
+        shape: shape of the result; that of `a` if None.
+        device: device or sharding to put it on; the default device if None.
 
     >>> fnp.empty_like(fnp.ones(2)).shape
     (2,)

@@ -58,6 +58,15 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
     """Running product along an axis; arguments as for `cumsum`.
 
+    Args:
+        a: array.
+        axis: int; of the flattened array if None.
+        dtype: to multiply in.
+        out: not supported, arrays are immutable.
+
+    Returns:
+        An array of the shape of `a`, or flattened.
+
     >>> fnp.cumprod(fnp.asarray([1, 2, 3])).tolist()
     [1, 2, 6]
     """
@@ -89,6 +98,12 @@ def cumulative_prod(
     x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """Running product along an axis, with 1 in front if so wished; arguments as for `cumulative_sum`.
+
+    Args:
+        x: array.
+        axis: int; may be None for one dimension only.
+        dtype: to multiply in.
+        include_initial: put 1 in front.
 
     >>> fnp.cumulative_prod(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
     [1, 1, 2, 6]

@@ -62,6 +62,17 @@ def trace(
 ) -> Array:
     """The sum of a diagonal.
 
+    Args:
+        a: array of two or more dimensions.
+        offset: int: above the main diagonal if positive.
+        axis1: int: dimension of the rows.
+        axis2: int: dimension of the columns.
+        dtype: to sum in.
+        out: not supported, arrays are immutable.
+
+    Returns:
+        An array without the two dimensions.
+
     >>> float(fnp.trace(fnp.eye(3)))
     3.0
     """
@@ -140,6 +151,13 @@ def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool =
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """Indices of the main diagonal.
 
+    Args:
+        n: int: size of each dimension.
+        ndim: int: number of dimensions.
+
+    Returns:
+        A tuple of `ndim` integer arrays of shape (n,).
+
     >>> [i.tolist() for i in fnp.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
@@ -148,6 +166,14 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Indices of the lower triangle of a matrix.
+
+    Args:
+        n: int: number of rows.
+        k: int: the diagonal that bounds the triangle; above the main one if positive.
+        m: int: number of columns; `n` if None.
+
+    Returns:
+        A pair of integer arrays: rows and columns.
 
     >>> [i.tolist() for i in fnp.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
@@ -158,6 +184,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """Indices of the upper triangle of a matrix.
+
+    Args:
+        n: int: number of rows.
+        k: int: the diagonal that bounds the triangle; above the main one if positive.
+        m: int: number of columns; `n` if None.
+
+    Returns:
+        A pair of integer arrays: rows and columns.
 
     >>> [i.tolist() for i in fnp.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]

@@ -24,6 +24,9 @@ issubdtype = dtypes.issubdtype
 def result_type(*arrays_and_dtypes: Any) -> Any:
     """The dtype of combining arrays, numbers and dtypes.
 
+    Args:
+        arrays_and_dtypes: arrays, numbers, dtypes and names of dtypes.
+
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
@@ -64,6 +67,10 @@ class finfo:
 def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     """The dtype of combining two dtypes.
 
+    Args:
+        a: dtype or name of one.
+        b: dtype or name of one.
+
     >>> fnp.promote_types("int32", "float32").name
     'float32'
     """
@@ -83,6 +90,10 @@ _KINDS = {
 
 def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
     """Return True if a dtype is of a kind: a dtype, "bool", "integral", ..., or one of a tuple of these.
+
+    Args:
+        dtype: dtype or name of one.
+        kind: dtype, name of a kind, or tuple of these.
 
     Raises:
         ArgumentError: for a kind that is not known.
@@ -104,6 +115,11 @@ def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
 def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     """Return True if a cast between dtypes is of a sort, as `numpy.can_cast`.
 
+    Args:
+        from_: dtype, array or number.
+        to: dtype.
+        casting: "no", "equiv", "safe", "same_kind" or "unsafe".
+
     >>> fnp.can_cast(fnp.int8, fnp.int32)
     True
     """
@@ -113,6 +129,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
 def iscomplexobj(x: Any) -> bool:
     """Return True if an array, number, list of numbers, dtype or type is complex.
+
+    Args:
+        x: anything that has a dtype, or of which NumPy makes an array.
 
     >>> fnp.iscomplexobj(fnp.ones(2))
     False
@@ -131,6 +150,9 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Return True if an array or number is not of complex dtype.
 
+    Args:
+        x: anything that has a dtype, or of which NumPy makes an array.
+
     >>> fnp.isrealobj(fnp.ones(2))
     True
     """
@@ -139,6 +161,9 @@ def isrealobj(x: Any) -> bool:
 
 def isscalar(element: Any) -> bool:
     """Return True if it is a number, or an array of rank 0.
+
+    Args:
+        element: any object.
 
     >>> fnp.isscalar(1.0), fnp.isscalar(fnp.ones(2))
     (True, False)
@@ -149,6 +174,12 @@ def isscalar(element: Any) -> bool:
 def iscomplex(x: ArrayLike) -> Array:
     """Return True where elements have an imaginary part that is not zero.
 
+    Args:
+        x: array or number.
+
+    Returns:
+        A boolean array of its shape.
+
     >>> fnp.iscomplex(fnp.asarray([1 + 1j, 1])).tolist()
     [True, False]
     """
@@ -158,6 +189,12 @@ def iscomplex(x: ArrayLike) -> Array:
 def isreal(x: ArrayLike) -> Array:
     """Return True where elements have no imaginary part.
 
+    Args:
+        x: array or number.
+
+    Returns:
+        A boolean array of its shape.
+
     >>> fnp.isreal(fnp.asarray([1 + 1j, 1])).tolist()
     [False, True]
     """
@@ -166,6 +203,9 @@ def isreal(x: ArrayLike) -> Array:
 
 def iterable(y: Any) -> bool:
     """Return True if an object can be iterated over; an array of rank 0 cannot.
+
+    Args:
+        y: any object.
 
     >>> fnp.iterable([1, 2]), fnp.iterable(fnp.asarray(1))
     (True, False)

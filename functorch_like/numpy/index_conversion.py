@@ -127,6 +127,12 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
 def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
     """Indices of the main diagonal of an array whose dimensions have one size.
 
+    Args:
+        arr: array of two or more dimensions of one size.
+
+    Returns:
+        A tuple of integer arrays, one for each dimension.
+
     >>> [i.tolist() for i in fnp.diag_indices_from(fnp.ones((2, 2)))]
     [[0, 1], [0, 1]]
     """
@@ -147,6 +153,13 @@ def _matrix(arr: Any, what: str) -> tuple[int, int]:
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Indices of the lower triangle of a matrix.
 
+    Args:
+        arr: matrix.
+        k: int: the diagonal that bounds the triangle.
+
+    Returns:
+        A pair of integer arrays: rows and columns.
+
     >>> [i.tolist() for i in fnp.tril_indices_from(fnp.ones((2, 2)))]
     [[0, 1, 1], [0, 0, 1]]
     """
@@ -156,6 +169,13 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     """Indices of the upper triangle of a matrix.
+
+    Args:
+        arr: matrix.
+        k: int: the diagonal that bounds the triangle.
+
+    Returns:
+        A pair of integer arrays: rows and columns.
 
     >>> [i.tolist() for i in fnp.triu_indices_from(fnp.ones((2, 2)))]
     [[0, 0, 1], [0, 1, 1]]
@@ -204,6 +224,13 @@ def ix_(*args: Any) -> tuple[Any, ...]:
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """A matrix with the elements of an array on a diagonal, zeros elsewhere.
+
+    Args:
+        v: array; it is flattened.
+        k: int: the diagonal; above the main one if positive.
+
+    Returns:
+        A square matrix.
 
     >>> fnp.diagflat(fnp.asarray([[1, 2]])).tolist()
     [[1, 0], [0, 2]]

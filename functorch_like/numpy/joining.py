@@ -85,6 +85,12 @@ def _concatenate(parts: Any, dimension: int) -> Any:
 def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape one after the other along a new axis.
 
+    Args:
+        arrays: sequence of arrays of one shape; promoted to a common dtype.
+        axis: int: where the new axis stands in the result.
+        out: not supported, arrays are immutable.
+        dtype: dtype of the result.
+
     Raises:
         ShapeError: where the shapes differ.
 
@@ -110,6 +116,10 @@ def _stack(parts: Any, at: int) -> Any:
 def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays as rows, one below the other.
 
+    Args:
+        tup: sequence of arrays; promoted to a common dtype.
+        dtype: dtype of the result.
+
     >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
     (2, 2)
     """
@@ -118,6 +128,10 @@ def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
 
 def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: along the second axis, or the only one.
+
+    Args:
+        tup: sequence of arrays; promoted to a common dtype.
+        dtype: dtype of the result.
 
     >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
     (3,)
@@ -129,6 +143,10 @@ def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
 def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind the other, along the third axis.
 
+    Args:
+        tup: sequence of arrays; promoted to a common dtype.
+        dtype: dtype of the result.
+
     >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
     (1, 2, 2)
     """
@@ -137,6 +155,12 @@ def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
 
 def column_stack(tup: Sequence[Any]) -> Array:
     """One-dimensional arrays as columns of a matrix.
+
+    Args:
+        tup: sequence of arrays of one or two dimensions.
+
+    Returns:
+        A matrix.
 
     >>> fnp.column_stack([fnp.zeros(2), fnp.ones(2)]).tolist()
     [[0.0, 1.0], [0.0, 1.0]]
@@ -147,6 +171,11 @@ def column_stack(tup: Sequence[Any]) -> Array:
 
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Values at the end of an array; both flattened where no axis is given.
+
+    Args:
+        arr: array.
+        values: array, alike in all other dimensions where an axis is given.
+        axis: int: along which; None flattens both.
 
     >>> fnp.append(fnp.arange(2), 7).tolist()
     [0, 1, 7]
@@ -188,6 +217,14 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """Parts of an array along an axis, the first ones greater where it does not divide evenly.
 
+    Args:
+        ary: array.
+        indices_or_sections: int: number of parts; or the positions at which it is cut.
+        axis: int: along which.
+
+    Returns:
+        A list of arrays.
+
     >>> [a.tolist() for a in fnp.array_split(fnp.arange(3), 2)]
     [[0, 1], [2]]
     """
@@ -218,6 +255,13 @@ def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the second axis, or the only one.
 
+    Args:
+        ary: array.
+        indices_or_sections: int: number of equal parts; or the positions at which it is cut.
+
+    Returns:
+        A list of arrays.
+
     >>> len(fnp.hsplit(fnp.ones((2, 4)), 2))
     2
     """
@@ -227,6 +271,13 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
 def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the first axis.
 
+    Args:
+        ary: array.
+        indices_or_sections: int: number of equal parts; or the positions at which it is cut.
+
+    Returns:
+        A list of arrays.
+
     >>> len(fnp.vsplit(fnp.ones((2, 4)), 2))
     2
     """
@@ -235,6 +286,13 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
 
 def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     """Parts along the third axis.
+
+    Args:
+        ary: array.
+        indices_or_sections: int: number of equal parts; or the positions at which it is cut.
+
+    Returns:
+        A list of arrays.
 
     Raises:
         ShapeError: for fewer than three dimensions.
@@ -251,6 +309,13 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices of an array along an axis, which they lose.
+
+    Args:
+        x: array.
+        axis: int: along which.
+
+    Returns:
+        A tuple of arrays.
 
     >>> [a.tolist() for a in fnp.unstack(fnp.asarray([[1, 2], [3, 4]]))]
     [[1, 2], [3, 4]]

@@ -128,6 +128,12 @@ logical_not = _unary(
     lambda x: elementwise.not_(truth(x)),
     """Whether each element is false (zero).
 
+    Args:
+        x: array or number.
+
+    Returns:
+        A boolean array of its shape.
+
     >>> bool(fnp.logical_not(0))
     True
     """,
@@ -252,6 +258,16 @@ def allclose(
 ) -> Any:
     """Return True if all elements are close, as `isclose` says.
 
+    Args:
+        a: array or number.
+        b: array or number; the two broadcast.
+        rtol: relative tolerance.
+        atol: absolute tolerance.
+        equal_nan: take NaN as equal to NaN.
+
+    Returns:
+        A boolean array of rank 0.
+
     >>> bool(fnp.allclose(fnp.ones(3), fnp.ones(3) + 1e-7))
     True
     """
@@ -267,6 +283,14 @@ def every(x: Any) -> Any:
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     """Return True if two arrays have the same shape and elements.
 
+    Args:
+        a1: array-like.
+        a2: array-like.
+        equal_nan: take NaN as equal to NaN.
+
+    Returns:
+        A boolean array of rank 0.
+
     >>> bool(fnp.array_equal(fnp.arange(3), fnp.arange(3))), bool(fnp.array_equal(fnp.arange(3), fnp.arange(4)))
     (True, False)
     """
@@ -280,6 +304,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     """Return True if two arrays are equal after broadcasting.
+
+    Args:
+        a1: array-like.
+        a2: array-like.
+
+    Returns:
+        A boolean array of rank 0.
 
     >>> bool(fnp.array_equiv(fnp.ones(3), fnp.ones((2, 3))))
     True

@@ -168,6 +168,15 @@ def vdot(
 ) -> Array:
     """The sum of conj(a) * b over all elements.
 
+    Args:
+        a: array; it is flattened.
+        b: array of the same size; it is flattened.
+        precision: of the products: None, a name such as "highest", or a pair of these.
+        preferred_element_type: dtype in which products are summed and returned; None for the operands'.
+
+    Returns:
+        An array of rank 0.
+
     >>> float(fnp.vdot(fnp.ones((2, 2)), fnp.ones((2, 2))))
     4.0
     """
@@ -233,6 +242,15 @@ def _last(x: Any, axis: int) -> Any:
 def inner(a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
     """Products over the last dimension of both.
 
+    Args:
+        a: array of shape (..., k).
+        b: array of shape (..., k).
+        precision: of the products: None, a name such as "highest", or a pair of these.
+        preferred_element_type: dtype in which products are summed and returned; None for the operands'.
+
+    Returns:
+        An array of the leading dimensions of `a`, then those of `b`.
+
     >>> fnp.inner(fnp.eye(2), fnp.asarray([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
@@ -244,6 +262,14 @@ def inner(a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """Products of each element of one with each of the other, both flattened.
+
+    Args:
+        a: array of n elements.
+        b: array of m elements.
+        out: not supported, arrays are immutable.
+
+    Returns:
+        An array of shape (n, m).
 
     >>> fnp.outer(fnp.asarray([1, 2]), fnp.asarray([3, 4])).tolist()
     [[3, 4], [6, 8]]
@@ -305,6 +331,13 @@ def _tensordot(a: Any, b: Any, contract: Any, precision: Any, preferred: Any) ->
 
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Kronecker product: each element of `a` times all of `b`.
+
+    Args:
+        a: array.
+        b: array.
+
+    Returns:
+        An array whose sizes are the products of theirs.
 
     >>> fnp.kron(fnp.asarray([1, 10]), fnp.asarray([1, 2])).tolist()
     [1, 2, 10, 20]

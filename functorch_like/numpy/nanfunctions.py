@@ -112,6 +112,14 @@ def nanmean(
 ) -> Array:
     """Mean over axes of the elements that are not NaN; NaN where there are none. Arguments as for `mean`.
 
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+
     >>> float(fnp.nanmean(fnp.asarray([1.0, fnp.nan, 3.0])))
     2.0
     """
@@ -138,6 +146,17 @@ def nanvar(
 ) -> Array:
     """Variance over axes of the elements that are not NaN; NaN where there are none. Arguments as for `var`.
 
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        ddof: number that is subtracted from the count in the denominator.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+        mean: mean of `a` over these axes with the axes kept, if it is known.
+        correction: the array API's name of `ddof`.
+
     >>> float(fnp.nanvar(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0
     """
@@ -158,6 +177,17 @@ def nanstd(
     correction: int | float | None = None,
 ) -> Array:
     """Standard deviation over axes of the elements that are not NaN: the square root of `nanvar`.
+
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        ddof: number that is subtracted from the count in the denominator.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+        mean: mean of `a` over these axes with the axes kept, if it is known.
+        correction: the array API's name of `ddof`.
 
     >>> float(fnp.nanstd(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0

@@ -64,6 +64,16 @@ def argpartition(
 ) -> Array:
     """Positions that partition an array; arguments as for `partition`.
 
+    Args:
+        a: array.
+        kth: int, or sequence of ints: positions whose elements are as if all were sorted.
+        axis: int: along which; of the flattened array if None.
+        kind: ignored.
+        order: not supported: None.
+
+    Returns:
+        An array of integers, of the shape of `a`.
+
     >>> fnp.argpartition(fnp.asarray([3, 1, 2]), 1).tolist()[1]
     2
     """
@@ -73,6 +83,12 @@ def argpartition(
 
 def sort_complex(a: ArrayLike) -> Array:
     """Sorted along the last axis as complex numbers: by real parts, then by imaginary ones.
+
+    Args:
+        a: array.
+
+    Returns:
+        An array of complex numbers.
 
     >>> fnp.sort_complex(fnp.asarray([3.0, 1.0])).tolist()
     [(1+0j), (3+0j)]

@@ -69,6 +69,13 @@ def _polyadd(a: Any, b: Any) -> Any:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Difference of two polynomials; arguments as for `polyadd`.
 
+    Args:
+        a1: coefficients, from the highest power.
+        a2: coefficients, from the highest power.
+
+    Returns:
+        Coefficients, from the highest power.
+
     >>> fnp.polysub([1, 2], [5, 0, 0]).tolist()
     [-5, 1, 2]
     """

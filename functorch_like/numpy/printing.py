@@ -17,6 +17,12 @@ def array_repr(
 ) -> str:
     """The text that stands for an array in programs; arguments as for `numpy.array_repr`.
 
+    Args:
+        arr: array.
+        max_line_width: columns of a line; NumPy's setting if None.
+        precision: digits of floats; NumPy's setting if None.
+        suppress_small: write numbers close to 0 as 0; NumPy's setting if None.
+
     >>> fnp.array_repr(fnp.arange(3))
     'Array([0, 1, 2], dtype=int32)'
     """
@@ -29,6 +35,12 @@ def array_str(
     a: ArrayLike, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None
 ) -> str:
     """The elements of an array as text; arguments as for `numpy.array_str`.
+
+    Args:
+        a: array.
+        max_line_width: columns of a line; NumPy's setting if None.
+        precision: digits of floats; NumPy's setting if None.
+        suppress_small: write numbers close to 0 as 0; NumPy's setting if None.
 
     >>> fnp.array_str(fnp.arange(3))
     '[0 1 2]'
@@ -46,12 +58,23 @@ def get_printoptions() -> dict[str, Any]:
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Set NumPy's print options; arguments as for `numpy.set_printoptions`."""
+    """Set NumPy's print options.
+
+    Args:
+        args: as for `numpy.set_printoptions`.
+        kwargs: as for `numpy.set_printoptions`.
+
+    >>> fnp.set_printoptions(precision=4)
+    """
     np.set_printoptions(*args, **kwargs)
 
 
 def printoptions(*args: Any, **kwargs: Any) -> Any:
-    """NumPy's print options in a `with` block; arguments as for `numpy.set_printoptions`.
+    """NumPy's print options in a `with` block.
+
+    Args:
+        args: as for `numpy.set_printoptions`.
+        kwargs: as for `numpy.set_printoptions`.
 
     >>> with fnp.printoptions(precision=2):
     ...     print(fnp.asarray([0.1234]))

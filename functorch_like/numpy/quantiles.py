@@ -133,6 +133,16 @@ def percentile(
 ) -> Array:
     """As `quantile`, with q from 0 to 100.
 
+    Args:
+        a: array of numbers.
+        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        method: between two elements, as for `quantile`.
+        keepdims: keep the reduced axes, with size 1.
+        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+
     >>> float(fnp.percentile(fnp.arange(5.0), 25))
     1.0
     """
@@ -143,6 +153,13 @@ def median(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
     """Median over axes; NaN if there is one. Complex numbers are ordered by their real parts, then the imaginary ones.
+
+    Args:
+        a: array of numbers.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        keepdims: keep the reduced axes, with size 1.
 
     >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
     2.0
@@ -173,6 +190,16 @@ def nanquantile(
 ) -> Array:
     """As `quantile`, of the elements that are not NaN; NaN where there are none.
 
+    Args:
+        a: array of numbers.
+        q: from 0 to 1: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        method: between two elements, as for `quantile`.
+        keepdims: keep the reduced axes, with size 1.
+        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+
     >>> float(fnp.nanquantile(fnp.asarray([1.0, fnp.nan, 3.0]), 0.5))
     2.0
     """
@@ -192,6 +219,16 @@ def nanpercentile(
 ) -> Array:
     """As `percentile`, of the elements that are not NaN; NaN where there are none.
 
+    Args:
+        a: array of numbers.
+        q: from 0 to 100: number or array, whose dimensions come first in the result. Traced ones outside give NaN.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        method: between two elements, as for `quantile`.
+        keepdims: keep the reduced axes, with size 1.
+        weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
+
     >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
     2.0
     """
@@ -202,6 +239,13 @@ def nanmedian(
     a: ArrayLike, axis: Axis = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False
 ) -> Array:
     """Median over axes of the elements that are not NaN; NaN where there are none.
+
+    Args:
+        a: array of numbers.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        overwrite_input: ignored.
+        keepdims: keep the reduced axes, with size 1.
 
     >>> float(fnp.nanmedian(fnp.asarray([3.0, fnp.nan, 2.0, 1.0])))
     2.0

@@ -196,6 +196,15 @@ def logspace(
 ) -> Array:
     """Powers of `base` at equal distances of the exponents.
 
+    Args:
+        start: first exponent.
+        stop: last exponent.
+        num: int: how many.
+        endpoint: include `stop`.
+        base: what is raised to the exponents.
+        dtype: dtype of the result.
+        axis: int: where the numbers stand, if `start` or `stop` are arrays.
+
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
@@ -242,6 +251,10 @@ def eye(
 def identity(n: int, dtype: DTypeLike | None = None) -> Any:
     """The identity matrix.
 
+    Args:
+        n: int: number of rows and columns.
+        dtype: dtype of the result.
+
     >>> fnp.identity(2, int).tolist()
     [[1, 0], [0, 1]]
     """
@@ -274,6 +287,12 @@ def diagonal_band(shape: tuple[int, ...], k: Any, compare: Any) -> Any:
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None) -> Array:
     """Ones on and below a diagonal, zeros above.
 
+    Args:
+        N: int: number of rows.
+        M: int: number of columns; `N` if None.
+        k: int: the diagonal; above the main one if positive.
+        dtype: dtype of the result.
+
     >>> fnp.tri(2).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
@@ -302,6 +321,10 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """The upper triangle of matrices: zeros below a diagonal.
+
+    Args:
+        m: array of shape (..., m, n).
+        k: int: the diagonal that bounds the triangle; above the main one if positive.
 
     >>> fnp.triu(fnp.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]

@@ -185,6 +185,16 @@ def prod(
 ) -> Array:
     """Product over axes; arguments as for `sum`.
 
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: value to start from, returned where nothing is taken.
+        where: boolean array, broadcast to `a`: the elements to take.
+        promote_integers: sum or multiply small integers and booleans in the default integer dtype.
+
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
     6.0
     """
@@ -233,6 +243,14 @@ def min(
 ) -> Array:
     """Least element over axes; arguments as for `max`.
 
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: value to start from, returned where nothing is taken.
+        where: boolean array, broadcast to `a`: the elements to take.
+
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
     1
     """
@@ -264,6 +282,16 @@ def all(
 ) -> Array:
     """Return True if all elements over axes are true (not zero); of nothing, True.
 
+    Args:
+        a: array; numbers are true where they are not 0.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+
+    Returns:
+        A boolean array.
+
     >>> bool(fnp.all(fnp.asarray([1, 0])))
     False
     """
@@ -276,6 +304,16 @@ def any(
 ) -> Array:
     """Return True if an element over axes is true (not zero); of nothing, False.
 
+    Args:
+        a: array; numbers are true where they are not 0.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+
+    Returns:
+        A boolean array.
+
     >>> bool(fnp.any(fnp.asarray([1, 0])))
     True
     """
@@ -285,6 +323,14 @@ def any(
 
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero.
+
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        An array of integers.
 
     >>> int(fnp.count_nonzero(fnp.asarray([1, 0, 2])))
     2
@@ -344,6 +390,15 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None) -> Array:
     """The index of the first least element; arguments as for `argmax`.
 
+    Args:
+        a: array.
+        axis: int; of the flattened array if None.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axis, with size 1.
+
+    Returns:
+        An array of integers.
+
     >>> int(fnp.argmin(fnp.asarray([3, 1, 2])))
     1
     """
@@ -353,6 +408,12 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
 
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Greatest minus least element over axes.
+
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
 
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
     2

@@ -37,6 +37,9 @@ def arr(x: Any, what: str) -> Any:
 def shape(a: Any) -> tuple[int, ...]:
     """The shape of an array.
 
+    Args:
+        a: array-like.
+
     >>> fnp.shape(fnp.ones((2, 3)))
     (2, 3)
     """
@@ -46,6 +49,9 @@ def shape(a: Any) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of dimensions.
 
+    Args:
+        a: array-like.
+
     >>> fnp.ndim(fnp.ones((2, 3)))
     2
     """
@@ -54,6 +60,10 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: int | None = None) -> int:
     """The number of elements, or the size along an axis.
+
+    Args:
+        a: array-like.
+        axis: int, or tuple of ints; None for all.
 
     >>> fnp.size(fnp.ones((2, 3))), fnp.size(fnp.ones((2, 3)), 1)
     (6, 3)
@@ -141,6 +151,10 @@ def _reshape_kernel(a: Any, shape: tuple[int, ...]) -> Any:
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements in one dimension.
 
+    Args:
+        a: array-like.
+        order: "C": the last dimension runs fastest; "F": the first one.
+
     >>> fnp.ravel(fnp.ones((2, 2))).shape
     (4,)
     """
@@ -227,6 +241,12 @@ permute_dims = transpose
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """The last two dimensions exchanged.
 
+    Args:
+        x: array of shape (..., m, n).
+
+    Returns:
+        An array of shape (..., n, m).
+
     >>> fnp.matrix_transpose(fnp.ones((5, 2, 3))).shape
     (5, 3, 2)
     """
@@ -237,6 +257,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.
+
+    Args:
+        a: array.
+        axis1: int.
+        axis2: int.
 
     >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -282,6 +307,11 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move one axis back until it lies before another; `moveaxis` is clearer.
 
+    Args:
+        a: array.
+        axis: int: the axis that moves.
+        start: int: the axis before which it comes to stand.
+
     >>> fnp.rollaxis(fnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -294,6 +324,10 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 def flip(m: ArrayLike, axis: Axis = None) -> Array:
     """Elements in reverse order along axes, all of them by default.
 
+    Args:
+        m: array.
+        axis: int, tuple of ints, or None for all axes.
+
     >>> fnp.flip(fnp.arange(3)).tolist()
     [2, 1, 0]
     """
@@ -304,6 +338,9 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """Columns in reverse order.
 
+    Args:
+        m: array of two or more dimensions.
+
     >>> fnp.fliplr(fnp.asarray([[1, 2]])).tolist()
     [[2, 1]]
     """
@@ -313,6 +350,9 @@ def fliplr(m: ArrayLike) -> Array:
 def flipud(m: ArrayLike) -> Array:
     """Rows in reverse order.
 
+    Args:
+        m: array of one or more dimensions.
+
     >>> fnp.flipud(fnp.asarray([[1], [2]])).tolist()
     [[2], [1]]
     """
@@ -321,6 +361,11 @@ def flipud(m: ArrayLike) -> Array:
 
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Turned by k quarter turns, from the first of the axes towards the second.
+
+    Args:
+        m: array of two or more dimensions.
+        k: int: number of quarter turns.
+        axes: two ints: the plane of the turn.
 
     >>> fnp.rot90(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
@@ -367,6 +412,12 @@ def broadcast_to(array: Any, shape: Any) -> Array:
 def broadcast_arrays(*args: Any) -> list[Any]:
     """Arrays repeated to their common shape; dtypes stay.
 
+    Args:
+        args: arrays or numbers.
+
+    Returns:
+        A list of arrays.
+
     Raises:
         ShapeError: where they do not broadcast together.
 
@@ -381,6 +432,12 @@ def broadcast_arrays(*args: Any) -> list[Any]:
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one dimension.
 
+    Args:
+        arys: arrays or numbers.
+
+    Returns:
+        An array for one argument, else a list of arrays.
+
     >>> fnp.atleast_1d(1.0).shape
     (1,)
     """
@@ -390,6 +447,12 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two dimensions, new ones in front.
 
+    Args:
+        arys: arrays or numbers.
+
+    Returns:
+        An array for one argument, else a list of arrays.
+
     >>> fnp.atleast_2d(fnp.ones(3)).shape
     (1, 3)
     """
@@ -398,6 +461,12 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three dimensions: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
+
+    Args:
+        arys: arrays or numbers.
+
+    Returns:
+        An array for one argument, else a list of arrays.
 
     >>> fnp.atleast_3d(fnp.ones(3)).shape
     (1, 3, 1)

@@ -114,6 +114,13 @@ def _argsort(a: Any, d: int, descending: bool) -> Any:
 def lexsort(keys: Any, axis: int = -1) -> Array:
     """Positions that sort by several keys, the last one first.
 
+    Args:
+        keys: sequence of arrays of one shape, or an array of them.
+        axis: int: along which.
+
+    Returns:
+        An array of integers, of the shape of one key.
+
     >>> fnp.lexsort((fnp.asarray([1, 0]), fnp.asarray([5, 5]))).tolist()
     [1, 0]
     """
@@ -264,6 +271,14 @@ def _nonzero(a: Any, size: int, fills: tuple[Any, ...]) -> list[Any]:
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Indices of the elements of the flattened array that are not zero.
 
+    Args:
+        a: array.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; 0 if None.
+
+    Returns:
+        A one-dimensional array of integers.
+
     >>> fnp.flatnonzero(fnp.asarray([[0, 5], [7, 0]])).tolist()
     [1, 2]
     """
@@ -273,6 +288,14 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike 
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """Indices of the elements that are not zero, as rows.
+
+    Args:
+        a: array.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; 0 if None.
+
+    Returns:
+        An array of integers, of shape (found, ndim).
 
     >>> fnp.argwhere(fnp.asarray([[0, 5], [7, 0]])).tolist()
     [[0, 1], [1, 0]]

@@ -140,6 +140,17 @@ def std(
 ) -> Array:
     """Standard deviation over axes: the square root of `var`, with the same arguments.
 
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        dtype: to convert to first.
+        out: not supported, arrays are immutable.
+        ddof: number that is subtracted from the count in the denominator.
+        keepdims: keep the reduced axes, with size 1.
+        where: boolean array, broadcast to `a`: the elements to take.
+        mean: mean of `a` over these axes with the axes kept, if it is known.
+        correction: the array API's name of `ddof`.
+
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
     1.0
     """

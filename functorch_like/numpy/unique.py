@@ -101,6 +101,11 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
     Each NaN is an element of its own. `size` and `fill_value` are as for `unique`.
 
+    Args:
+        x: array; it is flattened.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; the least element if None.
+
     >>> values, indices, inverse, counts = fnp.unique_all(fnp.asarray([3, 1, 3]))
     >>> values.tolist(), indices.tolist(), inverse.tolist(), counts.tolist()
     ([1, 3], [1, 0], [1, 0, 1], [1, 2])
@@ -110,6 +115,11 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
 def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueCounts:
     """The distinct elements, and how often each occurs; arguments as for `unique_all`.
+
+    Args:
+        x: array; it is flattened.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; the least element if None.
 
     >>> [a.tolist() for a in fnp.unique_counts(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
@@ -121,6 +131,11 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> UniqueInverse:
     """The distinct elements, and the positions that make up the array; arguments as for `unique_all`.
 
+    Args:
+        x: array; it is flattened.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; the least element if None.
+
     >>> [a.tolist() for a in fnp.unique_inverse(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 0, 1]]
     """
@@ -130,6 +145,11 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
 
 def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None) -> Array:
     """The distinct elements; arguments as for `unique_all`.
+
+    Args:
+        x: array; it is flattened.
+        size: number of results, which traced values need: cut or filled up to it.
+        fill_value: value that fills up to `size`; the least element if None.
 
     >>> fnp.unique_values(fnp.asarray([3, 1, 3])).tolist()
     [1, 3]

@@ -109,6 +109,12 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Logarithms of gamma numbers, finite where these are too small for the dtype; as `gamma` otherwise.
 
+    Args:
+        key: key.
+        a: parameter of the shape, greater than 0.
+        shape: of the result; that of `a` if None.
+        dtype: float dtype.
+
     >>> bool(random.loggamma(random.key(0), 1e-4) < -100)
     True
     """

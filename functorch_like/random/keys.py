@@ -88,6 +88,12 @@ def _words(x: Any) -> tuple[Any, Any]:
 def key_data(keys: Any) -> Array:
     """The words of keys: those themselves, unless they are typed.
 
+    Args:
+        keys: array of keys.
+
+    Returns:
+        A uint32 array of shape (..., 2).
+
     >>> random.key_data(random.key(7)).dtype.name
     'uint32'
     """
@@ -117,6 +123,9 @@ def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Array:
 def key_impl(keys: Any) -> str:
     """The name of the generator that keys are for.
 
+    Args:
+        keys: array of keys.
+
     >>> random.key_impl(random.key(7))
     'threefry2x32'
     """
@@ -125,6 +134,9 @@ def key_impl(keys: Any) -> str:
 
 def clone(key: ArrayLike) -> Array:
     """The key itself, for a second use of it that is meant; nothing checks that keys are used once.
+
+    Args:
+        key: key.
 
     >>> random.clone(random.key(7)).tolist()
     [0, 7]

@@ -1,5 +1,7 @@
 """scipy.special, what is loaded when asked for: against SciPy and mpmath, in double and in single precision."""
 
+import inspect
+
 import mpmath
 import numpy as np
 import pytest
@@ -134,3 +136,11 @@ def test_tables_and_sums():
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-13)
     with pytest.raises(ConcretizationError, match="n_max"):
         ft.jit(lambda n: S.sph_harm_y(n, m, theta, phi))(n)
+
+
+def test_arguments_are_given_by_name_too():
+    assert float(S.beta(a=2.0, b=3.0)) == float(S.beta(2.0, b=3.0)) == float(S.beta(2.0, 3.0))
+    assert list(inspect.signature(S.betainc).parameters) == ["a", "b", "x"]
+    for wrong in (lambda: S.beta(1.0), lambda: S.beta(1.0, c=2.0), lambda: S.beta(1.0, 2.0, b=3.0)):
+        with pytest.raises(ArgumentError, match="2 arguments"):
+            wrong()

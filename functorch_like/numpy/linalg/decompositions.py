@@ -157,6 +157,12 @@ def _svd(a: Any, full: bool, vectors: bool) -> Any:
 def svdvals(x: ArrayLike, /) -> Array:
     """Singular values, from the largest to the smallest.
 
+    Args:
+        x: array of shape (..., m, n).
+
+    Returns:
+        An array of shape (..., min(m, n)).
+
     >>> fnp.linalg.svdvals(fnp.asarray([[0.0, 2.0], [3.0, 0.0]])).tolist()
     [3.0, 2.0]
     """
@@ -184,6 +190,14 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 
 def eigvalsh(a: ArrayLike, UPLO: str | None = None, *, symmetrize_input: bool = True) -> Array:
     """Eigenvalues of Hermitian matrices, from the smallest to the largest; arguments as for `eigh`.
+
+    Args:
+        a: array of shape (..., n, n).
+        UPLO: "L" reads the lower triangle, "U" the upper one; None for "L".
+        symmetrize_input: take the mean of both triangles first.
+
+    Returns:
+        An array of real numbers, of shape (..., n).
 
     >>> fnp.linalg.eigvalsh(fnp.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [1.0, 2.0]
@@ -220,6 +234,12 @@ def eig(a: ArrayLike) -> Any:
 
 def eigvals(a: ArrayLike) -> Array:
     """Eigenvalues of square matrices, always complex.
+
+    Args:
+        a: array of shape (..., n, n).
+
+    Returns:
+        An array of complex numbers, of shape (..., n).
 
     >>> fnp.linalg.eigvals(fnp.asarray([[0.0, 1.0], [-1.0, 0.0]])).tolist()
     [1j, -1j]

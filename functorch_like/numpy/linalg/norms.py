@@ -128,6 +128,12 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Array:
     """Norm of vectors: of the whole array taken as one if no axis is given.
 
+    Args:
+        x: array.
+        axis: int, tuple of ints, or None for all axes.
+        keepdims: keep the reduced axes, with size 1.
+        ord: number, inf or -inf: the order of the norm.
+
     >>> float(fnp.linalg.vector_norm(fnp.ones((2, 2))))
     2.0
     """
@@ -147,6 +153,14 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """Norm of the matrices in the last two dimensions; orders as for `norm`.
+
+    Args:
+        x: array of shape (..., m, n).
+        keepdims: keep the reduced axes, with size 1.
+        ord: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    Returns:
+        An array of shape (...).
 
     >>> float(fnp.linalg.matrix_norm(fnp.ones((2, 2))))
     2.0

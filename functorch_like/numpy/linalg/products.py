@@ -27,6 +27,13 @@ if TYPE_CHECKING:
 def matrix_power(a: ArrayLike, n: int) -> Array:
     """A product of n times the same matrix; of its inverse for negative n.
 
+    Args:
+        a: array of shape (..., n, n).
+        n: int: the exponent.
+
+    Returns:
+        An array of shape (..., n, n).
+
     >>> fnp.linalg.matrix_power(fnp.asarray([[1, 1], [0, 1]]), 5).tolist()
     [[1, 5], [0, 1]]
     """
@@ -94,6 +101,10 @@ def _multi_dot(arrays: Any) -> Any:
 def tensorinv(a: Any, ind: int = 2) -> Array:
     """The inverse for `tensordot` over the last axes: of `a` as a matrix from its last axes to its first `ind`.
 
+    Args:
+        a: array whose first `ind` dimensions have the product of the others.
+        ind: int: how many dimensions of `a` come first.
+
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
     """
@@ -131,6 +142,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The vector product of vectors of three components.
 
+    Args:
+        x1: array of vectors.
+        x2: array of vectors; the two broadcast.
+        axis: int: the dimension of the components.
+
     >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]
     """
@@ -161,6 +177,13 @@ def _cross(a: Any, b: Any, axis: int) -> Any:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """The diagonals of the matrices in the last two dimensions.
 
+    Args:
+        x: array of shape (..., m, n).
+        offset: int: above the main diagonal if positive.
+
+    Returns:
+        An array of shape (..., k).
+
     >>> fnp.linalg.diagonal(fnp.ones((5, 2, 2))).shape
     (5, 2)
     """
@@ -169,6 +192,14 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -> Array:
     """The sums of the diagonals of the matrices in the last two dimensions.
+
+    Args:
+        x: array of shape (..., m, n).
+        offset: int: above the main diagonal if positive.
+        dtype: to sum in.
+
+    Returns:
+        An array of shape (...).
 
     >>> fnp.linalg.trace(fnp.ones((5, 2, 2))).tolist()
     [2.0, 2.0, 2.0, 2.0, 2.0]

@@ -73,6 +73,12 @@ def _solve(a: Any, b: Any) -> Any:
 def inv(a: ArrayLike) -> Array:
     """The inverse of square matrices; infinite or NaN where there is none.
 
+    Args:
+        a: array of shape (..., n, n).
+
+    Returns:
+        An array of shape (..., n, n).
+
     >>> fnp.linalg.inv(fnp.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
@@ -87,6 +93,12 @@ def _inv(a: Any) -> Any:
 
 def det(a: ArrayLike) -> Array:
     """Determinant. Beyond 3 by 3, its derivative is finite where the matrix is not singular.
+
+    Args:
+        a: array of shape (..., n, n).
+
+    Returns:
+        An array of shape (...).
 
     >>> fnp.linalg.det(fnp.asarray([[1.0, 2.0], [3.0, 4.0]])).item()
     -2.0

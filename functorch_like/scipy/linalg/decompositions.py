@@ -85,6 +85,13 @@ def _schur(a: Any, full: bool) -> Any:
 def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.
 
+    Args:
+        a: array of shape (..., n, n).
+        calc_q: return Q, too.
+
+    Returns:
+        H of shape (..., n, n); or a pair (H, Q).
+
     >>> ft.scipy.linalg.hessenberg(fnp.eye(3)).shape
     (3, 3)
     """

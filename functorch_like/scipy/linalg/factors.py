@@ -105,6 +105,12 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 def lu_factor(a: ArrayLike) -> tuple[Any, Any]:
     """Both factors of P a = L U in one matrix, and the rows that were swapped in turn: for `lu_solve`.
 
+    Args:
+        a: array of shape (..., m, n).
+
+    Returns:
+        The factors (..., m, n), and the swaps int32 (..., min(m, n)).
+
     >>> factor = ft.scipy.linalg.lu_factor(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))
     >>> ft.scipy.linalg.lu_solve(factor, fnp.asarray([2.0, 4.0])).tolist()
     [1.0, 1.0]

@@ -311,6 +311,9 @@ def _filled(n: int, element: Callable[[int, int], float]) -> Any:
 def hilbert(n: int) -> Array:
     """The Hilbert matrix, 1 / (i + j + 1), in the default float dtype.
 
+    Args:
+        n: int: number of rows and columns.
+
     >>> ft.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
     """
@@ -321,6 +324,9 @@ def invhilbert(n: int) -> Array:
     """The inverse of the Hilbert matrix, of whole numbers, in the default float dtype.
 
     M.-D. Choi, "Tricks or treats with the Hilbert matrix", American Mathematical Monthly 90, 1983.
+
+    Args:
+        n: int: number of rows and columns.
 
     >>> ft.scipy.linalg.invhilbert(2).tolist()
     [[4.0, -6.0], [-6.0, 12.0]]
@@ -364,6 +370,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of `pascal`, of whole numbers, in the default float dtype.
+
+    Args:
+        n: int: number of rows and columns.
+        kind: "symmetric" (default), "lower" or "upper".
 
     >>> ft.scipy.linalg.invpascal(2).tolist()
     [[2.0, -1.0], [-1.0, 1.0]]

@@ -69,6 +69,13 @@ def correlate(
 ) -> Array:
     """Correlation in all dimensions: convolution with `in2` conjugated and reversed; arguments as for `convolve`.
 
+    Args:
+        in1: array.
+        in2: array of the same rank.
+        mode: "full", "same" (of the size of `in1`) or "valid".
+        method: "direct", "fft" or "auto".
+        precision: of the products: None, a name such as "highest", or a pair of these.
+
     >>> ft.scipy.signal.correlate(fnp.asarray([1, 2, 3]), fnp.asarray([0, 1])).tolist()
     [1, 2, 3, 0]
     """
@@ -143,6 +150,14 @@ def correlate2d(
     precision: PrecisionLike = None,
 ) -> Array:
     """Correlation of matrices: convolution with `in2` conjugated and reversed; arguments as for `convolve2d`.
+
+    Args:
+        in1: matrix.
+        in2: matrix.
+        mode: "full", "same" (of the size of `in1`) or "valid".
+        boundary: "fill", "wrap" or "symm".
+        fillvalue: value around `in1`, of boundary "fill".
+        precision: of the products: None, a name such as "highest", or a pair of these.
 
     >>> ft.scipy.signal.correlate2d(fnp.eye(2), fnp.asarray([[1.0, 0.0]])).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]

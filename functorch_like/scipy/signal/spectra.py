@@ -181,6 +181,22 @@ def welch(
 ) -> tuple[Any, Any]:  # fmt: skip
     """The power spectrum of a signal by Welch's method; arguments as for `csd`.
 
+    Args:
+        x: array of samples.
+        fs: samples per unit of time.
+        window: name of a window, or its values.
+        nperseg: int: samples of a segment; 256 if None.
+        noverlap: int: samples that segments share; half a segment if None.
+        nfft: int: length of the transform; a segment's if None.
+        detrend: "constant", "linear" or False.
+        return_onesided: leave out negative frequencies of real samples.
+        scaling: "density" or "spectrum".
+        axis: int: along which.
+        average: "mean" or "median" of the segments.
+
+    Returns:
+        A pair: frequencies of shape (k,), and powers.
+
     >>> ft.scipy.signal.welch(fnp.arange(8.0), nperseg=4)[1].shape
     (3,)
     """

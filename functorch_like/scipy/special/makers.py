@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
@@ -60,15 +61,20 @@ def make(
     aligned.__name__ = name
     fast = eager_jit(aligned)
     parts = names.split()
+    signature = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in parts])
 
-    def function(*args: Any) -> Any:
+    def function(*args: Any, **named: Any) -> Any:
         try:
-            if len(args) != len(parts):
-                raise promotion.error(
-                    ArgumentError,
-                    f"special.{name} takes {len(parts)} arguments, got {len(args)}",
-                    f"give {', '.join(parts)}",
-                )
+            if named or len(args) != len(parts):
+                try:
+                    args = signature.bind(*args, **named).args
+                except TypeError:
+                    given = ", ".join([str(len(args)), *named])
+                    raise promotion.error(
+                        ArgumentError,
+                        f"special.{name} takes {len(parts)} arguments, got {given}",
+                        f"give {', '.join(parts)}",
+                    ) from None
             return fast(*promotion.numbers(*args))
         except FtError as e:
             finalize_error(e)
@@ -80,7 +86,7 @@ def make(
         refuses="ArgumentError" if complex else "DtypeError",
         refused="another number of arguments" if complex else "complex numbers",
     )  # fmt: skip
-    function.is_boundary = True  # type: ignore[attr-defined]
+    function.is_boundary, function.__signature__ = True, signature  # type: ignore[attr-defined]
     return promotion.named(function, name, doc, promotion.caller())
 
 
