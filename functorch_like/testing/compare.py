@@ -111,8 +111,9 @@ def difference(
     else:
         a, b = _wide(a), _wide(b)
         with np.errstate(all="ignore"):
-            gap, allowed = np.abs(a - b), atol + rtol * np.abs(b)
-            wrong = ~((a == b) | ((gap <= allowed) & np.isfinite(b)) | (np.isnan(a) & np.isnan(b)))
+            gap = np.abs(a - b)
+            allowed = np.where(np.isfinite(b), atol + rtol * np.abs(b), 0.0)  # infinities are met exactly
+            wrong = ~((a == b) | (gap <= allowed) | (np.isnan(a) & np.isnan(b)))
     if not wrong.any():
         return ""
     finite = np.where(wrong, np.nan_to_num(gap.astype(np.float64), nan=np.inf), -1.0)

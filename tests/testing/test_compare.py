@@ -43,3 +43,10 @@ def test_exact_values():
     assert "differs" in message(assert_allclose, np.array([2**62]), np.array([2**62 + 1]))
     assert_trees_equal(np.array(-0.0), np.array(0.0))
     assert "sign of zero" in message(assert_trees_equal, np.array(-0.0), np.array(0.0), signed_zeros=True)
+
+
+def test_infinities_are_met_exactly():
+    assert_allclose(np.array([np.inf, -np.inf, np.nan]), np.array([np.inf, -np.inf, np.nan]))
+    for got in (-88.0, np.inf, np.nan):
+        with pytest.raises(AssertionError, match="allowed is 0$"):
+            assert_allclose(np.array(got), np.array(-np.inf))
