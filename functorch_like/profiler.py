@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from functorch_like import source_info
 from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
@@ -133,7 +134,8 @@ def profile() -> Iterator[Profile]:
         yield found
     finally:
         found.seconds = time.perf_counter() - started
-        found.operations = profiling.operations(session.stop())
+        operations = profiling.operations(session.stop())
+        found.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
 
 
 def annotate(name: str, **about: Any) -> Any:

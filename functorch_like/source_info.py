@@ -39,6 +39,13 @@ def _cell(file: str) -> str | None:
     return named[1] if named else None
 
 
+def in_notebook(place: str) -> str:
+    """Return "In[3]:1" for the "file:1" of a cell of the running notebook, and other places as they are."""
+    file, _, line = place.rpartition(":")
+    cell = _cell(file) if file else None
+    return f"{cell}:{line}" if cell else place
+
+
 def _folder(file: str | None) -> str:
     return os.path.dirname(os.path.abspath(file or "")) + os.sep
 

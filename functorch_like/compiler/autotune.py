@@ -103,7 +103,7 @@ def choose(
     if best is not ways[0] and ways[0] in seconds and seconds[best] > _GAIN * seconds[ways[0]]:
         best = ways[0]
     table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
-    events.tell("tune", name, time.perf_counter() - started, how=f"{best.name} of {table}", seconds_of=seconds)
+    events.tell("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
     cache.remember(note, best.name)
     return best
 

@@ -11,7 +11,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends
+from functorch_like import backends, source_info
 from functorch_like.backends.xla import profiling
 from functorch_like.errors import ArgumentError
 
@@ -125,3 +125,13 @@ def test_a_trace_that_is_begun_and_ended_with_named_steps(tmp_path):
     named = {e["name"]: e.get("args", {}) for e in events if "name" in e}
     assert {"outer", "train", "inner"} <= set(named)
     assert named["train"]["step_num"] == "3" and named["outer"]["kind"] == "once"
+
+
+def test_profiles_name_cells_of_notebooks(monkeypatch):
+    monkeypatch.setattr(source_info, "_cell", lambda file: "In[7]" if file == __file__ else None)
+    f = ft.jit(product)
+    f(X)
+    with ft.profiler.profile() as found:
+        f(X).block_until_ready()
+    assert {f"In[7]:{SORT_LINE}"} <= {each.line for each in found.operations}
+    assert source_info.in_notebook("/x/y.py:3") == "/x/y.py:3" and source_info.in_notebook("") == ""

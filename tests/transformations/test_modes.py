@@ -114,7 +114,7 @@ def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
     with backends.cache.flags(directory=tmp_path / "cache", enabled=True):
         first = ft.explain(make())(x)
         np.testing.assert_allclose(first.result, np.cos(x) * 7, rtol=1e-6)
-        assert tuned(first) == ["quick of default 2e+03 ms, quick 1e+03 ms"]
+        assert tuned(first) == ["chose quick: default 2e+03 ms, quick 1e+03 ms"]
         assert tuned(ft.explain(make())(x)) == ["quick, as measured before"]
 
 
@@ -126,7 +126,7 @@ def test_what_is_hardly_faster_is_not_taken(monkeypatch):
         autotune, "_time", lambda programs, args: {way: 1.0 if way is ways[0] else 0.99 for way in programs}
     )
     with backends.cache.flags(enabled=False):
-        assert tuned(ft.explain(ft.jit(fnp.sinh, mode="max-autotune"))(1.0))[0].startswith("default of")
+        assert tuned(ft.explain(ft.jit(fnp.sinh, mode="max-autotune"))(1.0))[0].startswith("chose default: ")
 
 
 @cpu
