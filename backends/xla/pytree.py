@@ -49,9 +49,10 @@ is_node = registry.is_node
 def flatten_one_level_with_keys(tree: Any) -> Any:
     """Pairs of key and child, and the aux data; None for a leaf."""
     found = registry.flatten_one_level_with_keys(tree)
-    if isinstance(tree, tuple) and hasattr(tree, "_fields") and found is not None:
+    fields = getattr(tree, "_fields", None) if isinstance(tree, tuple) else None
+    if fields is not None and found is not None:
         # TRAP: C++ gives every child of a named tuple the key of the first.
-        keys = [GetAttrKey(name) for name in tree._fields]
+        keys = [GetAttrKey(name) for name in fields]
         return [(key, child) for key, (_, child) in zip(keys, found[0], strict=True)], found[1]
     return found
 

@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
-from functorch_like.markup import elements, terminal
+from functorch_like.markup import terminal
+
+if TYPE_CHECKING:
+    from functorch_like.markup import elements
 
 
 @contextmanager
@@ -94,6 +97,8 @@ def markup(operations: list[Any], seconds: float, rows: int = 30) -> elements.Ma
         seconds: of the whole block.
         rows: how many of each are listed.
     """
+    from functorch_like.markup import elements  # only in notebooks
+
     total = sum(each.seconds for each in operations)
     head = elements.element("div", _summary(total, seconds), cls="head")
     if not operations:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,8 @@ FEW, SAMPLED = 16, 2**18
 MOST_COPIED = 2**24
 #: Arrays with more elements, or more rows, are printed without their middle.
 _PRINTED, _LINES = 200, 16
+#: So many elements at each end of a dimension are printed then, by the number of dimensions.
+_EDGES = (8, 4, 2, 1, 1, 1)
 
 
 class ArrayDisplay(Display):
@@ -54,10 +55,13 @@ class ArrayDisplay(Display):
     def markup(self) -> elements.Markup:
         """Return the same as HTML, with a picture of an array on several devices."""
         pairs, values = self._contents()
+        # Short facts stand beside the title, where they take no height.
+        short = [text for name, text in pairs if name in ("bytes", "device", "in")]
+        rest = [(name, text) for name, text in pairs if name not in ("bytes", "device", "in")]
+        about = (elements.element("span", text, cls="grey", style="margin-left:1em") for text in short)
+        head = elements.element("div", elements.span(title(self._x), "head"), *about)
         shown = elements.element("pre", values) if values else None
-        head = elements.element("div", title(self._x), cls="head")
-        body = [elements.facts(pairs)] if pairs else []
-        return elements.join([head, shown, *body, _picture(self._x)])
+        return elements.join([head, elements.facts(rest) if rest else None, shown, _picture(self._x)])
 
     def _contents(self) -> tuple[list[tuple[str, str]], str]:
         """Names and values of facts, and the elements as text."""
@@ -123,7 +127,7 @@ def _picture(x: Any) -> elements.Markup | None:
     if type(x) is not ArrayImpl or len(x.sharding.device_set) == 1 or x.ndim not in (1, 2):
         return None
     try:
-        return elements.details("sharding", elements.Markup(Picture(x.shape, x.sharding)._repr_html_()))
+        return elements.details("its parts by device", elements.Markup(Picture(x.shape, x.sharding)._repr_html_()))
     except FtError:
         return None
 
@@ -203,9 +207,9 @@ def elements_text(values: np.ndarray[Any, Any], columns: int = 96) -> str:
             return np.array2string(values.reshape(-1), separator=", ")
         ends = (", ".join(map(str, part.tolist())) for part in (values.flat[:4], values.flat[-4:]))
         return ", ..., ".join(ends)
-    edge = min(max(int((_PRINTED ** (1 / max(values.ndim, 1))) / 2), 1), 8)
+    edge = _EDGES[values.ndim - 1] if values.ndim else 1
     is_short = values.size <= _PRINTED and math.prod(values.shape[:-1]) <= _LINES
-    formatter: dict[str, Callable[[Any], str]] | None = None
+    formatter: Any = None
     if values.dtype.kind == "O" or values.dtype.names:
         formatter = {"all": lambda element: terminal.trimmed(str(element), 40)}
     return np.array2string(

@@ -107,7 +107,7 @@ def _lines(node: Node, depth: int, paint: terminal.Paint) -> Iterator[tuple[str,
 def _markup(node: Node, depth: int) -> elements.Markup:
     key = elements.join([elements.element("code", node.key, cls="blue"), ": "]) if node.key else None
     about = elements.element("code", node.about, cls="green" if node.count is None else None)
-    size = elements.span(f"  {node.size}", "grey") if node.size else None
+    size = elements.element("span", node.size, cls="grey", style="margin-left:.8em") if node.size else None
     line = elements.join([key, about, size])
     if node.count is None:
         return elements.element("div", line)

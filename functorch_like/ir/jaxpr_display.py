@@ -71,10 +71,13 @@ def _summary(part: Definition) -> elements.Markup:
 def _code(part: Definition) -> elements.Markup:
     """One jaxpr as a `pre`, in colours."""
     span = elements.span
-    top = [span("def ", "purple"), span(part.title, "head"), "(", avals(part.inputs), "):"]
-    if part.origin:
+    first, *rest = terminal.wrapped(f"({part.inputs}):", " " * len(f"def {part.title}"), "        ")
+    top = [span("def ", "purple"), span(part.title, "head"), avals(first.strip())]
+    if part.origin and not rest:
         top.append(span(f"  # {part.origin}", "grey"))
-    lines = [elements.join(top)]
+    lines = [elements.join(top), *map(avals, rest)]
+    if part.origin and rest:
+        lines.append(span(f"    # {part.origin}", "grey"))
     width = min(max((len(short(row)) for row in part.rows), default=0), 88)
     for row in part.rows:
         blanks = " " * max(width - len(short(row)), 0)

@@ -129,6 +129,10 @@ def _layers(nodes: list[Node]) -> list[list[int]]:
     depth: list[int] = []
     for node in nodes:
         depth.append(max((depth[k] + 1 for k, _ in node.before), default=0))
+    for k in reversed(range(len(nodes))):  # constants stand right above their first use
+        after = [depth[u] for u, node in enumerate(nodes) if any(source == k for source, _ in node.before)]
+        if not nodes[k].before and nodes[k].kind != "input" and after:
+            depth[k] = min(after) - 1
     layers: list[list[int]] = [[] for _ in range(max(depth, default=0) + 1)]
     for k, d in enumerate(depth):
         layers[d].append(k)
@@ -153,7 +157,7 @@ def _places(
     places: dict[int, tuple[float, float]] = {}
     for number, layer in enumerate(layers):
         # Each box stands below the middle of its operands, as far as its neighbours leave room.
-        left, room = _GAP, width - rows[number]
+        left, room = _GAP, width - _GAP - rows[number]
         for k in layer:
             wish = _mean([places[source][0] for source, _ in nodes[k].before], width / 2) - widths[k] / 2
             at = min(max(left, wish), left + max(room, 0))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from functorch_like.markup import elements, terminal
+from functorch_like.markup import terminal
+
+if TYPE_CHECKING:
+    from functorch_like.markup import elements  # made where a notebook asks for HTML
 
 
 class Display:
@@ -21,6 +24,8 @@ class Display:
 
     def markup(self) -> elements.Markup:
         """Return the display as HTML, without its style sheet."""
+        from functorch_like.markup import elements
+
         return elements.element("pre", self.layout())
 
     def show(self) -> None:
@@ -34,6 +39,8 @@ class Display:
         return str(self)
 
     def _repr_html_(self) -> str:
+        from functorch_like.markup import elements
+
         return str(elements.document(self.markup()))
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -6,7 +6,6 @@ dark themes.
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 
 
@@ -29,14 +28,15 @@ HUES = {
 _LINE = "color-mix(in srgb,currentColor 18%,transparent)"
 _SHADE = "color-mix(in srgb,currentColor 6%,transparent)"
 _STYLE = (
-    ".ft{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:62em;overflow-x:auto;text-align:left}"
+    ".ft{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:100%;overflow-x:auto;text-align:left}"
     ".ft table{border-collapse:collapse;margin:4px 0;color:inherit;font-size:12px}"
     f".ft th,.ft td{{padding:2px 10px 2px 0;text-align:left;vertical-align:top;border:0;"
-    f"border-bottom:1px solid {_LINE};background:none;color:inherit;white-space:normal;overflow-wrap:anywhere}}"
+    f"border-bottom:1px solid {_LINE};background:none;color:inherit;white-space:normal;overflow-wrap:break-word}}"
+    ".ft tbody tr:nth-child(n){background:none}"  # notebooks shade every other row
     ".ft td.n,.ft th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
     ".ft td.k{white-space:nowrap;font-weight:600}"
     f".ft code,.ft pre{{font:12px/1.5 ui-monospace,Menlo,Consolas,monospace;color:inherit;background:none}}"
-    ".ft code{padding:0;white-space:pre-wrap}"
+    ".ft pre,.ft table{max-width:66em}.ft code{padding:0;white-space:pre-wrap}"
     f".ft pre{{margin:4px 0;padding:6px 8px;background:{_SHADE};border-radius:4px;white-space:pre;overflow:auto;"
     "max-height:32em}"
     ".ft details{margin:1px 0 1px 2px}.ft details>*:not(summary){margin-left:1.1em}.ft summary{cursor:pointer}"
@@ -114,13 +114,19 @@ def document(*children: object) -> Markup:
 
 def _attribute(name: str, value: object) -> str:
     name = {"cls": "class"}.get(name, name.replace("_", "-"))
-    return f" {name}" if value is True else f' {name}="{html.escape(_printable(str(value)))}"'
+    return f" {name}" if value is True else f' {name}="{_text(str(value))}"'
 
 
 def _escaped(child: object) -> str:
-    return child if isinstance(child, Markup) else html.escape(_printable(str(child)), quote=False)
+    return child if isinstance(child, Markup) else _text(str(child))
 
 
-def _printable(text: str) -> str:
-    """Without characters that no HTML may contain: control characters, and halves of surrogate pairs."""
-    return "".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in text).encode("utf-8", "replace").decode("utf-8")
+def _text(text: str) -> str:
+    """Escaped, and without what no HTML may contain: control characters, and halves of surrogate pairs."""
+    return text.encode("utf-8", "replace").decode("utf-8").translate(_ESCAPES)
+
+
+_ESCAPES: dict[int, str] = {
+    **{code: "\ufffd" for code in range(32) if chr(code) not in "\n\t"},
+    **{ord(c): entity for c, entity in {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"}.items()},
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from functorch_like.compiler.placement import settle
 from functorch_like.core import Tracer, aval_of, transform_stack
 from functorch_like.errors import ArgumentError, ConcretizationError, DonatedError, refuse_pickling
 from functorch_like.ir.trace_to_jaxpr import StageTrace, stage
-from functorch_like.markup import elements, terminal
+from functorch_like.markup import terminal
 from functorch_like.markup.display import Display
 from functorch_like.primitives.higher_order.call import CallSpec
+
+if TYPE_CHECKING:
+    from functorch_like.markup import elements
 
 
 class ArgInfo(NamedTuple):

@@ -1,6 +1,8 @@
 """Text for terminals, and the choice between it and HTML."""
 
+import re
 import sys
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import pytest
@@ -95,3 +97,13 @@ def test_a_display_without_html_of_its_own():
     printed = []
     Plain()._repr_pretty_(SimpleNamespace(text=printed.append), False)
     assert printed == ["a < b"]
+
+
+def test_pictures_on_pages_are_there_small_and_described():
+    docs = Path(__file__).parents[2] / "docs"
+    if not docs.is_dir():
+        pytest.skip("the tests run without the source tree")
+    text = (docs / "displays.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[([^\]]*)\]\((images/[^)]*)\)", text)
+    assert len(pictures) >= 4 and all(len(about.split()) > 5 for about, _ in pictures)
+    assert all((docs / path).stat().st_size < 60_000 for _, path in pictures)
