@@ -106,6 +106,8 @@ def jit(
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
+    buckets: dict[str, int] | None = None,
+    bucket_sizes: Sequence[int] | None = None,
 ) -> Jitted[P, R]: ...
 @overload
 def jit(
@@ -124,6 +126,8 @@ def jit(
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
+    buckets: dict[str, int] | None = None,
+    bucket_sizes: Sequence[int] | None = None,
 ) -> Callable[[Callable[P, R]], Jitted[P, R]]: ...
 @api_boundary.public
 def jit(
@@ -142,6 +146,8 @@ def jit(
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
+    buckets: dict[str, int] | None = None,
+    bucket_sizes: Sequence[int] | None = None,
 ) -> Any:
     """Compile a pure function of arrays.
 
@@ -173,6 +179,10 @@ def jit(
             docs/control_flow.md. None: as `backends.compilation.control_flow` says, which is "error" by default.
         max_paths: how many paths a signature may have.
         fullgraph: PyTorch's name for control_flow="error".
+        buckets: for arguments with a varying number of rows, the axis of rows by the argument's name: {"x": 0}. They
+            are padded to the size of a bucket, and one program serves all numbers of rows in it; what would read the
+            padding is masked, and what cannot be is refused. See docs/control_flow.md.
+        bucket_sizes: sizes of the buckets; powers of two if None.
 
     Returns:
         The compiled function, with `.trace(...)`, `.lower(...)`, `.eval_shape(...)`, `.warmup(...)` and
@@ -183,6 +193,7 @@ def jit(
         ConcretizationError: at the call, where `fun` needs the value of a traced argument.
         ShapeError: at the call, where a sharding does not divide an argument or result; names it.
         DeviceError: at the call, for arguments on different devices.
+        UnsupportedError: at the call, where `fun` does something with rows of `buckets` that has no mask; names it.
 
     >>> import functorch_like as ft, functorch_like.numpy as fnp
     >>> norm = ft.jit(lambda x: fnp.sqrt(fnp.sum(x * x)))
@@ -205,6 +216,8 @@ def jit(
             control_flow=control_flow,
             max_paths=max_paths,
             fullgraph=fullgraph,
+            buckets=buckets,
+            bucket_sizes=bucket_sizes,
         )
     if not callable(fun):
         raise ArgumentError(
@@ -240,6 +253,12 @@ def jit(
         "control_flow": _control_flow(control_flow, fullgraph),
         "max_paths": max_paths,
     }
+    if buckets is not None:
+        from functorch_like.transforms.buckets.calls import bucketed  # few functions need them
+
+        return bucketed(jit, jit_is_disabled, fun, buckets, bucket_sizes, options)
+    if bucket_sizes is not None:
+        raise ArgumentError("jit was given bucket_sizes without buckets", fix='write buckets={"x": 0}')
     return _Jit(fun, static, donate, spec, options).public
 
 

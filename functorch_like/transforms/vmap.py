@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ def vmap(
     out_dims: Any = _UNSAID,
     chunk_size: int | None = None,
     randomness: str = "same",
+    buckets: Sequence[int] | bool | None = None,
 ) -> Callable[P, R]:
     """Map a function over an axis of its arguments, as one computation.
 
@@ -60,6 +61,8 @@ def vmap(
         randomness: what `functorch_like.random` does, where it draws from a key that is the same for all elements:
             "same" (as the key says) gives all of them the same numbers, "different" draws for element number i from
             `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
+        buckets: sizes to which the axis is padded, or True for powers of two: what is compiled for one number of
+            elements serves all of a bucket. Not together with axis_name.
 
     Returns:
         The mapped function.
@@ -85,6 +88,7 @@ def vmap(
             fix="for a pytree argument write in_axes=({'w': 0},)",
         )
     _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
+    allowed = _bucket_sizes(name, buckets, axis_name, axis_size)
 
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -107,8 +111,8 @@ def vmap(
             trees[:] = [out_tree]
             return outs
 
-        def run(start: Any, count: int) -> list[Any]:
-            given = [a if d is None else piece(a, d, start, count) for a, d in zip(leaves, dims, strict=True)]
+        def run(values: Any, start: Any, count: int) -> list[Any]:
+            given = [a if d is None else piece(a, d, start, count) for a, d in zip(values, dims, strict=True)]
             outs, found = batching.batch(
                 flat, BatchAxis(count, axis_name, randomness, spmd_axis_name), given, dims, f"vmap({name})"
             )
@@ -119,7 +123,10 @@ def vmap(
             wanted[:] = [None if w is None else w % aval_of(o).ndim for o, w in zip(placed, places, strict=True)]
             return placed
 
-        flat_outs = in_chunks(run, size, chunk_size, lambda: wanted)
+        def in_all(values: Any, count: int) -> list[Any]:
+            return in_chunks(functools.partial(run, values), count, chunk_size, lambda: wanted)
+
+        flat_outs = in_all(leaves, size) if not buckets else _padded(in_all, leaves, dims, size, allowed, name, wanted)
         outs = trees[0].unflatten(flat_outs)
         results, out_tree = xla.flatten(outs)
         if not any(map(is_float0, results)):
@@ -167,6 +174,22 @@ def _check_options(name: str, axis_name: Any, spmd_axis_name: Any, chunk_size: A
             f"spmd_axis_name={spmd_axis_name!r} of vmap({name}) is no name of a mesh axis",
             fix="use a string, or a tuple of strings",
         )
+
+
+def _bucket_sizes(name: str, buckets: Any, axis_name: Any, axis_size: int | None) -> tuple[int, ...] | None:
+    if buckets is None or buckets is False:
+        return None
+    from functorch_like.transforms.buckets import mapped  # few functions need them
+
+    return mapped.check(name, buckets, axis_name, axis_size)
+
+
+def _padded(
+    in_all: Any, leaves: list[Any], dims: Any, size: int, allowed: Any, name: str, wanted: list[int | None]
+) -> list[Any]:
+    from functorch_like.transforms.buckets import mapped
+
+    return mapped.padded(in_all, leaves, dims, size, allowed, name, lambda: wanted)
 
 
 def _error_context() -> dict[str, str]:

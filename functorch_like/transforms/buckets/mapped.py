@@ -1,0 +1,63 @@
+"""`vmap(f, buckets=...)`: elements are padded to a bucket's size, and the results cut.
+
+Elements do not see each other, so there is nothing to mask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like.core import Tracer, aval_of, state
+from functorch_like.errors import ArgumentError
+from functorch_like.transforms.buckets import padding, sizes
+
+
+def check(name: str, buckets: Any, axis_name: Any, axis_size: int | None) -> tuple[int, ...] | None:
+    """The bucket sizes, checked; None: powers of two.
+
+    Raises:
+        ArgumentError: for others, and beside options that name the axis.
+    """
+    if axis_name is not None:
+        raise ArgumentError(
+            f"vmap({name}) has buckets and axis_name={axis_name!r}: a collective would see the padding",
+            fix="give one of them; jit(vmap(...), buckets=...) masks reductions over rows",
+        )
+    if axis_size is not None:
+        raise ArgumentError(f"vmap({name}) has buckets and axis_size={axis_size}", fix="give one of them")
+    return sizes.checked(buckets, f"buckets of vmap({name})")
+
+
+def padded(
+    mapped: Callable[[Sequence[Any], int], list[Any]],
+    leaves: Sequence[Any],
+    dims: Sequence[int | None],
+    rows: int,
+    allowed: tuple[int, ...] | None,
+    name: str,
+    out_dims: Callable[[], Sequence[int | None]],
+) -> list[Any]:
+    """Map over a bucket instead of over so many rows.
+
+    Args:
+        mapped: of leaves and their number of rows.
+        leaves: as they were given.
+        dims: the mapped axis of each.
+        rows: their size along it.
+        allowed: bucket sizes.
+        name: of the function.
+        out_dims: called afterwards, gives the mapped axis of each result.
+    """
+    size = sizes.bucket(rows, allowed, f"vmap({name})") if rows else 0
+    if size == rows or state.trace.staging or any(isinstance(x, Tracer) for x in leaves):
+        return mapped(leaves, rows)  # sizes are known inside of others, and the padding would have derivatives
+    outs = mapped(
+        [x if d is None else _resized(padding.pad, x, d, size) for x, d in zip(leaves, dims, strict=True)], size
+    )
+    return [y if d is None else _resized(padding.cut, y, d, rows) for y, d in zip(outs, out_dims(), strict=True)]
+
+
+def _resized(by: Callable[[Any, Sequence[int]], Any], x: Any, axis: int, size: int) -> Any:
+    shape = aval_of(x).shape
+    return by(x, (*shape[:axis], size, *shape[axis + 1 :]))
