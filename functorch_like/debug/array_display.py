@@ -14,6 +14,8 @@ from functorch_like.debug.sharding_picture import Picture
 from functorch_like.errors import ArgumentError, FtError, bytes_text
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
+from functorch_like.random.keys import key_data
+from functorch_like.random.typed_keys import KeyArray
 
 #: Arrays with more elements get statistics, and those with more than `SAMPLED` from a sample.
 FEW, SAMPLED = 16, 2**18
@@ -36,6 +38,8 @@ class ArrayDisplay(Display):
     """
 
     def __init__(self, x: Any) -> None:
+        if isinstance(x, KeyArray):
+            x = key_data(x)
         if not isinstance(x, (ArrayImpl, Tracer, np.ndarray)):
             raise ArgumentError(
                 f"a display of an array was given a {type(x).__name__}", fix="see ft.inspect.tree for other values"
@@ -127,7 +131,7 @@ def _picture(x: Any) -> elements.Markup | None:
     if type(x) is not ArrayImpl or len(x.sharding.device_set) == 1 or x.ndim not in (1, 2):
         return None
     try:
-        return elements.details("its parts by device", elements.Markup(Picture(x.shape, x.sharding)._repr_html_()))
+        return elements.details("its parts by device", Picture(x.shape, x.sharding).markup())
     except FtError:
         return None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from functorch_like.errors import ShapeError
+from functorch_like.markup import elements
 
 _WIDTH = 78
 _PIXELS = 360
@@ -39,6 +39,9 @@ class Picture:
         return _boxes(np.vectorize(_label, otypes=[object])(self._cells))
 
     def _repr_html_(self) -> str:
+        return str(self.markup())
+
+    def markup(self) -> elements.Markup:
         """Return a table for notebooks: parts on other devices have other colours."""
         every = sorted(self._where.device_set, key=lambda device: device.id)
         hue = {device: round(360 * k / len(every)) for k, device in enumerate(every)}
@@ -46,20 +49,23 @@ class Picture:
         height = _PIXELS if len(self._shape) == 1 else _PIXELS * self._shape[0] / max(self._shape[1], 1)
         tall = 34 if len(self._shape) == 1 else max(24, min(_PIXELS, round(height)) // rows)
         wide = max(60, _PIXELS // columns)
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f'<td style="{_CELL};width:{wide}px;height:{tall}px;background:hsl({hue[devices[0]]},65%,78%)">'
-                f"{html.escape(_label(devices))}</td>"
-                for devices in row
+        cell = f"{_CELL};width:{wide}px;height:{tall}px;background:"
+        body = (
+            elements.element(
+                "tr",
+                *(
+                    elements.element("td", _label(devices), style=f"{cell}hsl({hue[devices[0]]},65%,78%)")
+                    for devices in row
+                ),
             )
-            + "</tr>"
             for row in self._cells
         )
-        caption = html.escape(f"{self._shape} {getattr(self._where, 'spec', '')!r}".replace("''", "").strip())
-        return (
-            f'<table style="border-collapse:collapse;table-layout:fixed"><caption style="font:12px monospace">{caption}'
-            f"</caption><tbody>{body}</tbody></table>"
+        caption = f"{self._shape} {getattr(self._where, 'spec', '')!r}".replace("''", "").strip()
+        return elements.element(
+            "table",
+            elements.element("caption", caption, style="font:12px monospace"),
+            elements.element("tbody", *body),
+            style="border-collapse:collapse;table-layout:fixed",
         )
 
 

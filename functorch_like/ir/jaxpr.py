@@ -151,6 +151,10 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
 
 
 # ---------------------------------------------------------------------------------------------------------- text
+#: Of the inputs, operands and results of one jaxpr or equation, so many are shown where a display is cut.
+MOST_LISTED = 30
+
+
 class Row(NamedTuple):
     """Text of one equation.
 
@@ -244,7 +248,7 @@ class _Printer:
                 return literal_text(atom.value)
             return names.setdefault(atom, letters(len(names)))
 
-        header = ", ".join(f"{name(v)}: {v.aval!r}" for v in jaxpr.inputs)
+        header = self.listed([f"{name(v)}: {v.aval!r}" for v in jaxpr.inputs])
         rows: list[Row] = []
         for eqn in jaxpr.equations:
             operands = tuple(name(a) for a in eqn.inputs)
@@ -253,14 +257,20 @@ class _Printer:
                     name(v)
                 continue
             params = tuple(f"{k}={self.param(v)}" for k, v in eqn.params.items() if v is not None and k != "spec")
-            results = ", ".join(f"{name(v)}: {v.aval!r}" for v in eqn.outputs) or "()"
+            results = self.listed([f"{name(v)}: {v.aval!r}" for v in eqn.outputs]) or "()"
             line = source_info.user_line(eqn.source) if eqn.source is not None else None
             place = " in ".join(filter(None, (line.short if line else "", source_info.scope(eqn.source))))
             rows.append(Row(results, eqn.prim.name, operands, params, place, eqn))
-        outs = ", ".join(name(a) for a in jaxpr.outputs)
+        outs = self.listed([name(a) for a in jaxpr.outputs])
         title = self.done[id(jaxpr)] = self.unique(jaxpr.name)
         self.parts.append(Definition(title, header, jaxpr.origin, rows, outs or "()", jaxpr))
         return title
+
+    def listed(self, texts: list[str]) -> str:
+        """Texts in a row; the first of very many."""
+        most = len(texts) if self.most is None else MOST_LISTED
+        more = f"... {len(texts) - most} more" if len(texts) > most else ""
+        return ", ".join(filter(None, [*texts[:most], more]))
 
     def param(self, value: Any) -> str:
         if isinstance(value, Jaxpr):

@@ -12,8 +12,8 @@ from functorch_like.markup.display import Display
 if TYPE_CHECKING:
     from functorch_like.ir.jaxpr import Definition, Row
 
-#: So many jaxprs are shown of those that one calls.
-MOST_PARTS = 40
+#: So many jaxprs are shown of those that one calls, and so many operands of an equation.
+MOST_PARTS, MOST_OPERANDS = 40, 30
 #: Parameters longer than this are cut in the middle: constants, and lists of dimension numbers.
 _LONGEST_PARAM = 60
 
@@ -71,7 +71,7 @@ def _summary(part: Definition) -> elements.Markup:
 def _code(part: Definition) -> elements.Markup:
     """One jaxpr as a `pre`, in colours."""
     span = elements.span
-    first, *rest = terminal.wrapped(f"({part.inputs}):", " " * len(f"def {part.title}"), "        ")
+    first, *rest = _wrapped(f"({part.inputs}):", " " * len(f"def {part.title}"), "        ")
     top = [span("def ", "purple"), span(part.title, "head"), avals(first.strip())]
     if part.origin and not rest:
         top.append(span(f"  # {part.origin}", "grey"))
@@ -92,7 +92,7 @@ def _code(part: Definition) -> elements.Markup:
 def row_markup(row: Row) -> elements.Markup:
     """Return one equation in colours, without the user's line."""
     params = [elements.span(trimmed_param(text), "orange") for text in row.params]
-    inside = elements.join([*row.operands, *params], ", ")
+    inside = elements.join([*trimmed_operands(row), *params], ", ")
     return elements.join([avals(row.results), " = ", elements.span(row.primitive, "blue"), "(", inside, ")"])
 
 
@@ -108,8 +108,15 @@ def trimmed_param(text: str) -> str:
 
 
 def short(row: Row) -> str:
-    """Return one equation as text, long parameters cut."""
-    return str(row._replace(params=tuple(map(trimmed_param, row.params))))
+    """Return one equation as text, long parameters and many operands cut."""
+    return str(row._replace(operands=trimmed_operands(row), params=tuple(map(trimmed_param, row.params))))
+
+
+def trimmed_operands(row: Row) -> tuple[str, ...]:
+    """Return names and literals of operands, the first of many, and literals cut in the middle."""
+    named = tuple(terminal.trimmed(text, _LONGEST_PARAM) for text in row.operands[:MOST_OPERANDS])
+    more = len(row.operands) - MOST_OPERANDS
+    return (*named, f"... {more} more") if more > 0 else named
 
 
 def _lines(part: Definition, paint: terminal.Paint) -> list[str]:
@@ -117,7 +124,7 @@ def _lines(part: Definition, paint: terminal.Paint) -> list[str]:
     origin = f"  # {part.origin}" if part.origin else ""
     lines = [
         _painted_def(line) if paint is terminal.ansi else line
-        for line in terminal.wrapped(f"def {part.title}({part.inputs}):", "", "        ")
+        for line in _wrapped(f"def {part.title}({part.inputs}):", "", "        ")
     ]
     lines += [paint(line, "grey") for line in terminal.wrapped(origin.strip(), "    ")] if origin else []
     width = min(max((len(short(row)) for row in part.rows), default=0), 64)
@@ -125,7 +132,7 @@ def _lines(part: Definition, paint: terminal.Paint) -> list[str]:
         lines += row_lines(row, width, paint)
     if len(part.jaxpr.equations) > len(part.rows):
         lines.append(paint(f"    ... {len(part.jaxpr.equations) - len(part.rows)} more equations", "grey"))
-    outputs = terminal.wrapped(f"return {part.outputs}", "    ", "        ")
+    outputs = _wrapped(f"return {part.outputs}", "    ", "        ")
     return [*lines, *(line.replace("return", paint("return", "purple"), 1) for line in outputs)]
 
 
@@ -138,7 +145,7 @@ def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ")
         paint: gives parts a style.
         margin: stands before it.
     """
-    found = terminal.wrapped(short(row), margin, margin + "    ")
+    found = _wrapped(short(row), margin, margin + "    ")
     place = f"  # {row.place}" if row.place else ""
     blanks = max(width + len(margin) - len(found[-1]), 0)
     fits = len(found[-1]) + blanks + len(place) <= terminal.WIDEST
@@ -150,6 +157,12 @@ def row_lines(row: Row, width: int, paint: terminal.Paint, margin: str = "    ")
     elif place:
         painted.append(margin + "    " + paint(terminal.trimmed(place.strip(), _LINE - len(margin)), "grey"))
     return painted
+
+
+def _wrapped(text: str, first: str, rest: str) -> list[str]:
+    """Lines of at most 100 columns, which part between values, not between a name and its aval."""
+    whole = text.replace(": ", ":\u00a0").replace(" = ", "\u00a0=\u00a0")
+    return [line.replace("\u00a0", " ") for line in terminal.wrapped(whole, first, rest)]
 
 
 def _painted_def(line: str) -> str:

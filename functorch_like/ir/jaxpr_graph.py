@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from functorch_like.ir.jaxpr import Definition, Jaxpr, Var, definitions, letters
+from functorch_like.ir.jaxpr import MOST_LISTED, Definition, Jaxpr, Var, definitions, letters
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 
@@ -108,11 +108,16 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
 def _nodes(part: Definition) -> list[Node]:
     maker: dict[Var, int] = {}
     nodes: list[Node] = []
-    for k, variable in enumerate(part.jaxpr.inputs):  # the printer names them first
+    inputs = part.jaxpr.inputs
+    for k, variable in enumerate(inputs[:MOST_LISTED]):  # the printer names them first
         maker[variable] = len(nodes)
         nodes.append(Node(f"{letters(k)}: {variable.aval!r}", "input", "input", []))
+    if len(inputs) > MOST_LISTED:
+        maker.update(dict.fromkeys(inputs[MOST_LISTED:], len(nodes)))
+        nodes.append(Node(f"{len(inputs) - MOST_LISTED} more inputs", "input", "inputs", []))
     for row in part.rows:
-        before = [(maker[a], repr(a.aval)) for a in row.equation.inputs if type(a) is Var and a in maker]
+        known = [a for a in row.equation.inputs if type(a) is Var and a in maker]
+        before = list(dict.fromkeys((maker[a], repr(a.aval)) for a in known))
         inner = next((p.partition("=")[2] for p in row.params if p.startswith("jaxpr=")), "")
         label = f"{row.primitive} {inner}".strip()
         kind = row.equation.prim.kind or ("call" if inner else "")
@@ -120,7 +125,8 @@ def _nodes(part: Definition) -> list[Node]:
             maker[variable] = len(nodes)
         nodes.append(Node(terminal.trimmed(label, 32), kind, f"{row}  {row.place}".rstrip(), before))
     results: list[Any] = [a for a in part.jaxpr.outputs if type(a) is Var and a in maker]
-    nodes += [Node("result", "output", repr(a.aval), [(maker[a], repr(a.aval))]) for a in results]
+    shown = results[:MOST_LISTED]
+    nodes += [Node("result", "output", repr(a.aval), [(maker[a], repr(a.aval))]) for a in shown]
     return nodes
 
 

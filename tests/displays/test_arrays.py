@@ -12,6 +12,7 @@ import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.backends import xla
 from functorch_like.debug import array_display
+from functorch_like.random import typed_keys
 
 DTYPES = (
     "bool", "int4", "uint4", "int8", "uint8", "int32", "int64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2",
@@ -120,6 +121,14 @@ def test_a_computation_that_failed(monkeypatch):
     assert "none, the computation failed: the callback raised" in page(fnp.ones(3)).text
 
 
+def test_parts_in_other_processes():
+    place = SimpleNamespace(
+        device_set=[SimpleNamespace(platform="cpu")] * 2, is_fully_addressable=False, is_fully_replicated=False
+    )
+    x = SimpleNamespace(is_deleted=lambda: False, nbytes=12, sharding=place)
+    assert array_display.values_of(x) == (None, "parts of them belong to other processes; see x.addressable_shards")
+
+
 def test_names_are_escaped():
     x = np.array(["<script>alert(1)</script>"] * 3, object)
     assert "<script>" in page(ft.inspect.array(x)).text  # as text: the parser saw no such element
@@ -133,6 +142,8 @@ def test_many_dimensions_are_printed_short():
 
 def test_a_typed_key_and_numpy_scalars():
     assert "u32[2]" in str(ft.inspect.array(ft.random.key(0)))
+    typed = typed_keys.KeyArray(ft.random.key(0))
+    assert "u32[2]" in str(ft.inspect.array(typed)) and "key<fry>[]" in str(ft.inspect.tree([typed]))
     assert "f64[]" in str(ft.inspect.array(np.float64(2)))
 
 

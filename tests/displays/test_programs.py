@@ -44,6 +44,7 @@ def test_text_fits_and_is_the_whole_program():
     words = lambda text: re.sub(r"#.*", "", text).split()
     full, shown = words(str(made)), words(text)
     assert [w for w in shown if w == "="] == [w for w in full if w == "="] and shown.count("def") == full.count("def")
+    assert not re.search(r":$", re.sub(r"\):$", "", text, flags=re.M), re.M)  # a name and its type stay together
     coloured = display(made).layout(terminal.ansi)
     assert "\x1b[" in coloured and re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text
 
@@ -58,6 +59,16 @@ def test_long_jaxprs_are_cut():
     assert "... 100 more equations" in found.text and "400 equations" in found.text
     last = str(jaxpr(long)).rsplit("return ", 1)[1]
     assert found.text.rstrip().endswith(f"return {last}")  # names are those of the whole text
+
+
+def test_very_many_inputs_operands_and_results():
+    many = [fnp.ones(()) for _ in range(3000)]
+    made = jaxpr(lambda *xs: ft.jit(lambda *ys: [fnp.stack(ys), *ys])(*xs), *many)
+    shown = display(made)
+    assert fits(shown.layout()) and "... 2970 more" in shown.layout() and len(page(shown).text) < 40_000
+    picture = ft.inspect.graph(made)
+    assert "2970 more inputs" in str(picture) and len(picture.svg) < 120_000
+    assert fits(str(picture)) and page(ft.inspect.diff(made, made))
 
 
 def test_names_in_jaxprs_are_escaped():
