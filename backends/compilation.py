@@ -1,4 +1,4 @@
-"""Settings of how functions are traced to be compiled.
+"""Settings of how functions are traced and compiled.
 
 >>> import functorch_like as ft
 >>> absolute = ft.jit(lambda x: x if x > 0 else -x)
@@ -23,7 +23,19 @@ class _Settings(Module, name="compilation"):
         "by the values it depends on. `jit(control_flow=...)` says it for one function.",
         changes="which functions are accepted",
     )
+    tiers = Setting(
+        "auto",
+        one_of("auto", "off", "quick"),
+        "The tiers in which jit compiles programs for CPUs.\n\n"
+        "'auto': a program that is new is compiled under quick options, and compiled again in the background once the "
+        "time that it has run is worth that; a later call then runs the optimised form. The disk keeps that form. 'off': "
+        "each program is compiled under its full options at once. 'quick': under quick options alone, for programs "
+        "that run once. The last digits of results may differ between tiers.",
+        changes="compile options",
+        elsewhere={"gpu": "programs for GPUs have one tier"},
+    )
 
 
 control_flow: str
+tiers: str
 adopt(__name__, _Settings)

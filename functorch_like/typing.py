@@ -168,6 +168,19 @@ class Jitted(Protocol[_P, _R_co]):
         """Trace the paths of these arguments, and those on the other sides of their conditions, without compiling."""
         ...
 
+    def optimised(self) -> None:
+        """Compile the optimised forms of the programs that are in the quick tier, and wait for them.
+
+        For programs for CPUs, under `backends.compilation.tiers = "auto"`. Before anything is timed, or where all calls
+        are to give the same bits. A form that XLA refuses is warned of; the quick one stays.
+
+        >>> import functorch_like as ft, functorch_like.numpy as fnp
+        >>> f = ft.jit(lambda x: fnp.sin(x) * fnp.cos(x) + x)
+        >>> y = f(fnp.ones(3))
+        >>> f.optimised()
+        """
+        ...
+
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""
         ...

@@ -33,7 +33,7 @@ from functorch_like.backends.xla.client import (
 from functorch_like.backends.xla.compile_options import on_compile
 from functorch_like.backends.xla.configuration import Setting, config, setting_names, settings
 from functorch_like.backends.xla.dispatch import PjitFunction, clear_functions, function, on_error
-from functorch_like.backends.xla.executable import Executable, compile
+from functorch_like.backends.xla.executable import Executable, compile, load
 from functorch_like.backends.xla.jaxlib_api import Array, ArrayImpl, JaxRuntimeError
 from functorch_like.backends.xla.pytree import (
     DictKey,
@@ -107,6 +107,7 @@ __all__ = [
     "is_deleted",
     "is_node",
     "leaf_structure",
+    "load",
     "local_devices",
     "module_text",
     "on_compile",

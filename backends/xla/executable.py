@@ -274,6 +274,28 @@ def compile(
     return Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
 
 
+def load(
+    make: Callable[[], Any] | None,
+    *,
+    device: Any,
+    options: dict[str, Any] | None,
+    fitting: dict[str, Any] | None,
+    in_avals: Sequence[ShapedArray],
+    out_avals: Sequence[ShapedArray],
+    name: str,
+    fingerprint: bytes | None,
+    host_calls: Sequence[Callable[..., Any]],
+) -> Executable | None:
+    """Load what was compiled for one device from an equal module before; arguments as for `compile`.
+
+    Without a function that makes the module, look by the fingerprint alone.
+    """
+    client.check_not_forked()
+    chosen = compile_options.options(device, options, fitting)
+    inner, _, _ = _from_disk(make, device, chosen, name, fingerprint, host_calls)
+    return None if inner is None else Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
+
+
 def loaded(
     make: Callable[[], Any],
     device: Any,
@@ -307,24 +329,13 @@ def _loaded(
     host_calls: Sequence[Callable[..., Any]],
 ) -> Any:
     while True:
-        started = time.perf_counter()
         chosen = compile_options.options(device, overrides, fitting)
-        # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
-        # change of the package's code.
-        quick = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
-        found = _kept(cache.load, cache.recall(quick), device, chosen, host_calls=host_calls)
-        if found is None:
-            from functorch_like.backends.xla import mlir
-
-            module = make()
-            key = cache.key(module, chosen, device)
-            found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
-            if found is not None:
-                cache.remember(quick, key)
+        found, key, note = _from_disk(make, device, chosen, name, fingerprint, host_calls)
         if found is not None:
-            counters.cache_hits += 1
-            events.tell("load", name, time.perf_counter() - started, device=device)
             return found
+        from functorch_like.backends.xla import mlir
+
+        module = make()
         started = time.perf_counter()
         try:
             made = _kept(_built, module, device, chosen, host_calls=host_calls)
@@ -346,8 +357,34 @@ def _loaded(
         events.tell("compile", name, time.perf_counter() - started, device=device, options=overrides or {}, how=why)
         if key is not None:
             cache.store(key, made)
-            cache.remember(quick, key)
+            cache.remember(note, key)
         return made
+
+
+def _from_disk(
+    make: Callable[[], Any] | None,
+    device: Any,
+    chosen: Any,
+    name: str,
+    fingerprint: bytes | None,
+    host_calls: Sequence[Callable[..., Any]],
+) -> tuple[Any, str | None, str | None]:
+    """Return the program on disk or None, the key of it, and the key of the note that leads to that key."""
+    started = time.perf_counter()
+    # A fingerprint leads to the name of the program, which is that of its module: fingerprints are new with each
+    # change of the package's code.
+    note = cache.key(fingerprint, chosen, device, "the name of a program") if fingerprint else None
+    key = cache.recall(note)
+    found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
+    if found is None and make is not None and cache.directory() is not None:
+        key = cache.key(make(), chosen, device)
+        found = _kept(cache.load, key, device, chosen, host_calls=host_calls)
+        if found is not None:
+            cache.remember(note, key)
+    if found is not None:
+        counters.cache_hits += 1
+        events.tell("load", name, time.perf_counter() - started, device=device)
+    return found, key, note
 
 
 #: The programs made last. TRAP: 0.10 was seen to crash, in a thread of XLA's, when an interrupt had dropped a program

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import cached_property
 from typing import Any
 
@@ -67,10 +68,11 @@ class Lowered:
         self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
     ) -> dict[str, Any]:
         """All options that `compile` would compile under, by name."""
-        fitting = self._fitting(device, mode) if fitting is None else fitting
+        fitting = self.fitting(device, mode) if fitting is None else fitting
         return compile_options.chosen(device.platform, options, fitting)
 
-    def _fitting(self, device: Any, mode: str) -> dict[str, Any]:
+    def fitting(self, device: Any, mode: str = "default") -> dict[str, Any]:
+        """Return the options that the rule on the program's content chooses."""
         return choose(self.jaxpr, mode, device.platform)
 
     @property
@@ -79,8 +81,37 @@ class Lowered:
         assert self.module is not None  # building it finds them
         return bool(self._host_calls)
 
+    def _about(self, device: Any, options: dict[str, Any] | None, mode: str, fitting: Any) -> dict[str, Any]:
+        """The arguments of `xla.compile` and `xla.load` besides the module and the device."""
+        return {
+            "options": options,
+            "fitting": self.fitting(device, mode) if fitting is None else fitting,
+            "in_avals": self.in_avals,
+            "out_avals": self.out_avals,
+            "name": self.name,
+            # Once there is a module it tells the program by itself; settings may have changed since it was made.
+            "fingerprint": None if "module" in vars(self) else self._identify(self.partitioning),
+            "host_calls": self._host_calls,
+        }
+
+    def load(
+        self, device: Any, options: dict[str, Any] | None, fitting: dict[str, Any], *, lowering: bool
+    ) -> xla.Executable | None:
+        """Load from the on-disk cache what `compile` would return, for one device; None if it is not there.
+
+        Without lowering it may be there and not be found.
+        """
+        make = (lambda: self.module) if lowering else None
+        return xla.load(make, device=device, **self._about(device, options, "default", fitting))
+
     def compile(
-        self, device: Any, options: dict[str, Any] | None = None, *, mode: str = "default", fitting: Any = None
+        self,
+        device: Any,
+        options: dict[str, Any] | None = None,
+        *,
+        mode: str = "default",
+        fitting: Any = None,
+        in_background: bool = False,
     ) -> xla.Executable:
         """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
 
@@ -89,19 +120,11 @@ class Lowered:
             options: XLA's, by name.
             mode: of `jit`: which options are chosen besides.
             fitting: these are, instead.
+            in_background: do not show that this takes long.
         """
-        about: dict[str, Any] = {
-            "options": options,
-            "fitting": self._fitting(device, mode) if fitting is None else fitting,
-            "in_avals": self.in_avals,
-            "out_avals": self.out_avals,
-            "name": self.name,
-            # Once there is a module it tells the program by itself; settings may have changed since it was made.
-            "fingerprint": None if "module" in vars(self) else self._identify(self.partitioning),
-            "host_calls": self._host_calls,
-        }
+        about = self._about(device, options, mode, fitting)
         if self.partitioning is None:
-            with stage("compiling", self.name, self._size):
+            with nullcontext() if in_background else stage("compiling", self.name, self._size):
                 return xla.compile(lambda: self.module, device=device, **about)
         from functorch_like.backends.xla import sharded_executable  # few programs have meshes
 

@@ -82,6 +82,8 @@ _TOLD: dict[str, str] = {
     "program": "needed another program of",
     "partition": "split",
     "tune": "tuned",
+    "tier": "ran",
+    "exchange": "exchanged for its optimised form",
     "run": "ran",
     "einsum": "chose a path for einsum",
 }

@@ -18,6 +18,7 @@ from functorch_like.caches import Cache
 from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.compiler.placement import device_for as device_for
 from functorch_like.compiler.placement import settle
+from functorch_like.compiler.tiers import QuickTier, begin
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
 from functorch_like.ir import dtype_origins
@@ -103,6 +104,11 @@ class Program:
         keep_unused: whether arguments that nothing reads are passed all the same.
         options: compile options of XLA.
         mode: how others are chosen: see `jit`.
+        tiered: whether it may start in the quick tier.
+
+    Attributes:
+        executable: the form that runs now.
+        quick: the stay in the quick tier; None for a program in its last tier.
     """
 
     def __init__(
@@ -118,6 +124,7 @@ class Program:
         mode: str = "default",
         device: Any = None,
         committed: bool | None = None,
+        tiered: bool = False,
     ) -> None:
         place = device if device is not None else device_for(args)
         partitioning = settle(jaxpr, consts, args, place)
@@ -150,9 +157,13 @@ class Program:
             ]
             way = autotune.choose(lowered, self.device, options, given, name)
             fitting, settings = way.fitting, way.settings()
+        self.quick: QuickTier | None = None
         with settings:
             self.lowered = lowered(donated)
-            self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
+            if tiered:
+                self.executable, self.quick = begin(self.lowered, self.device, options, mode)
+            else:
+                self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
         self.kept = self.lowered.kept
         self._donated = [] if donated is None else [False] * len(consts) + list(donated)
@@ -186,6 +197,16 @@ class Program:
         except FtError as e:
             given = ", ".join(repr(aval_of(a)) for a in args)
             raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
+
+    def exchange(self) -> None:
+        """Run the optimised form from now on, which has been compiled.
+
+        Raises:
+            FtError: where XLA has refused it. The program then stays in the quick tier for good.
+        """
+        quick, self.quick = self.quick, None
+        if quick is not None and quick.compiled is not None:
+            self.executable = quick.compiled.result()
 
     @property
     def comes_to_python(self) -> bool:

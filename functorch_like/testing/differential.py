@@ -12,7 +12,6 @@ from functorch_like import backends, core, dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import option_sets
-from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import autotune
 from functorch_like.compiler.lower import lower
 from functorch_like.errors import FtError
@@ -26,10 +25,8 @@ Array = np.ndarray[Any, Any]
 _FACTOR = 100.0
 
 
-#: Compile options under which LLVM does little. Libraries are handed the same.
-QUICK = {**option_sets.UNOPTIMIZED, "xla_cpu_parallel_codegen_split_count": 1}
-if VERSION < (0, 11):
-    QUICK["xla_cpu_use_fusion_emitters"] = False
+#: Compile options of the quick tier: LLVM does little, libraries are handed the same.
+QUICK = option_sets.QUICK
 
 
 class Refused(Exception):

@@ -46,6 +46,7 @@ from functorch_like.transforms.jit_stages import Lowered, Traced
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
+    from functorch_like.transforms.tier_watch import TierWatch
     from functorch_like.typing import Jitted
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
@@ -281,6 +282,7 @@ class _Jit:
         self.control_flow, self.max_paths = options["control_flow"], options["max_paths"]
         self.branches: Any = None  # its paths, once there is Python control flow to follow
         self.shardings: Any = None
+        self.tiers: TierWatch | None = None  # measures programs of the quick tier, once there was one
         self.repeated: Any = None  # the last call, where C++ cannot run the program by itself
         if options["in_shardings"] is not None or options["out_shardings"] is not None:
             from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
@@ -298,6 +300,7 @@ class _Jit:
         self.public.eval_shape = self.eval_shape
         self.public.clear_cache, self.public.warmup = self.clear_cache, self.warmup
         self.public.paths, self.public.learn = self.paths, self.learn
+        self.public.optimised = self.optimised
 
     def checked(self, fast: Any) -> Any:
         """The function with what C++ does not do: types inside of static values, more words about those that have no
@@ -335,6 +338,8 @@ class _Jit:
     # ------------------------------------------------------------------------------------------------------ calling
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Handle a call whose signature C++ has not seen, or with an argument of a type that it does not know."""
+        if self.tiers is not None:
+            self.tiers.misses += 1
         if self.static.nums or self.static.names:
             args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
@@ -344,11 +349,16 @@ class _Jit:
             if leaves is not None:
                 return self.repeated.run(leaves), None, False
         call = FlatCall(self.static, args, kwargs)
-        if (self.control_flow or compilation.control_flow) == "paths":
+        if self.follows_paths:
             answer = self.followed().first(call)
             if answer is not None:
                 return answer
         return self.answer(call)
+
+    @property
+    def follows_paths(self) -> bool:
+        """True if Python control flow that depends on values is followed."""
+        return (self.control_flow or compilation.control_flow) == "paths"
 
     def answer(self, call: FlatCall, paired: bool = False) -> tuple[Any, Any, bool]:
         """Answer a call of a function that one trace describes; `paired`: with None beside the result."""
@@ -364,7 +374,7 @@ class _Jit:
             return pair(traced.out_tree.unflatten(outs)), None, True
         first = not traced.programs
         program = self.program(traced, call)
-        results = program.run(call.leaves)
+        results = program.run(call.leaves) if program.quick is None else self.watch().run(program, call.leaves)
         if first:
             dtype_origins.follow(call.leaves, results)
         out = pair(traced.out_tree.unflatten(results))
@@ -377,6 +387,20 @@ class _Jit:
 
             self.repeated = repeated_call.remember(call, program, traced.out_tree)
         return out, None if by_hand else program.fastpath(tree), False
+
+    def watch(self) -> TierWatch:
+        """The measurement of the programs in the quick tier."""
+        if self.tiers is None:
+            from functorch_like.transforms.tier_watch import TierWatch  # the disk has the last tier of most programs
+
+            self.tiers = TierWatch(self)
+        return self.tiers
+
+    def compiled_before(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Program | None:
+        """Return the program that runs for arguments; None if there is none yet."""
+        call = FlatCall(self.static, *unwrap_static(args, kwargs))
+        traced = self.traces.get(self.key(call))
+        return None if traced is None else traced.programs.get(self.program_key(traced, call))
 
     def followed(self) -> Any:
         """The paths through the function."""
@@ -439,7 +463,7 @@ class _Jit:
             if events.heard() and traced.programs:
                 why = recompile_reasons.of_program(key, traced.programs, traced.in_tree)
                 events.tell("program", self.spec.name, why=why)
-            found = self.compile(traced, call, key)
+            found = self.compile(traced, call, key, tiered=self.shardings is None and not self.follows_paths)
         return found
 
     def program_key(self, traced: Traced, call: FlatCall) -> tuple[Any, ...]:
@@ -453,8 +477,8 @@ class _Jit:
             committed = self.shardings.name_a_place(traced, call)
         return (self.place(traced, call), kinds, committed)
 
-    def compile(self, traced: Traced, call: FlatCall, key: tuple[Any, ...]) -> Program:
-        """Compile and keep the program of a key."""
+    def compile(self, traced: Traced, call: FlatCall, key: tuple[Any, ...], tiered: bool = False) -> Program:
+        """Compile and keep the program of a key; `tiered`: in the quick tier, if that is worth it."""
         # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
         with nullcontext() if self.spec.mode == "max-autotune" else held:
             found = traced.programs[key] = Program(
@@ -468,6 +492,7 @@ class _Jit:
                 mode=self.spec.mode,
                 device=key[0],
                 committed=key[2],
+                tiered=tiered,
             )
         return found
 
@@ -516,6 +541,12 @@ class _Jit:
 
         learn(self.followed(), FlatCall(self.static, args, kwargs))
         return self.paths()
+
+    @api_boundary.public
+    def optimised(self) -> None:
+        """Wait until the programs compiled so far are in their last tier; see `functorch_like.typing.Jitted`."""
+        if self.tiers is not None:
+            self.tiers.finish()
 
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""

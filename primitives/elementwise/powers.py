@@ -63,7 +63,11 @@ def _whole_pow(e: Any, x: Any, y: Any, out: Any, signed: bool) -> Any:
         base = binary("multiply", binary("power", base, low), base)
     if not signed:
         return product
-    return e.op("stablehlo.select", [compare(e, "LT", y, e.full(0, out), out), binary("power", x, y), product], [out])
+    # XLA without fusion emitters gives 0 for (-1)**-1: there the last bit of the exponent is enough.
+    inverse = compare(e, "EQ", x, e.full(-1, out), out)
+    power = e.op("stablehlo.select", [inverse, binary("and", y, e.full(1, out)), y], [out])
+    negative = compare(e, "LT", y, e.full(0, out), out)
+    return e.op("stablehlo.select", [negative, binary("power", x, power), product], [out])
 
 
 def _pow_lower(e: Any, x: Any, y: Any) -> Any:

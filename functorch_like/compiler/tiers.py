@@ -1,0 +1,146 @@
+"""Tiers of compilation: a new program is compiled quickly and runs; what runs long is compiled again, in the background.
+
+A program starts in the quick tier unless its optimised form is on disk, or one run of it would last longer than the
+compile time that is saved. `transforms/tier_watch.py` measures how long it runs. Once that has reached the estimated
+cost of the optimised form, one background thread compiles it, and the next call of the function exchanges the two. So
+time lost to slow code and time lost to compiling what did not need it are about equal at worst.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any
+
+from functorch_like.backends import compilation, determinism, settings, xla
+from functorch_like.backends.xla import client, configuration, option_sets
+from functorch_like.compiler import tier_costs
+from functorch_like.compiler.lower import Lowered
+
+#: Part of the estimated cost of the optimised form that a program runs until it is compiled: code runs some times
+#: faster after it, so that waiting for all of the cost would lose more than it saves.
+_PATIENCE = 0.5
+#: The same, where an earlier process has left the quick form on disk: the program comes again.
+_PATIENCE_AGAIN = 0.1
+
+
+class QuickTier:
+    """A program's stay in the quick tier, and the way out of it.
+
+    Attributes:
+        worth: seconds of running after which the optimised form is compiled.
+        spent: seconds that it has run.
+        compiled: the future of the optimised form; None until it is asked for.
+    """
+
+    def __init__(self, compile: Callable[[], xla.Executable], worth: float, name: str) -> None:
+        self.worth, self.name, self.spent = worth, name, 0.0
+        self.compiled: Future[xla.Executable] | None = None
+        self._compile, self._settings = compile, configuration.snapshot()
+
+    def optimise(self, then: Callable[[], object]) -> Future[xla.Executable]:
+        """Compile the optimised form in the background, once; `then` is called there when that is over."""
+        with _lock:
+            future = self.compiled
+            if future is None:
+                future = self.compiled = Future()
+                _waiting.append(self)
+                _start()
+        future.add_done_callback(lambda _: then())
+        return future
+
+    def run(self) -> None:
+        """Compile the optimised form in this thread."""
+        assert self.compiled is not None
+        try:
+            with configuration.adopted(self._settings):
+                made = self._compile()
+        except BaseException as error:
+            self.compiled.set_exception(error)
+        else:
+            self.compiled.set_result(made)
+
+
+# -------------------------------------------------------------------------------------------------- background thread
+_lock = threading.Lock()
+_waiting: deque[QuickTier] = deque()
+_thread: threading.Thread | None = None
+
+
+def _start() -> None:
+    """Start the background thread if there is none. It ends when nothing is waiting."""
+    global _thread
+    if _thread is None:
+        # No daemon: a process that ends while XLA compiles waits for it, because XLA's threads must not outlive the
+        # interpreter. What comes of it is on disk for the next process.
+        _thread = threading.Thread(target=_work, name="functorch_like.tiers", daemon=False)
+        _thread.start()
+
+
+def _work() -> None:
+    global _thread
+    while True:
+        with _lock:
+            if not _waiting or not threading.main_thread().is_alive():
+                for each in _waiting:
+                    each.compiled.cancel()  # type: ignore[union-attr]
+                _waiting.clear()
+                _thread = None
+                return
+            quick = _waiting.popleft()
+        quick.run()
+        del quick  # or the thread keeps the program until the next one
+
+
+# ----------------------------------------------------------------------------------------------------------- beginning
+
+
+def begin(
+    lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str
+) -> tuple[xla.Executable, QuickTier | None]:
+    """Compile a program in the tier in which it starts.
+
+    Args:
+        lowered: the program.
+        device: where it will run; one device.
+        options: the user's compile options.
+        mode: of `jit`.
+
+    Returns:
+        The executable, and the state of the quick tier; None where the program stays as it is.
+    """
+    if not _has_tiers(lowered, device, options, mode):
+        return lowered.compile(device, options, mode=mode), None
+    full = lowered.fitting(device, mode)
+    quick = {**full, **option_sets.QUICK}
+    if compilation.tiers == "quick":
+        return lowered.compile(device, options, fitting=quick), None
+    known = lowered.load(device, options, full, lowering=False)
+    again = None if known else lowered.load(device, options, quick, lowering=False)
+    if known is None and again is None:
+        known = lowered.load(device, options, full, lowering=True)
+    if known is not None:
+        return known, None
+    if again is None and lowered.calls_python:
+        return lowered.compile(device, options, fitting=full), None
+    executable = again or lowered.compile(device, options, fitting=quick)
+    cost = tier_costs.estimate(lowered.jaxpr).compile_seconds
+    compile_full = lambda: lowered.compile(device, options, fitting=full, in_background=True)
+    return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
+
+
+def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str) -> bool:
+    """Return True if a program may start in the quick tier."""
+    if compilation.tiers == "off" or mode != "default" or lowered.partitioning is not None:
+        return False
+    if device.platform != "cpu" or client.CPU_ASYNC or determinism.wanted() or lowered.jaxpr.effects:
+        return False
+    # Whoever sets one of these options has chosen a tier.
+    if not option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})}):
+        return False
+    if compilation.tiers == "quick":
+        return True
+    found = tier_costs.estimate(lowered.jaxpr)
+    return found.equations >= tier_costs.FEWEST and found.run_seconds < found.compile_seconds

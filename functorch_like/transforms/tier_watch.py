@@ -1,0 +1,156 @@
+"""Measurement of the programs of a jitted function that are in the quick tier, and their exchange.
+
+While there is such a program, the function is called through `TierWatch`, which adds up how long calls take. When the
+sum has grown, the arguments of the call tell which program has run. When there is none any more, the function is called
+as if there had never been one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from functorch_like.backends.xla import events, nesting
+from functorch_like.interpreters.evaluate import Program
+
+if TYPE_CHECKING:
+    from functorch_like.transforms.jit import _Jit
+
+#: Part of the time that a program is worth to run in the quick tier after which its share is written down; and at least
+#: so many seconds, because finding the program takes 50 us.
+_SHARE, _LEAST = 0.25, 1e-3
+
+
+class TierWatch:
+    """Time spent by the calls of one jitted function in programs of the quick tier.
+
+    Args:
+        jitted: the function.
+
+    Attributes:
+        misses: calls that came to Python; these are measured there.
+    """
+
+    def __init__(self, jitted: _Jit) -> None:
+        self._jitted = jitted
+        self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
+        self._lock = threading.RLock()
+        self._installed: Any = None
+        self._spent, self._limit = 0.0, _LEAST
+        self._ready = False
+        self.misses = 0
+
+    def run(self, program: Program, leaves: Sequence[Any]) -> list[Any]:
+        """Run a program of the quick tier from Python, and measure it."""
+        started = time.perf_counter()
+        results = program.run(leaves)
+        self.follow(program)
+        self._credit(program, time.perf_counter() - started)
+        if events.heard():
+            events.tell("tier", program.lowered.name, how="in the quick tier")
+        return results
+
+    def follow(self, program: Program) -> None:
+        """Measure calls of a program from now on."""
+        with self._lock:
+            if program.quick is None or program in self._programs:
+                return
+            self._programs.add(program)
+            self._limit = max(min(self._limit, _SHARE * program.quick.worth), _LEAST)
+            if self._installed is None:
+                self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
+
+    def _timed(self) -> Callable[..., Any]:
+        fast, name, clock, heard = self._jitted.fast, self._jitted.spec.name, time.perf_counter, events.heard
+
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            if self._ready:
+                self.exchange()
+            misses, started = self.misses, clock()
+            out = fast(*args, **kwargs)
+            if self.misses == misses:
+                self._spent += clock() - started
+                if self._spent >= self._limit:
+                    self._attribute(args, kwargs)
+                if heard():
+                    events.tell("tier", name, how=self._now(args, kwargs))
+            return out
+
+        return timed
+
+    def _attribute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Credit the time that has gathered to the program of the last call: a sample by time, so fair in the end."""
+        spent, self._spent = self._spent, 0.0
+        program = self._jitted.compiled_before(args, kwargs)
+        if program is not None:
+            self._credit(program, spent)
+
+    def _now(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        program = self._jitted.compiled_before(args, kwargs)
+        return "optimised" if program is None or program.quick is None else "in the quick tier"
+
+    def _credit(self, program: Program, seconds: float) -> None:
+        quick = program.quick
+        if quick is None:
+            return
+        quick.spent += seconds
+        if quick.spent >= quick.worth and quick.compiled is None:
+            quick.optimise(self._note)
+
+    def _note(self) -> None:
+        self._ready = True  # the next call exchanges: no call is under way then in its thread
+
+    # ------------------------------------------------------------------------------------------------------- exchange
+    def exchange(self) -> None:
+        """Exchange the programs whose optimised form has been compiled."""
+        with self._lock:
+            self._ready = False
+            finished = [p for p in self._programs if p.quick is not None and _is_done(p)]
+            for program in finished:
+                self._programs.discard(program)
+                self._exchange(program)
+            if finished:
+                self._jitted.fast._clear_cache()
+            self._limit = max(_LEAST, _SHARE * min((p.quick.worth for p in self._programs if p.quick), default=0.0))
+            if not self._programs:
+                self._uninstall()
+
+    def _exchange(self, program: Program) -> None:
+        name, quick = program.lowered.name, program.quick
+        assert quick is not None and quick.compiled is not None
+        if quick.compiled.cancelled():
+            program.quick = None
+            return
+        try:
+            program.exchange()
+        except Exception as error:
+            warnings.warn(
+                f"{name} stays in the quick tier, which runs slower: its optimised form could not be compiled: {error}",
+                stacklevel=2,
+            )
+            return
+        events.tell("exchange", name, how=f"after {quick.spent * 1e3:.3g} ms of running in the quick tier")
+
+    def _uninstall(self) -> None:
+        public = self._jitted.public
+        if public._function is self._installed:
+            public._function = nesting.with_room(self._jitted.checked(self._jitted.fast))
+        self._installed = None
+
+    def finish(self) -> None:
+        """Compile the optimised forms of all programs, wait for them, and exchange."""
+        with self._lock:
+            waiting = [p.quick.optimise(self._note) for p in self._programs if p.quick is not None]
+        for future in waiting:
+            if not future.cancelled():
+                future.exception()  # waits
+        self.exchange()
+
+
+def _is_done(program: Program) -> bool:
+    quick = program.quick
+    return quick is not None and quick.compiled is not None and quick.compiled.done()
