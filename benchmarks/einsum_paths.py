@@ -62,6 +62,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
+    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
     rows = {}
     print(f"{'example':28}{'left to right':>15}{'path':>12}{'ratio':>9}{'operations':>12}")
     for name, text, shapes in examples():

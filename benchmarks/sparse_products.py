@@ -44,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--json", help="write every figure, with date and versions, to this file")
     options = parser.parse_args()
+    ft.backends.compilation.tiers = "off"  # the last tier is what is measured
     rows = {}
     print(f"{'matrix':30}{'SciPy':>12}{'BCOO':>12}{'BCSR':>12}   (ms)")
     for n, density, columns in CASES:

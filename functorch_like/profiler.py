@@ -16,6 +16,7 @@ from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import name_of
+from functorch_like.compiler import tiers
 from functorch_like.errors import ArgumentError
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
@@ -93,17 +94,24 @@ class Profile(Display):
     Attributes:
         operations: time by operation of compiled programs, the longest first: name, program, calls, seconds, line.
         seconds: of the whole block.
+        quick: names of programs that were in the quick tier of compilation, and so ran slower than they will.
     """
 
     def __init__(self) -> None:
         self.operations: list[Any] = []
         self.seconds = 0.0
+        self.quick: list[str] = []
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
         """Return tables of operations and of the user's lines, with bars of their shares."""
         from functorch_like.backends.xla import reporting
 
+<<<<<<< HEAD
         return reporting.table(self.operations, self.seconds, paint=paint)
+=======
+        text = reporting.table(self.operations, self.seconds)
+        return f"{text}\nin the quick tier: {', '.join(self.quick)}" if self.quick else text
+>>>>>>> c3d8dab (Tiers of compilation: special values agree in both, tests sample both, and benchmarks measure the last)
 
     def markup(self) -> elements.Markup:
         """Return the same as HTML."""
@@ -128,14 +136,20 @@ def profile() -> Iterator[Profile]:
     from functorch_like.backends.xla import profiling
 
     found = Profile()
+    quick = tiers.names()
     session = profiling.Session()
     started = time.perf_counter()
     try:
         yield found
     finally:
         found.seconds = time.perf_counter() - started
+<<<<<<< HEAD
         operations = profiling.operations(session.stop())
         found.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
+=======
+        found.operations = profiling.operations(session.stop())
+        found.quick = sorted((quick | tiers.names()) & {each.program for each in found.operations})
+>>>>>>> c3d8dab (Tiers of compilation: special values agree in both, tests sample both, and benchmarks measure the last)
 
 
 def annotate(name: str, **about: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -72,6 +73,13 @@ def pytest_runtest_call(item):
         if platform.machine() == "x86_64" and "f16c" not in processor.features() and "materialize symbols" in str(e):
             pytest.skip("XLA cannot compile float16 without F16C")
         raise
+
+
+@pytest.fixture(autouse=True)
+def _both_tiers(request, _settings_as_before):
+    """Most programs of tests run too briefly to leave the quick tier; so three tests of four begin optimised."""
+    if not os.environ.get("FT_COMPILATION_TIERS"):
+        ft.backends.compilation.tiers = "off" if zlib.crc32(request.node.nodeid.encode()) % 4 else "auto"
 
 
 @pytest.fixture(autouse=True)

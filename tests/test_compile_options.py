@@ -16,7 +16,7 @@ FOLDERS = ("backends", "xla")
 #: How options are set, or which they are.
 SETS = re.compile(
     r"xla\.(options|flags|compiler_options|fast_math)\b|compiler_options=|option_sets|support\.quick"
-    r"|mode=\"(fast-compile|max-autotune|reduce-overhead)|xla_(backend|cpu|llvm)_|XLA_FLAGS"
+    r"|mode=\"(fast-compile|max-autotune|reduce-overhead)|xla_(backend|cpu|llvm)_|XLA_FLAGS|tiers *= *\""
 )
 #: Other files say why.
 REASON = re.compile(r"^# Other compile options: \w.{10,}", re.MULTILINE)

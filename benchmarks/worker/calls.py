@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from types import SimpleNamespace
 
-from clock import repeated
+from clock import repeated, settle
 
 Sampler = Callable[[], float]
 
@@ -23,6 +23,7 @@ def jit_call(api: SimpleNamespace) -> Sampler:
     """A jitted function of two arrays."""
     x, y = arrays(api)
     f = api.ft.jit(lambda x, y: x * y + x)
+    settle(f, x, y)
     return repeated(lambda: f(x, y), block)
 
 
@@ -30,6 +31,7 @@ def jit_call_tree(api: SimpleNamespace) -> Sampler:
     """A jitted function of one dictionary of forty arrays, returned changed."""
     tree = {f"layer{i}": api.fnp.arange(8.0) for i in range(40)}
     f = api.ft.jit(lambda tree: {name: leaf + 1 for name, leaf in tree.items()})
+    settle(f, tree)
     return repeated(lambda: f(tree), block)
 
 

@@ -21,6 +21,13 @@ def repeated(work: Callable[[], object], finish: Callable[[object], object] = la
     return lambda: timed(work, count, finish) / count
 
 
+def settle(compiled: Callable, *arguments: object) -> None:
+    """Call a jitted function, and wait for the last tier of its program where there are several."""
+    compiled(*arguments)
+    if hasattr(compiled, "optimised"):
+        compiled.optimised()
+
+
 def timed(work: Callable[[], object], count: int, finish: Callable[[object], object]) -> float:
     """Seconds for `count` calls. The collector rests, as it does in `timeit`."""
     gc.disable()

@@ -8,7 +8,7 @@ import inputs
 import kernels
 import nets
 import shapes
-from clock import repeated
+from clock import repeated, settle
 
 Sampler = Callable[[], float]
 
@@ -23,6 +23,7 @@ def run(api: SimpleNamespace, function: Callable, *arguments: object) -> Sampler
             result = result[0]
         result.block_until_ready()
 
+    settle(compiled, *arguments)
     return repeated(call)
 
 

@@ -81,28 +81,37 @@ class Lowered:
         assert self.module is not None  # building it finds them
         return bool(self._host_calls)
 
-    def _about(self, device: Any, options: dict[str, Any] | None, mode: str, fitting: Any) -> dict[str, Any]:
+    def identify(self) -> bytes | None:
+        """The fingerprint of the program under the settings in force; None where it cannot be had."""
+        return self._identify(self.partitioning)
+
+    def _about(self, options: dict[str, Any] | None, fitting: Any, fingerprint: bytes | None) -> dict[str, Any]:
         """The arguments of `xla.compile` and `xla.load` besides the module and the device."""
         return {
             "options": options,
-            "fitting": self.fitting(device, mode) if fitting is None else fitting,
+            "fitting": fitting,
             "in_avals": self.in_avals,
             "out_avals": self.out_avals,
             "name": self.name,
-            # Once there is a module it tells the program by itself; settings may have changed since it was made.
-            "fingerprint": None if "module" in vars(self) else self._identify(self.partitioning),
+            "fingerprint": fingerprint,
             "host_calls": self._host_calls,
         }
 
     def load(
-        self, device: Any, options: dict[str, Any] | None, fitting: dict[str, Any], *, lowering: bool
+        self,
+        device: Any,
+        options: dict[str, Any] | None,
+        fitting: dict[str, Any],
+        fingerprint: bytes | None,
+        *,
+        lowering: bool,
     ) -> xla.Executable | None:
         """Load from the on-disk cache what `compile` would return, for one device; None if it is not there.
 
         Without lowering it may be there and not be found.
         """
         make = (lambda: self.module) if lowering else None
-        return xla.load(make, device=device, **self._about(device, options, "default", fitting))
+        return xla.load(make, device=device, **self._about(options, fitting, fingerprint))
 
     def compile(
         self,
@@ -111,6 +120,7 @@ class Lowered:
         *,
         mode: str = "default",
         fitting: Any = None,
+        fingerprint: bytes | None = None,
         in_background: bool = False,
     ) -> xla.Executable:
         """Compile for a device (or load from the on-disk cache, if possible without lowering at all).
@@ -120,9 +130,13 @@ class Lowered:
             options: XLA's, by name.
             mode: of `jit`: which options are chosen besides.
             fitting: these are, instead.
+            fingerprint: what `identify` returned before there was a module.
             in_background: do not show that this takes long.
         """
-        about = self._about(device, options, mode, fitting)
+        if fingerprint is None and "module" not in vars(self):
+            # Once there is a module it tells the program by itself; settings may have changed since it was made.
+            fingerprint = self.identify()
+        about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
         if self.partitioning is None:
             with nullcontext() if in_background else stage("compiling", self.name, self._size):
                 return xla.compile(lambda: self.module, device=device, **about)

@@ -1,4 +1,4 @@
-"""Tiers of compilation: a new program is compiled quickly and runs; what runs long is compiled again, in the background.
+"""Tiers of compilation: a new program is compiled quickly and runs; what runs long is compiled again in the background.
 
 A program starts in the quick tier unless its optimised form is on disk, or one run of it would last longer than the
 compile time that is saved. `transforms/tier_watch.py` measures how long it runs. Once that has reached the estimated
@@ -9,9 +9,11 @@ time lost to slow code and time lost to compiling what did not need it are about
 from __future__ import annotations
 
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from functorch_like.backends import compilation, determinism, settings, xla
@@ -33,23 +35,33 @@ class QuickTier:
         worth: seconds of running after which the optimised form is compiled.
         spent: seconds that it has run.
         compiled: the future of the optimised form; None until it is asked for.
+        watchers: are noted when it is there: one for each jitted function that runs the program.
     """
 
     def __init__(self, compile: Callable[[], xla.Executable], worth: float, name: str) -> None:
         self.worth, self.name, self.spent = worth, name, 0.0
         self.compiled: Future[xla.Executable] | None = None
+        self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._compile, self._settings = compile, configuration.snapshot()
+        _alive.add(self)
 
-    def optimise(self, then: Callable[[], object]) -> Future[xla.Executable]:
-        """Compile the optimised form in the background, once; `then` is called there when that is over."""
+    def optimise(self) -> Future[xla.Executable]:
+        """Compile the optimised form in the background, once."""
         with _lock:
             future = self.compiled
             if future is None:
                 future = self.compiled = Future()
                 _waiting.append(self)
                 _start()
-        future.add_done_callback(lambda _: then())
+                if _thread is None:
+                    _waiting.remove(self)
+                    future.cancel()
         return future
+
+    @property
+    def is_over(self) -> bool:
+        """True once the optimised form has been compiled, or will not be."""
+        return self.compiled is not None and self.compiled.done()
 
     def run(self) -> None:
         """Compile the optimised form in this thread."""
@@ -61,6 +73,17 @@ class QuickTier:
             self.compiled.set_exception(error)
         else:
             self.compiled.set_result(made)
+        for watcher in list(self.watchers):
+            watcher.note()
+
+
+#: All that are alive, for reports.
+_alive: weakref.WeakSet[QuickTier] = weakref.WeakSet()
+
+
+def names() -> set[str]:
+    """Return the names of the programs that are in the quick tier now."""
+    return {quick.name for quick in list(_alive)}
 
 
 # -------------------------------------------------------------------------------------------------- background thread
@@ -75,8 +98,10 @@ def _start() -> None:
     if _thread is None:
         # No daemon: a process that ends while XLA compiles waits for it, because XLA's threads must not outlive the
         # interpreter. What comes of it is on disk for the next process.
-        _thread = threading.Thread(target=_work, name="functorch_like.tiers", daemon=False)
-        _thread.start()
+        thread = threading.Thread(target=_work, name="functorch_like.tiers", daemon=False)
+        with suppress(RuntimeError):  # the interpreter ends, or there are too many threads
+            thread.start()
+            _thread = thread
 
 
 def _work() -> None:
@@ -117,17 +142,19 @@ def begin(
     quick = {**full, **option_sets.QUICK}
     if compilation.tiers == "quick":
         return lowered.compile(device, options, fitting=quick), None
-    known = lowered.load(device, options, full, lowering=False)
-    again = None if known else lowered.load(device, options, quick, lowering=False)
+    # First by the fingerprint alone, which saves lowering.
+    fingerprint = lowered.identify()
+    known = lowered.load(device, options, full, fingerprint, lowering=False)
+    again = None if known else lowered.load(device, options, quick, fingerprint, lowering=False)
     if known is None and again is None:
-        known = lowered.load(device, options, full, lowering=True)
+        known = lowered.load(device, options, full, fingerprint, lowering=True)
     if known is not None:
         return known, None
     if again is None and lowered.calls_python:
         return lowered.compile(device, options, fitting=full), None
-    executable = again or lowered.compile(device, options, fitting=quick)
+    executable = again or lowered.compile(device, options, fitting=quick, fingerprint=fingerprint)
     cost = tier_costs.estimate(lowered.jaxpr).compile_seconds
-    compile_full = lambda: lowered.compile(device, options, fitting=full, in_background=True)
+    compile_full = lambda: lowered.compile(device, options, fitting=full, fingerprint=fingerprint, in_background=True)
     return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
 
 

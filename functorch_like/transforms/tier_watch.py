@@ -60,6 +60,8 @@ class TierWatch:
             if program.quick is None or program in self._programs:
                 return
             self._programs.add(program)
+            program.quick.watchers.add(self)
+            self._ready |= program.quick.is_over
             self._limit = max(min(self._limit, _SHARE * program.quick.worth), _LEAST)
             if self._installed is None:
                 self._installed = self._jitted.public._function = nesting.with_room(self._jitted.checked(self._timed()))
@@ -99,31 +101,38 @@ class TierWatch:
             return
         quick.spent += seconds
         if quick.spent >= quick.worth and quick.compiled is None:
-            quick.optimise(self._note)
+            quick.optimise()
 
-    def _note(self) -> None:
-        self._ready = True  # the next call exchanges: no call is under way then in its thread
+    def note(self) -> None:
+        """Take note that a program has been compiled: the next call exchanges it before it runs."""
+        self._ready = True
 
     # ------------------------------------------------------------------------------------------------------- exchange
     def exchange(self) -> None:
         """Exchange the programs whose optimised form has been compiled."""
         with self._lock:
             self._ready = False
-            finished = [p for p in self._programs if p.quick is not None and _is_done(p)]
-            for program in finished:
-                self._programs.discard(program)
-                self._exchange(program)
-            if finished:
-                self._jitted.fast._clear_cache()
-            self._limit = max(_LEAST, _SHARE * min((p.quick.worth for p in self._programs if p.quick), default=0.0))
-            if not self._programs:
-                self._uninstall()
+            try:
+                self._exchange_finished()
+            except BaseException:  # an interrupt, or a warning that is an error
+                self._ready = True
+                raise
+
+    def _exchange_finished(self) -> None:
+        finished = [p for p in self._programs if p.quick is None or p.quick.is_over]
+        if finished:
+            self._jitted.fast._clear_cache()
+        for program in finished:
+            self._programs.discard(program)
+            self._exchange(program)
+        self._limit = max(_LEAST, _SHARE * min((p.quick.worth for p in self._programs if p.quick), default=0.0))
+        if not self._programs:
+            self._uninstall()
 
     def _exchange(self, program: Program) -> None:
         name, quick = program.lowered.name, program.quick
-        assert quick is not None and quick.compiled is not None
-        if quick.compiled.cancelled():
-            program.quick = None
+        if quick is None or quick.compiled is None or quick.compiled.cancelled():
+            program.quick = None  # another function of the same program was first, or the process ends
             return
         try:
             program.exchange()
@@ -144,13 +153,8 @@ class TierWatch:
     def finish(self) -> None:
         """Compile the optimised forms of all programs, wait for them, and exchange."""
         with self._lock:
-            waiting = [p.quick.optimise(self._note) for p in self._programs if p.quick is not None]
+            waiting = [p.quick.optimise() for p in self._programs if p.quick is not None]
         for future in waiting:
             if not future.cancelled():
                 future.exception()  # waits
         self.exchange()
-
-
-def _is_done(program: Program) -> bool:
-    quick = program.quick
-    return quick is not None and quick.compiled is not None and quick.compiled.done()

@@ -1,0 +1,436 @@
+"""Tiers of compilation: what starts quickly, when it is exchanged, and that nothing goes wrong meanwhile."""
+
+# Other compile options: those of the quick tier, and options that choose a tier.
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import warnings
+import weakref
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import backends, lax
+from functorch_like.backends.xla import client, counters, memory
+from functorch_like.compiler import tier_costs, tiers
+from functorch_like.compiler.lower import Lowered
+from functorch_like.transforms import tier_watch
+
+X = np.linspace(0.1, 2, 12, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _auto(tmp_path):
+    ft.clear_caches()  # two functions that jit makes of one share programs
+    with backends.cache.flags(directory=str(tmp_path)):
+        backends.compilation.tiers = "auto"
+        yield
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that only moves when it is set to: `clock[1]` seconds each time that it is read."""
+    state = [0.0, 0.0]
+
+    def read():
+        state[0] += state[1]
+        return state[0]
+
+    monkeypatch.setattr(tier_watch.time, "perf_counter", read)
+    return state
+
+
+def curve(x):
+    return fnp.exp(-x) * fnp.sin(x) + x * x
+
+
+def expected(x):
+    x = np.asarray(x, np.float64)
+    return np.exp(-x) * np.sin(x) + x * x
+
+
+def check(out, x=X):
+    np.testing.assert_allclose(np.asarray(out), expected(x), rtol=1e-5, atol=1e-6)
+
+
+def kinds(why):
+    return [event.kind for event in why.events]
+
+
+def compiled(call):
+    """How many programs a call compiles."""
+    before = counters.compiles
+    call()
+    return counters.compiles - before
+
+
+def finish():
+    """Wait for the background thread."""
+    thread = tiers._thread
+    if thread is not None:
+        thread.join()
+
+
+def in_quick_tier(f, *args):
+    return any(e.kind == "tier" and e.about["how"] == "in the quick tier" for e in ft.explain(f)(*args).events)
+
+
+# ------------------------------------------------------------------------------------------------------------ exchange
+def test_a_program_starts_quick_and_ends_optimised():
+    f = ft.jit(curve)
+    why = ft.explain(f)(X)
+    assert "compile" in kinds(why) and "in the quick tier" in str(why)
+    check(why.result)
+    assert in_quick_tier(f, X)
+    assert compiled(f.optimised) == 1
+    check(f(X))
+    why = ft.explain(f)(X)
+    assert kinds(why) == []
+    before = counters.misses
+    for _ in range(5):
+        f(X)
+    assert counters.misses == before  # C++ alone
+    assert compiled(f.optimised) == 0
+
+
+def test_what_has_run_long_is_compiled_again_and_exchanged_between_two_calls(clock):
+    f = ft.jit(curve)
+    f(X), f(X)
+    finish()
+    assert in_quick_tier(f, X)
+    clock[1] = 1.0
+    f(X)
+    clock[1] = 0.0
+    finish()
+    why = ft.explain(f)(X)
+    assert kinds(why) == ["exchange"] and "exchanged for its optimised form curve" in str(why)
+    check(why.result)
+    assert not in_quick_tier(f, X)
+
+
+def test_calls_are_not_counted_but_measured(clock):
+    f = ft.jit(curve)
+    assert compiled(lambda: [f(X) for _ in range(2000)]) == 1
+    finish()
+    assert in_quick_tier(f, X)
+
+
+def test_only_the_signature_that_runs_long_is_compiled_again(clock):
+    f = ft.jit(curve)
+    short = X[:3]
+    f(short), f(X), f(short), f(X)
+    clock[1] = 1.0
+    f(X)
+    clock[1] = 0.0
+    finish()
+    check(f(X))
+    assert in_quick_tier(f, short) and not in_quick_tier(f, X)
+    check(f(short), short)
+
+
+def test_two_jitted_forms_of_a_function_share_its_programs():
+    f, g = ft.jit(curve), ft.jit(curve)
+    assert in_quick_tier(f, X) and in_quick_tier(g, X)
+    assert compiled(f.optimised) == 1
+    assert not in_quick_tier(f, X) and not in_quick_tier(g, X)
+    before = counters.misses
+    check(f(X)), check(g(X)), check(g(X))
+    assert counters.misses == before
+
+
+def test_python_numbers_and_static_arguments():
+    f = ft.jit(lambda x, n, k: curve(x) * n + k * fnp.cos(x), static_argnums=2)
+    want = expected(X) * 3 + 2.5 * np.cos(X.astype(np.float64))
+    for _ in range(2):
+        np.testing.assert_allclose(np.asarray(f(X, 3, 2.5)), want, rtol=1e-5)
+        f.optimised()
+    assert not in_quick_tier(f, X, 3, 2.5)
+
+
+def test_donated_arguments():
+    f = ft.jit(curve, donate_argnums=0)
+    for _ in range(2):
+        x = fnp.asarray(X)
+        check(f(x))
+        assert x.is_deleted()
+        f.optimised()
+
+
+def test_methods_and_closures():
+    class Model:
+        scale = fnp.asarray(2.0)
+
+        @ft.jit
+        def apply(self_or_x, y):
+            return curve(self_or_x) * y
+
+    f = ft.jit(lambda x: curve(x) * Model.scale)
+    for _ in range(2):
+        np.testing.assert_allclose(np.asarray(f(X)), 2 * expected(X), rtol=1e-5)
+        np.testing.assert_allclose(np.asarray(Model.apply(X, 2.0)), 2 * expected(X), rtol=1e-5)
+        f.optimised(), Model.apply.optimised()
+
+
+def test_transformations_of_a_function_in_the_quick_tier():
+    f = ft.jit(curve)
+    f(X)
+    x = X.astype(np.float64)
+    want = np.exp(-x) * (np.cos(x) - np.sin(x)) + 2 * x
+    got = ft.jit(ft.vmap(ft.grad(f)))(X)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-5, atol=1e-6)
+    assert in_quick_tier(f, X)
+
+
+# -------------------------------------------------------------------------------------------------------------- effects
+def test_effects_happen_once_in_each_call():
+    seen = []
+
+    @ft.jit
+    def f(x):
+        ft.debug.callback(lambda v: seen.append(float(v)), x)
+        return curve(x)
+
+    for k in range(3):
+        f(np.float32(k))
+        f.optimised()
+    assert seen == [0.0, 1.0, 2.0]
+
+
+def test_programs_that_call_python_have_one_tier():
+    f = ft.jit(lambda x: curve(ft.pure_callback(lambda v: v, ft.ShapeDtypeStruct(X.shape, X.dtype), x)))
+    check(f(X))
+    assert not in_quick_tier(f, X)
+
+
+# -------------------------------------------------------------------------------------------------------------- threads
+def test_threads_call_while_the_forms_are_exchanged():
+    f = ft.jit(curve)
+    shapes = [X[: 2 + k] for k in range(3)]
+    wrong, stop = [], threading.Event()
+
+    def work(k):
+        while not stop.is_set():
+            x = shapes[k % 3]
+            if not np.allclose(np.asarray(f(x)), expected(x), rtol=1e-5, atol=1e-6):
+                wrong.append(k)
+
+    workers = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for worker in workers:
+        worker.start()
+    for x in shapes:
+        f(x)
+        f.optimised()
+    stop.set()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+    f.optimised()
+    assert not any(in_quick_tier(f, x) for x in shapes)
+
+
+def test_two_threads_ask_for_the_optimised_form():
+    f = ft.jit(curve)
+    f(X)
+    asking = [threading.Thread(target=f.optimised) for _ in range(3)]
+    assert compiled(lambda: [*map(threading.Thread.start, asking), *map(threading.Thread.join, asking)]) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- failures
+def test_what_cannot_be_compiled_again_stays_quick_and_says_so_once(monkeypatch, clock):
+    compile = Lowered.compile
+
+    def failing(self, *args, in_background=False, **options):
+        if in_background:
+            raise ft.errors.CompileError("no memory")
+        return compile(self, *args, **options)
+
+    monkeypatch.setattr(Lowered, "compile", failing)
+    f = ft.jit(curve)
+    f(X)
+    clock[1] = 1.0
+    f(X)
+    clock[1] = 0.0
+    finish()
+    with pytest.warns(UserWarning, match="curve stays in the quick tier.*no memory"):
+        check(f(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(3):
+            check(f(X))
+        f.optimised()
+
+
+SCRIPT = """
+import numpy as np, functorch_like as ft, functorch_like.numpy as fnp
+from functorch_like.compiler import tiers
+f = ft.jit(lambda x: sum(fnp.sin(k * x) * fnp.exp(-x) for k in range(30)))
+f(np.ones(5, np.float32))
+for quick in list(tiers._alive):
+    quick.optimise()
+"""
+
+
+def test_a_process_ends_while_its_programs_are_compiled(tmp_path):
+    settings = {"FT_CACHE_DIR": str(tmp_path), "FT_COMPILATION_TIERS": "auto"}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", SCRIPT], env=os.environ | settings, capture_output=True, text=True, timeout=300
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ------------------------------------------------------------------------------------------------------ caches, memory
+def test_the_disk_keeps_the_optimised_form():
+    f = ft.jit(curve)
+    f(X)
+    f.optimised()
+    ft.clear_caches()
+    why = ft.explain(f)(X)
+    assert "load" in kinds(why) and not {"compile", "lower", "tier"} & set(kinds(why))
+    check(why.result)
+
+
+def test_a_program_that_comes_again_is_optimised_sooner(monkeypatch):
+    worths = []
+    made = tiers.QuickTier.__init__
+    monkeypatch.setattr(tiers.QuickTier, "__init__", lambda self, *args: (worths.append(args[1]), made(self, *args))[1])
+    f = ft.jit(curve)
+    f(X)
+    ft.clear_caches()
+    why = ft.explain(f)(X)
+    assert "load" in kinds(why) and not {"compile", "lower"} & set(kinds(why))
+    assert worths[1] < worths[0] / 2
+
+
+def test_caches_are_cleared_under_way(clock):
+    f = ft.jit(curve)
+    f(X)
+    ft.clear_caches()
+    check(f(X))
+    f.clear_cache()
+    check(f(X))
+    clock[1] = 1.0
+    f(X)
+    f.clear_cache()
+    clock[1] = 0.0
+    finish()
+    check(f(X))
+    f.optimised()
+    check(f(X))
+
+
+def loaded(name):
+    return sum(p.hlo_modules()[0].name == name for p in client.default_device().client.live_executables())
+
+
+def test_the_quick_form_is_freed():
+    def freed_function(x):
+        return curve(x) + 1
+
+    f = ft.jit(freed_function)
+    f(X)
+    f.optimised()
+    f(X)
+    memory.clear()
+    assert loaded("freed_function") == 1
+
+
+def test_a_function_in_the_quick_tier_dies_with_its_last_reference():
+    def f(x):
+        return curve(x) + 2
+
+    g = ft.jit(f)
+    g(X)
+    dead = weakref.ref(f)
+    del f, g
+    gc.collect()
+    assert dead() is None
+
+
+def test_pickling():
+    f = ft.jit(fnp.sinc)
+    f(X)
+    np.testing.assert_allclose(np.asarray(pickle.loads(pickle.dumps(f))(X)), np.sinc(X.astype(np.float64)), atol=1e-6)
+
+
+# ---------------------------------------------------------------------------------------------------- which programs do
+
+
+@pytest.fixture
+def undisturbed():
+    """No optimised form on disk."""
+    with backends.cache.flags(enabled=False):
+        yield
+
+
+def test_settings_and_modes_with_one_tier(undisturbed):
+    assert not in_quick_tier(ft.jit(curve, mode="fast-compile"), X)
+    assert not in_quick_tier(ft.jit(curve, compiler_options={"xla_backend_optimization_level": 2}), X)
+    assert not in_quick_tier(ft.jit(curve, control_flow="paths"), X)
+    with backends.compilation.flags(tiers="off"):
+        assert not in_quick_tier(ft.jit(curve), X)
+    with backends.xla.options(xla_backend_optimization_level=1):
+        assert not in_quick_tier(ft.jit(curve), X)
+    backends.use_deterministic_algorithms(True)
+    assert not in_quick_tier(ft.jit(curve), X)
+    backends.use_deterministic_algorithms(False)
+    warm = ft.jit(curve)
+    warm.warmup((X[:5],))
+    assert not in_quick_tier(warm, X[:5])
+    assert in_quick_tier(ft.jit(lambda x: curve(x)), X)
+
+
+def test_programs_compiled_ahead_have_one_tier():
+    f = ft.jit(curve)
+    text = f.lower(X).compile().as_text()
+    with backends.compilation.flags(tiers="off"):
+        assert ft.jit(curve).lower(X).compile().as_text() == text
+
+
+def test_the_quick_tier_alone():
+    with backends.compilation.flags(tiers="quick"):
+        f = ft.jit(curve)
+        check(f(X))
+        assert compiled(f.optimised) == 0
+
+
+def estimate(f, *args):
+    return tier_costs.estimate(ft.make_jaxpr(f)(*args))
+
+
+def test_one_long_run_is_worth_its_compile_time():
+    """A run that is under way cannot be exchanged."""
+    step = lambda c, _: (fnp.sin(c) * 1.01 + c * c, None)
+    long = lambda x: lax.scan(step, x, None, length=5000)[0]
+    unknown = lambda x: lax.while_loop(lambda c: fnp.sum(c) < 1e30, lambda c: step(c, None)[0], x)
+    for f in (long, unknown):
+        few, many = estimate(f, X), estimate(f, np.ones(20000, np.float32))
+        assert few.equations == many.equations
+        assert few.run_seconds < few.compile_seconds and many.run_seconds > many.compile_seconds
+        assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
+
+
+def test_small_programs_have_one_tier():
+    assert not in_quick_tier(ft.jit(lambda x: x + 1), X)
+    assert not in_quick_tier(ft.jit(lambda x: x @ x), np.ones((3, 3), np.float32))
+
+
+def test_the_profiler_names_programs_in_the_quick_tier():
+    def profiled(x):
+        return fnp.sort(curve(x))
+
+    f = ft.jit(profiled)
+    x = np.ones(20000, np.float32)
+    f(x)
+    with ft.profiler.profile() as found:
+        f(x)
+    assert found.quick == ["profiled"] and "in the quick tier: profiled" in str(found)
+    f.optimised()
+    with ft.profiler.profile() as found:
+        f(x)
+    assert found.quick == []
