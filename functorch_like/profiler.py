@@ -106,18 +106,17 @@ class Profile(Display):
         """Return tables of operations and of the user's lines, with bars of their shares."""
         from functorch_like.backends.xla import reporting
 
-<<<<<<< HEAD
-        return reporting.table(self.operations, self.seconds, paint=paint)
-=======
-        text = reporting.table(self.operations, self.seconds)
+        text = reporting.table(self.operations, self.seconds, paint=paint)
         return f"{text}\nin the quick tier: {', '.join(self.quick)}" if self.quick else text
->>>>>>> c3d8dab (Tiers of compilation: special values agree in both, tests sample both, and benchmarks measure the last)
 
     def markup(self) -> elements.Markup:
         """Return the same as HTML."""
         from functorch_like.backends.xla import reporting
 
-        return reporting.markup(self.operations, self.seconds)
+        found = reporting.markup(self.operations, self.seconds)
+        if not self.quick:
+            return found
+        return elements.join([found, elements.element("div", f"in the quick tier: {', '.join(self.quick)}")])
 
 
 @contextmanager
@@ -143,13 +142,9 @@ def profile() -> Iterator[Profile]:
         yield found
     finally:
         found.seconds = time.perf_counter() - started
-<<<<<<< HEAD
         operations = profiling.operations(session.stop())
         found.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
-=======
-        found.operations = profiling.operations(session.stop())
-        found.quick = sorted((quick | tiers.names()) & {each.program for each in found.operations})
->>>>>>> c3d8dab (Tiers of compilation: special values agree in both, tests sample both, and benchmarks measure the last)
+        found.quick = sorted((quick | tiers.names()) & {each.program for each in operations})
 
 
 def annotate(name: str, **about: Any) -> Any:
