@@ -265,7 +265,7 @@ right.legend(fontsize=8)
 pictures.show(
     figure,
     "Left: noisy points of a sine, coloured by the norm of their gradient, and the network through them. Right: the "
-    "slope of the network is close to a cosine.",
+    "slope of the network follows a cosine roughly.",
 )
 
 # %% [markdown]

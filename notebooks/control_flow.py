@@ -157,7 +157,7 @@ print("every path is known:", root.paths().total)
 # Its jaxpr has one `while`, with a `cond` in its body. `hi` and `lo` are carried around.
 
 # %%
-print(ft.make_jaxpr(root)(2.0))
+ft.make_jaxpr(root)(2.0)
 
 # %% [markdown]
 # So larger numbers, which need more steps, compile nothing:

@@ -126,13 +126,25 @@ _ = ft.jit(ft.vmap(ft.grad(probed), in_axes=(None, 0)))(w, x)
 # notebook it came from. `h` is the variable `d`.
 
 # %%
-print(ft.make_jaxpr(loss)(w, x))
+forward = ft.make_jaxpr(loss)(w, x)
+print(forward)
 
 # %% [markdown]
 # The gradient uses the same `d`, and then goes back: the last lines are in reverse order of the first.
 
 # %%
-print(ft.make_jaxpr(ft.grad(loss))(w, x))
+backward = ft.make_jaxpr(ft.grad(loss))(w, x)
+print(backward)
+
+# %% [markdown]
+# In a notebook the last expression of a cell is displayed: a jaxpr with colours and lines that fold, the differences
+# between two, or a graph. Follow the arrows from `tanh` to see where `h` is used.
+
+# %%
+ft.inspect.diff(forward, backward)
+
+# %%
+ft.inspect.graph(backward)
 
 # %% [markdown]
 # A jaxpr is an object: `equations`, `inputs`, `outputs`. Counting primitives tells how much a transformation adds.

@@ -68,3 +68,8 @@ def test_it_is_small_and_was_run(path):
     assert path.stat().st_size < 400_000
     cells = nbformat.read(path, as_version=4).cells
     assert all(cell.execution_count for cell in cells if cell.cell_type == "code")
+
+
+def test_the_index_names_every_notebook():
+    index = (FOLDER / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in NOTEBOOKS if f"]({path.name})" not in index] == []
