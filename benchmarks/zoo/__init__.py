@@ -1,0 +1,1 @@
+"""Twenty small, real models: times and memory beside those of JAX and PyTorch; `python -m benchmarks.zoo --help`."""

@@ -1,0 +1,102 @@
+"""One model on one side, in a process of its own: `python -m benchmarks.zoo.worker MODEL SIDE SIZE SAMPLES`.
+
+Prints one line of JSON: seconds of the first and of later calls, forward and of a training step; peak memory; and the
+loss after three steps, which must be the same on every side.
+"""
+
+import json
+import os
+import platform
+import resource
+import statistics
+import sys
+import time
+from importlib import import_module
+from importlib.metadata import version
+
+import numpy
+
+RATE = 1e-3
+STEPS = 3
+ENOUGH = 0.05  # seconds of a sample
+
+
+def main(name: str, side: str, size: str, samples: int) -> dict:
+    """Measure, and return the figures."""
+    os.environ["FT_ZOO_SIDE"] = "ours" if side == "ours" else "jax"
+    if side in ("torch", "compiled"):
+        from benchmarks.zoo import torch_models
+
+        shapes, model, runs = torch_models.shapes(name), torch_models.load(name), torch_models.runs
+    else:
+        shapes = model = import_module(f"benchmarks.zoo.models.{name}")
+        runs = array_runs
+    draw, sizes = numpy.random.default_rng(0), shapes.SIZES[size]
+    params, batch = shapes.init(draw, **sizes), shapes.batch(draw, **sizes)
+    before = peak()
+    forward, step, finish, losses = runs(model, params, batch, side)
+    figures = {"forward": timed(forward, finish, samples), "step": timed(step, finish, samples)}
+    return {**figures, "megabytes": peak(), "megabytes_before": before, "loss": losses(), "versions": versions(side)}
+
+
+def array_runs(model, params, batch, side):
+    """The forward pass, a step of training, what waits for them, and the loss after some steps: ours, or JAX's."""
+    from benchmarks.zoo.side import ft
+
+    tree = ft.tree_util
+    first = tree.tree_map(ft.device_put, params)
+    batch = tree.tree_map(ft.device_put, batch)
+    forward = ft.jit(model.forward)
+
+    @ft.jit
+    def step(params, batch):
+        loss, slopes = ft.value_and_grad(model.loss)(params, *batch)
+        return loss, tree.tree_map(lambda p, g: p - RATE * g, params, slopes)
+
+    state = [first]
+
+    def train():
+        loss, state[0] = step(state[0], batch)
+        return loss, state[0]
+
+    def losses():
+        params = first
+        for _ in range(STEPS):
+            loss, params = step(params, batch)
+        return float(loss)
+
+    return lambda: forward(first, *batch), train, ft.block_until_ready, losses
+
+
+def timed(work, finish, samples: int) -> dict:
+    """Seconds of the first call, which compiles, and samples of the mean of later ones."""
+    begin = time.perf_counter()
+    finish(work())
+    first = time.perf_counter() - begin
+    begin = time.perf_counter()
+    finish(work())
+    once = time.perf_counter() - begin
+    count = max(1, round(ENOUGH / max(once, 1e-7)))
+    found = []
+    for _ in range(samples):
+        begin = time.perf_counter()
+        for _ in range(count):
+            last = work()
+        finish(last)
+        found.append((time.perf_counter() - begin) / count)
+    return {"first": first, "seconds": statistics.median(found), "least": min(found)}
+
+
+def peak() -> float:
+    """The most memory that the process has had, in megabytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def versions(side: str) -> dict:
+    """Versions that the figures depend on."""
+    packages = {"ours": ("functorch_like", "jaxlib"), "jax": ("jax", "jaxlib")}.get(side, ("torch",))
+    return {"python": platform.python_version(), **{p: version(p) for p in packages}}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))))
