@@ -34,12 +34,8 @@ def layout(title: str, parts: Parts, paint: terminal.Paint = terminal.plain, col
     for name, text in told:
         first = f"  {name:<{widest}}  " if name else f"{title}: "
         found = terminal.wrapped(text, first, None if name else "    ", columns)
-        style = _STYLES.get(name)
-        body = [line[len(first) :] if k == 0 else line for k, line in enumerate(found)]
-        if style:
-            body = [paint(line, style) if k == 0 else _painted(line, style, paint) for k, line in enumerate(body)]
-        lines += [paint(first.rstrip(), "head" if name else "red") + " " * (len(first) - len(first.rstrip())) + body[0]]
-        lines += body[1:]
+        # Texts keep the colour of the page: others are hard to read on the red that notebooks give errors.
+        lines += [paint(first.rstrip(), "head" if name else "red") + found[0][len(first.rstrip()) :], *found[1:]]
     return "\n".join(lines)
 
 
@@ -79,8 +75,3 @@ def traceback(error: BaseException, parts: Parts) -> list[str]:
     first_line = str(error).split("\n", 1)[0]
     places = [k for k, text in enumerate(shown) if first_line and first_line in text]
     return [*(shown[: places[-1]] if places else shown), end]
-
-
-def _painted(line: str, style: str, paint: terminal.Paint) -> str:
-    text = line.lstrip()
-    return line[: len(line) - len(text)] + paint(text, style)

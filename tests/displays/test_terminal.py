@@ -84,6 +84,13 @@ def test_everything_is_escaped(text):
     assert text in found.text or text in ("\x00\x1b[31m", "\udc80")
 
 
+def test_rules_outdo_those_of_notebooks():
+    """JupyterLab's rules for tables and code name two classes; these name three, and touch displays alone."""
+    style = re.search(r"<style>(.*)</style>", elements.document())[1]
+    selectors = [each for rule in re.findall(r"([^{}]+)\{", style) for each in rule.split(",")]
+    assert len(selectors) > 15 and all(each.startswith(".ft.ft.ft") for each in selectors)
+
+
 def test_attributes():
     assert elements.element("rect", x=0, open=True, hidden=False, rx=None) == '<rect x="0" open></rect>'
 
