@@ -28,9 +28,9 @@ class _Settings(Module, name="compilation"):
         one_of("auto", "off", "quick"),
         "The tiers in which jit compiles programs for CPUs.\n\n"
         "'auto': a program that is new is compiled under quick options, and compiled again in the background once the "
-        "time that it has run is worth that; a later call then runs the optimised form. The disk keeps that form. 'off': "
-        "each program is compiled under its full options at once. 'quick': under quick options alone, for programs "
-        "that run once. The last digits of results may differ between tiers.",
+        "time that it has run is worth that; a later call then runs the optimised form. The disk keeps that form. "
+        "'off': each program is compiled under its full options at once. 'quick': under quick options alone, for "
+        "programs that run once. The last digits of results may differ between tiers.",
         changes="compile options",
         elsewhere={"gpu": "programs for GPUs have one tier"},
     )

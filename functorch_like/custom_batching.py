@@ -7,8 +7,9 @@ from typing import Any
 
 from functorch_like import lax, tree
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.transforms.custom.custom_vmap import custom_vmap as custom_vmap
-from functorch_like.transforms.tangents import Fun, check_callable
+from functorch_like.transforms.tangents import Fun
 
 __all__ = ["custom_vmap", "sequential_vmap"]
 

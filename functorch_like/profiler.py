@@ -15,11 +15,11 @@ from functorch_like import source_info
 from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import name_of
 from functorch_like.compiler import tiers
 from functorch_like.errors import ArgumentError
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
+from functorch_like.source_info import name_of
 
 
 @contextmanager

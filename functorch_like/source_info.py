@@ -99,3 +99,8 @@ def user_line(source: Any = None) -> Line | None:
         return source
     found = xla.innermost(source, is_users)
     return None if found is None else Line(*found)
+
+
+def name_of(fun: Any) -> str:
+    """Return a function's name in errors and jaxprs; of other callables that of their type."""
+    return getattr(fun, "__name__", type(fun).__name__)

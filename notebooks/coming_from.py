@@ -316,8 +316,8 @@ fnp.arange(5)[[0, 3]]
 ft.grad(abs)(0.0)
 
 # %% [markdown]
-# Keys are split as in JAX. The streams are other numbers than JAX's. `python -m functorch_like.as_jax program.py` runs a
-# program written for JAX, and the libraries it imports, without a change: `docs/libraries.md`.
+# Keys are split as in JAX. The streams are other numbers than JAX's. `python -m functorch_like.as_jax program.py` runs
+# a program written for JAX, and the libraries it imports, without a change: `docs/libraries.md`.
 #
 # ## For those who know PyTorch
 #

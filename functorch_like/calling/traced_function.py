@@ -14,8 +14,10 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.source_info import name_of
 
 #: Bodies by function; they die with it.
 _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, TracedFunction]] = weakref.WeakKeyDictionary()
@@ -37,9 +39,22 @@ class TracedFunction(NamedTuple):
     out_tree: Any
 
 
-def name_of(fun: Any) -> str:
-    """Return a function's name in errors and jaxprs."""
-    return getattr(fun, "__name__", type(fun).__name__)
+def check_callable(fun: Any, name: str, usage: str = "") -> None:
+    """Refuse anything but a function.
+
+    Args:
+        fun: what was given.
+        name: of what takes a function.
+        usage: the call that was meant, by default that of a transformation.
+
+    Raises:
+        ArgumentError: unless it can be called.
+    """
+    if not callable(fun):
+        raise ArgumentError(
+            f"{name} takes a function, got {fun!r:.60} of type {type(fun).__name__}",
+            fix=usage or f"{name}(f)(x), not {name}(f(x))",
+        )
 
 
 def arguments(args: Sequence[Any]) -> FlatCall:

@@ -8,9 +8,10 @@ from typing import Any
 
 from functorch_like.backends.xla import events
 from functorch_like.calling import api_boundary
-from functorch_like.errors import ArgumentError
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
+from functorch_like.source_info import name_of
 
 
 class Explanation(Display):
@@ -139,15 +140,12 @@ def explain(fun: Callable[..., Any], *, mesh: Any = None, target: str = "cpu", r
     >>> ft.explain(fnp.sum, mesh=mesh)(x).exchanges[0].kind
     'all-reduce'
     """
-    if not callable(fun):
-        raise ArgumentError(
-            f"explain takes a function, got {type(fun).__name__}", fix="explain(f)(x), not explain(f(x))"
-        )
+    check_callable(fun, "explain")
     if mesh is not None:
         from functorch_like.debug import plan
 
         return plan.plan(fun, mesh, target=target, rates=plan.rates_from(rates))
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
 
     @api_boundary.public
     def explained(*args: Any, **kwargs: Any) -> Explanation:

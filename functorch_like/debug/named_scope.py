@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from functorch_like.calling.pickling import transformation
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
-from functorch_like.source_info import Scoped
+from functorch_like.source_info import Scoped, name_of
 
 
 def named_scope(name: str) -> Any:
@@ -57,8 +57,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     >>> "in encoder" in str(ft.make_jaxpr(ft.named_call(encoder))(1.0))
     True
     """
-    if not callable(fun):
-        raise ArgumentError(f"named_call takes a function, got {type(fun).__name__}", fix="named_call(f)(x)")
+    check_callable(fun, "named_call")
     return named_scope(name_of(fun) if name is None else name)(fun)
 
 

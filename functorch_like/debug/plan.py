@@ -34,6 +34,7 @@ from functorch_like.errors import ArgumentError, bytes_text, nearest
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 from functorch_like.sharding import use_mesh
+from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit
 
 _PER_HOST = 8
@@ -259,7 +260,7 @@ def plan(
         raise ArgumentError(
             f"target={target!r} is unknown{nearest(target, known)}", fix=f"use one of {', '.join(known)}"
         )
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
 
     @api_boundary.public
     def planned(*args: Any, **kwargs: Any) -> Plan:

@@ -16,6 +16,7 @@ from functorch_like.core import aval_of, is_value
 from functorch_like.debug.printing import callback
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.loops import Watched
+from functorch_like.source_info import name_of
 
 T = TypeVar("T")
 #: Seconds between redraws, and reports of a compiled loop.
@@ -124,7 +125,7 @@ class Progress(Watched, Generic[T]):
             report(steps - 1 - number if reverse else number)
             return f(carry, x)
 
-        watched.__name__ = getattr(f, "__name__", type(f).__name__)
+        watched.__name__ = name_of(f)
         return watched, (np.arange(steps, dtype=np.int32), self._xs)
 
     def __call__(self, i: Any, carry: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
-from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
+from functorch_like.calling.traced_function import TracedFunction, structure_diff_table
 from functorch_like.calling.type_variables import R
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
@@ -20,6 +20,7 @@ from functorch_like.lax.operands import error
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as row
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
+from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit_is_disabled
 
 if TYPE_CHECKING:

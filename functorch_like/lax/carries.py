@@ -11,13 +11,14 @@ from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall
-from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
+from functorch_like.calling.traced_function import TracedFunction, structure_diff_table
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
+from functorch_like.source_info import name_of
 
 
 class LoopBody(NamedTuple):

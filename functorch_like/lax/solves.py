@@ -11,7 +11,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.caches import Cache
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall, Static
-from functorch_like.calling.traced_function import TracedFunction, name_of, structure_diff_table
+from functorch_like.calling.traced_function import TracedFunction, structure_diff_table
 from functorch_like.core import EVALUATE, aval_of, state
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import evaluate
@@ -20,6 +20,7 @@ from functorch_like.primitives.elementwise.arithmetic import neg
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.higher_order.custom.linear_solve import linear_solve
 from functorch_like.primitives.structural import convert_element_type
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.jvp_vjp import jvp
 from functorch_like.transforms.linear_transpose import linear_transpose

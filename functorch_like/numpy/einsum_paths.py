@@ -12,6 +12,7 @@ from functorch_like.backends import opt_einsum
 from functorch_like.backends.xla import events
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
+from functorch_like.source_info import name_of
 
 #: For each step the positions of operands that are taken from the list; their product goes to its end.
 Path = tuple[tuple[int, ...], ...]
@@ -154,7 +155,7 @@ def _info(
 
 
 def _name(strategy: Any) -> str:
-    return getattr(strategy, "__name__", type(strategy).__name__)
+    return name_of(strategy)
 
 
 def _checked(path: Path, count: int, text: str) -> Path:

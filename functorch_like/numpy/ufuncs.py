@@ -19,6 +19,7 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given
+from functorch_like.source_info import name_of
 
 #: What does not change the other operand.
 _IDENTITIES: dict[str, Any] = {
@@ -63,7 +64,7 @@ class ufunc(metaclass=_Kind):
             raise promotion.error(ArgumentError, f"fnp.ufunc of {func!r:.60}", "give a function")
         self.nin, self.nout = operator.index(nin), operator.index(nout)
         self.nargs, self.identity = self.nin + self.nout, identity
-        self.__name__ = name or getattr(func, "__name__", type(func).__name__)
+        self.__name__ = name or name_of(func)
         self.__doc__ = getattr(func, "__doc__", None)
         self._call = func if hasattr(func, "body") else fnp.vectorize(func)
 

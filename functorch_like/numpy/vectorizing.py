@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
+from functorch_like.source_info import name_of
 from functorch_like.transforms.vmap import vmap
 
 _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
@@ -44,13 +46,9 @@ def vectorize(
     >>> product(fnp.ones((4, 2, 3)), fnp.ones(3)).shape
     (4, 2)
     """
-    if not callable(pyfunc):
-        raise ArgumentError(
-            f"fnp.vectorize takes a function, got {pyfunc!r:.60} of type {type(pyfunc).__name__}",
-            fix="fnp.vectorize(f)(x), not fnp.vectorize(f(x))",
-        )
+    check_callable(pyfunc, "fnp.vectorize")
     ins, outs = _parsed(signature) if signature is not None else (None, None)
-    name = getattr(pyfunc, "__name__", type(pyfunc).__name__)
+    name = name_of(pyfunc)
 
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:

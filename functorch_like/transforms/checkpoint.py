@@ -10,6 +10,7 @@ from functorch_like import tree
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R, T
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.effects.checkpoint_name import name as named
@@ -67,10 +68,7 @@ def checkpoint(
     """
     if fun is None:
         return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
-    if not callable(fun):
-        raise ArgumentError(
-            f"checkpoint takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="checkpoint(f)(x)"
-        )
+    check_callable(fun, "checkpoint")
     if policy is not None and not callable(policy):
         raise ArgumentError(
             f"policy={policy!r:.60} is no function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"

@@ -7,12 +7,13 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import arguments, name_of
+from functorch_like.calling.traced_function import arguments, check_callable
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.transforms.tangents import Fun, check_callable, error_context
+from functorch_like.source_info import name_of
+from functorch_like.transforms.tangents import Fun, error_context
 
 
 @api_boundary.public

@@ -15,13 +15,14 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
 from functorch_like.primitives.structural import concatenate
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
-from functorch_like.transforms.tangents import check_callable, error_context
+from functorch_like.transforms.tangents import error_context
 
 
 @api_boundary.public

@@ -11,12 +11,13 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Aux, P, R, T
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters import reverse
 from functorch_like.transforms.argnums import argnums_partial, check_input, check_output, positions
-from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable, error_context, gradient_of
+from functorch_like.transforms.tangents import FlatFunction, Fun, error_context, gradient_of
 
 
 # ------------------------------------------------------------------------------------------------------------- grad

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.argnums import as_positions
 from functorch_like.transforms.grad import grad
 from functorch_like.transforms.jvp_vjp import Linearized, jvp
-from functorch_like.transforms.tangents import Fun, check_callable
+from functorch_like.transforms.tangents import Fun
 
 
 @api_boundary.public

@@ -17,6 +17,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Aux, P
 from functorch_like.core import BatchAxis, aval_of
 from functorch_like.interpreters import batching, forward, reverse
@@ -28,7 +29,7 @@ from functorch_like.primitives.structural.pad_and_slice import slice as slice_ro
 from functorch_like.transforms.argnums import argnums_partial, check_forward_input, check_input, check_output, positions
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks
 from functorch_like.transforms.eager_jit import eager_jit
-from functorch_like.transforms.tangents import FlatFunction, Fun, check_callable
+from functorch_like.transforms.tangents import FlatFunction, Fun
 
 
 @overload

@@ -29,7 +29,7 @@ from functorch_like.calling.call_signature import (
     wrap_static,
 )
 from functorch_like.calling.pickling import Transformed, transformation
-from functorch_like.calling.traced_function import operands
+from functorch_like.calling.traced_function import check_callable, operands
 from functorch_like.calling.type_variables import P, R
 from functorch_like.compiler.option_rules import MODES
 from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
@@ -40,6 +40,7 @@ from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.structural import zeros
+from functorch_like.source_info import name_of
 from functorch_like.transforms import recompile_reasons
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
@@ -220,10 +221,7 @@ def jit(
             buckets=buckets,
             bucket_sizes=bucket_sizes,
         )
-    if not callable(fun):
-        raise ArgumentError(
-            f"jit takes a function, got {fun!r} of type {type(fun).__name__}", fix="jit(f)(x), not jit(f(x))"
-        )
+    check_callable(fun, "jit")
     static = resolve_argnums(fun, static_argnums, static_argnames)
     donate = resolve_argnums(fun, donate_argnums, donate_argnames, "donate")
     both = [*(n for n in donate.nums if n in static.nums), *(n for n in donate.names if n in static.names)]
@@ -234,7 +232,7 @@ def jit(
     if mode not in MODES:
         raise ArgumentError(f"jit has no mode {mode!r}{nearest(mode, MODES)}", fix=f"use one of {', '.join(MODES)}")
     spec = CallSpec(
-        getattr(fun, "__name__", type(fun).__name__),
+        name_of(fun),
         inline,
         keep_unused,
         compile_options.check(compiler_options or {}),
@@ -580,12 +578,9 @@ def make_jaxpr(
         b: f32[] = sin(a)...
         return b
     """
-    if not callable(fun):
-        raise ArgumentError(
-            f"make_jaxpr takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="make_jaxpr(f)(x)"
-        )
+    check_callable(fun, "make_jaxpr")
     static = resolve_argnums(fun, static_argnums, None)
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
 
     @api_boundary.public
     def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
@@ -638,7 +633,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
     call = FlatCall(Static((), ()), args, kwargs, abstract=True)
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
 
     def described(*args: Any, **kwargs: Any) -> Any:
         return tree.map(_instance, fun(*args, **kwargs))

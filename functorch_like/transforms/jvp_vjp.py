@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, overload
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Aux, R
 from functorch_like.core import UndefinedPrimal, aval_of
 from functorch_like.errors import ArgumentError
@@ -17,7 +18,6 @@ from functorch_like.transforms.jit import jit
 from functorch_like.transforms.tangents import (
     FlatFunction,
     Fun,
-    check_callable,
     check_tangent,
     cotangent_leaves,
     gradient_of,

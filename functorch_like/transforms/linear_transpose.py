@@ -12,6 +12,7 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import R
 from functorch_like.core import aval_of, new_trace, state, transform_stack
 from functorch_like.errors import DifferentiationError, FtError
@@ -20,7 +21,6 @@ from functorch_like.ir.jaxpr import Equation
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
 from functorch_like.transforms.tangents import (
     FlatFunction,
-    check_callable,
     cotangent_leaves,
     error_context,
     gradient_of,

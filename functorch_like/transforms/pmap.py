@@ -12,11 +12,12 @@ from functorch_like import tree
 from functorch_like.backends import xla
 from functorch_like.backends.xla.mesh import make_mesh
 from functorch_like.backends.xla.partition_spec import PartitionSpec
-from functorch_like.calling import api_boundary, traced_function
+from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import as_tuple
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.primitives.base.shapes import reshape
+from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit
 from functorch_like.transforms.shard_map import Mapped
 
@@ -70,7 +71,7 @@ def pmap(
             axis_size=axis_size,
             donate_argnums=donate_argnums,
         )
-    name = traced_function.name_of(fun)
+    name = name_of(fun)
     axis = axis_name if isinstance(axis_name, str) else "pmap"
     static = set(as_tuple(static_broadcasted_argnums))
 

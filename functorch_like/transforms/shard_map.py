@@ -20,11 +20,13 @@ from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionS
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, Static, argument_path
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher_order.shard_map.replication import varying
 from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
 from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as row
+from functorch_like.source_info import name_of
 
 _STAGED: weakref.WeakKeyDictionary[Any, Cache[Any, Any]] = weakref.WeakKeyDictionary()
 _NOTHING_STATIC = Static((), ())
@@ -74,11 +76,8 @@ def shard_map(
         return functools.partial(
             shard_map, mesh=mesh, in_specs=in_specs, out_specs=out_specs, axis_names=axis_names, check_vma=check_vma
         )
-    if not callable(fun):
-        raise ArgumentError(
-            f"shard_map takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="shard_map(f, ...)(x)"
-        )
-    name = traced_function.name_of(fun)
+    check_callable(fun, "shard_map", "shard_map(f, ...)(x)")
+    name = name_of(fun)
     if mesh is not None and not isinstance(mesh, AbstractMesh):
         raise ArgumentError(
             f"shard_map({name}) takes a mesh, got {mesh!r:.60} of type {type(mesh).__name__}", fix="ft.make_mesh(...)"

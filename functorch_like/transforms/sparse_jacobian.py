@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -22,7 +23,7 @@ from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.transforms.argnums import check_forward_input, check_output
 from functorch_like.transforms.chunked_vmap import check_chunk_size
 from functorch_like.transforms.jvp_vjp import Linearized
-from functorch_like.transforms.tangents import check_callable, error_context
+from functorch_like.transforms.tangents import error_context
 from functorch_like.transforms.vmap import vmap
 
 

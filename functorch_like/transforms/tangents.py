@@ -12,7 +12,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import Tracer, aval_of, state, transform_stack
-from functorch_like.errors import ArgumentError, DifferentiationError, TreeError
+from functorch_like.errors import DifferentiationError, TreeError
 from functorch_like.primitives.structural import convert_element_type, zeros
 
 Fun = Callable[..., Any]
@@ -43,15 +43,6 @@ class FlatFunction:
         outs, self.out_tree = flatten_results(out)
         self.count = len(outs)
         return [*outs, *aux]
-
-
-def check_callable(fun: Any, name: str) -> None:
-    """Refuse anything but a function, with the call that was meant."""
-    if not callable(fun):
-        raise ArgumentError(
-            f"{name} takes a function, got {fun!r:.60} of type {type(fun).__name__}",
-            fix=f"{name}(f)(x), not {name}(f(x))",
-        )
 
 
 def error_context() -> dict[str, str]:

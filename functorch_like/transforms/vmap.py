@@ -14,11 +14,13 @@ from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path
 from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
+from functorch_like.source_info import name_of
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks, piece
 
 #: Stands for an argument that was not given, where None means something.
@@ -75,9 +77,8 @@ def vmap(
     >>> ft.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)).tolist()
     [2.0, 2.0, 2.0]
     """
-    name = getattr(fun, "__name__", type(fun).__name__)
-    if not callable(fun):
-        raise ArgumentError(f"vmap takes a function, got {fun!r:.60} of type {type(fun).__name__}", fix="vmap(f)(x)")
+    name = name_of(fun)
+    check_callable(fun, "vmap")
     in_axes = _either(in_axes, in_dims, "in", name)
     out_axes = _either(out_axes, out_dims, "out", name)
     if isinstance(in_axes, list):

@@ -48,5 +48,5 @@ def test_exact_values():
 def test_infinities_are_met_exactly():
     assert_allclose(np.array([np.inf, -np.inf, np.nan]), np.array([np.inf, -np.inf, np.nan]))
     for got in (-88.0, np.inf, np.nan):
-        with pytest.raises(AssertionError, match="allowed is 0$"):
+        with pytest.raises(AssertionError, match=r"allowed is 0$"):
             assert_allclose(np.array(got), np.array(-np.inf))

@@ -13,12 +13,14 @@ import numpy as np
 from functorch_like.backends import cache
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Tracer
 from functorch_like.debug.minifying.failures import Tolerance, failure
 from functorch_like.debug.minifying.programs import Program, inlined
 from functorch_like.debug.minifying.script import script
 from functorch_like.debug.minifying.search import Search
 from functorch_like.errors import ArgumentError
+from functorch_like.source_info import name_of
 
 
 class Minified:
@@ -87,8 +89,7 @@ def minify(
         >>> [e.prim.name for e in small.jaxpr.equations]
         ['log']
     """
-    if not callable(f):
-        raise ArgumentError(f"minify takes a function, got {f!r:.60}", fix="minify(f, fails)(*args)")
+    check_callable(f, "minify", "minify(f, fails)(*args)")
     tolerance = Tolerance(rtol, atol)
     failure(fails, tolerance)
 
@@ -101,7 +102,7 @@ def minify(
         with cache.flags(enabled=False):  # pyright: ignore[reportAttributeAccessIssue]  (made by its group)
             if not search.bad(program):
                 raise ArgumentError(
-                    f"{traced_function.name_of(f)} does not fail: {kind}",
+                    f"{name_of(f)} does not fail: {kind}",
                     fix="check the arguments and the kind of failure (fails=)",
                 )
             before = _count(program)

@@ -14,8 +14,9 @@ from functorch_like import numpy as fnp
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Primitive, Trace, Tracer, aval_of, new_trace, state
-from functorch_like.errors import ArgumentError, FtError
+from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.nn.quantization.integers import products_fit, rounded, scale_of, volume
 from functorch_like.nn.quantization.quantized import OPERATORS, Quantized
@@ -204,8 +205,7 @@ def quantized(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> ft.nn.quantized(model)(params, fnp.asarray([0.0, 1.0, 2.0, 4.0])).round(1).tolist()
         [1.0, 2.0, 3.0, 5.0]
     """
-    if not callable(f):
-        raise ArgumentError(f"quantized takes a function, got {f!r:.60}", fix="nn.quantized(model)(params, x)")
+    check_callable(f, "quantized", "nn.quantized(model)(params, x)")
 
     @functools.wraps(f, updated=())
     def applied(*args: Any, **kwargs: Any) -> Any:

@@ -15,14 +15,15 @@ from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import as_tuple, resolve_argnums
 from functorch_like.calling.pickling import ByName
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, Tracer, aval_of, is_value, state
 from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError
 from functorch_like.interpreters.forward import Dual
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import widened
-from functorch_like.transforms.tangents import check_callable, error_context
+from functorch_like.transforms.tangents import error_context
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

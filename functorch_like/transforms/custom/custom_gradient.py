@@ -10,16 +10,17 @@ from typing import Any
 from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
 from functorch_like.errors import TreeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.custom_vjp import custom_vjp
 from functorch_like.transforms.custom.rule_checks import Report, described
 from functorch_like.transforms.custom.symbolic_zeros import instantiate, tangent_aval
-from functorch_like.transforms.tangents import Fun, check_callable
+from functorch_like.transforms.tangents import Fun
 
 
 @dataclasses.dataclass(eq=False)

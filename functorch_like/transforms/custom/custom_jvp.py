@@ -8,7 +8,7 @@ from typing import Any
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, DifferentiationError
@@ -16,6 +16,7 @@ from functorch_like.interpreters.batching import BatchTrace, BatchTracer
 from functorch_like.interpreters.reverse import TapeTrace, dead_code_elimination
 from functorch_like.ir.trace_to_jaxpr import StageTrace, VarTracer
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import (
@@ -28,7 +29,7 @@ from functorch_like.transforms.custom.symbolic_zeros import (
     tangent_aval,
 )
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
-from functorch_like.transforms.tangents import check_callable, error_context
+from functorch_like.transforms.tangents import error_context
 
 
 class custom_jvp(CustomFunction[P, R]):

@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import TreeError
@@ -19,10 +19,10 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.custom.custom_fwd import custom_fwd
 from functorch_like.primitives.higher_order.custom.custom_vjp import Bwd, custom_vjp_call
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
 from functorch_like.transforms.custom.rule_checks import Column, described
 from functorch_like.transforms.custom.symbolic_zeros import as_array, instantiate, strong, tangent_aval
-from functorch_like.transforms.tangents import check_callable
 
 
 @dataclasses.dataclass(frozen=True)

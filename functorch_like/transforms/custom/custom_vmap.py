@@ -10,15 +10,15 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
-from functorch_like.calling.traced_function import name_of
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, TreeError
 from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
+from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
 from functorch_like.transforms.custom.rule_checks import Column
 from functorch_like.transforms.custom.symbolic_zeros import as_array
-from functorch_like.transforms.tangents import check_callable
 
 
 class custom_vmap(CustomFunction[P, R]):

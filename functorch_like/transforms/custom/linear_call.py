@@ -10,11 +10,12 @@ from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary, traced_function
 from functorch_like.calling.call_signature import FlatCall, Static
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import aval_of
 from functorch_like.errors import DifferentiationError, TreeError
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.custom import linear_call as higher
-from functorch_like.transforms.tangents import check_callable, error_context
+from functorch_like.transforms.tangents import error_context
 
 
 @api_boundary.public

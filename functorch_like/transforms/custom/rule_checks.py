@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
-from functorch_like.calling.traced_function import name_of, structure_diff_table
+from functorch_like.calling.traced_function import structure_diff_table
 from functorch_like.core import is_value
 from functorch_like.errors import DtypeError, FtError, ShapeError, TreeError
-from functorch_like.source_info import Line
+from functorch_like.source_info import Line, name_of
 from functorch_like.transforms.custom.symbolic_zeros import given_aval, is_zero
 from functorch_like.transforms.tangents import error_context
 

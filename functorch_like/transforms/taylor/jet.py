@@ -17,6 +17,7 @@ from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Primitive, Trace, abstract_eval, aval_of, new_trace, state
 from functorch_like.errors import ArgumentError, FtError
 from functorch_like.interpreters.forward import TangentTracer
@@ -28,7 +29,6 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import Derived, 
 from functorch_like.transforms.tangents import (
     FlatFunction,
     Fun,
-    check_callable,
     check_tangent,
     tangent_leaves,
     tangent_of,

@@ -15,7 +15,8 @@ from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
-from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, name_of, out_avals
+from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, out_avals
+from functorch_like.source_info import name_of
 
 #: `(primals, tangents, expected) -> (results, their tangents)`: tangents that are zero are None, and `expected` are
 #: the avals of the results, where they are known.

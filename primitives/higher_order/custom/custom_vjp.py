@@ -17,7 +17,8 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import full_like, reduce_sum
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
-from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, name_of, out_avals
+from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, out_avals
+from functorch_like.source_info import name_of
 
 #: `(residuals, cotangents of results) -> cotangents of arguments`; those that are zero are None.
 Bwd = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]

@@ -22,10 +22,10 @@ from functorch_like.primitives.higher_order.custom.base import (
     Mapped,
     custom_row,
     explicit,
-    name_of,
     out_avals,
     run,
 )
+from functorch_like.source_info import name_of
 
 #: `(axis size, which arguments are batched, arguments, expected) -> (results, which are batched)`. The axis is the
 #: leading one everywhere, and `expected` are the avals of one element's results, where they are known.
