@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 from typing import Any, NamedTuple
 
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import Kind, boolean, integer
 from functorch_like.backends.xla import cache as _disk
@@ -117,4 +117,5 @@ def clear() -> int:
     return _disk.clear()
 
 
+flags: Block
 adopt(__name__, _Settings)

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import one_of
 
@@ -38,4 +38,5 @@ class _Settings(Module, name="compilation"):
 
 control_flow: str
 tiers: str
+flags: Block
 adopt(__name__, _Settings)

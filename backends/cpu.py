@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from functorch_like.backends.capability import Capability
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import AtStart, Setting, in_force
 from functorch_like.backends.validators import Kind, integer, parse_boolean
 from functorch_like.backends.xla import client
@@ -121,4 +121,5 @@ def has_bfloat16() -> bool:
     return not features().isdisjoint(("avx512_bf16", "amx_bf16", "bf16"))
 
 
+flags: Block
 adopt(__name__, _Settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from functorch_like.backends import xla
-from functorch_like.backends.flag_blocks import Group, Module, adopt
+from functorch_like.backends.flag_blocks import Block, Group, Module, adopt
 
 # PyTorch has the settings of attention here.
 from functorch_like.backends.mha import SDPAParams as SDPAParams
@@ -252,4 +252,5 @@ def memory_stats(device: Any = "gpu") -> dict[str, int]:
     return dict(xla.find_device(device).memory_stats() or {})
 
 
+flags: Block
 adopt(__name__, _Settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functorch_like.backends import cuda
-from functorch_like.backends.flag_blocks import Group, Module, adopt
+from functorch_like.backends.flag_blocks import Block, Group, Module, adopt
 from functorch_like.backends.settings import Alias, Setting
 from functorch_like.backends.validators import boolean, one_of
 
@@ -87,4 +87,5 @@ def version() -> int | None:
     return None
 
 
+flags: Block
 adopt(__name__, _Settings)

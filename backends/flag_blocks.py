@@ -79,6 +79,10 @@ def flags(given: Mapping[str, Any] | None = None, /, **more: Any) -> Flags:
     return Flags(changes)
 
 
+#: Type of the `flags` of a module with settings: settings by their short names, to a block or decorator.
+Block = Callable[..., Flags]
+
+
 class _Holder:
     """Attributes that are settings; other names cannot be assigned."""
 

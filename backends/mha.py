@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import boolean, integer
 
@@ -196,4 +196,5 @@ def choose(params: SDPAParams, bytes_of_logits: int) -> str:
     return "math" if _Settings.math.value else ""
 
 
+flags: Block
 adopt(__name__, _Settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.backends.cpu import has_bfloat16
-from functorch_like.backends.flag_blocks import Group, Module, adopt
+from functorch_like.backends.flag_blocks import Block, Group, Module, adopt
 from functorch_like.backends.libraries import Library
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import Kind, one_of, parse_boolean
@@ -89,4 +89,5 @@ def fusions() -> tuple[str, ...]:
     return tuple(kind.removeprefix("LIBRARY_FUSION_TYPE_") for kind in kinds.split(","))
 
 
+flags: Block
 adopt(__name__, _Settings)

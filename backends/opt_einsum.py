@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Callable
 from typing import Any
 
-from functorch_like.backends.flag_blocks import Group, Module, adopt
+from functorch_like.backends.flag_blocks import Block, Group, Module, adopt
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import Kind, boolean, integer, one_of
 from functorch_like.errors import UnsupportedError
@@ -103,6 +103,7 @@ enabled: bool
 strategy: Any
 memory_limit: int | None
 path_cache = PathCache()
+flags: Block
 adopt(__name__, _Settings)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.backends.flag_blocks import Flags, Module, adopt
+from functorch_like.backends.flag_blocks import Block, Flags, Module, adopt
 from functorch_like.backends.flag_blocks import flags as _flags
 from functorch_like.backends.settings import Setting
 from functorch_like.backends.validators import one_of
@@ -48,6 +48,7 @@ class _Settings(Module, name="promotion"):
 dtypes: str
 ranks: str
 widening: str
+flags: Block
 adopt(__name__, _Settings)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.libraries import Library
 from functorch_like.backends.validators import boolean
 from functorch_like.backends.xla import probe
@@ -35,4 +35,5 @@ def is_available() -> bool:
     return probe.accepts(_ON)
 
 
+flags: Block
 adopt(__name__, _Settings)

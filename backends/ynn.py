@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functorch_like.backends.flag_blocks import Module, adopt
+from functorch_like.backends.flag_blocks import Block, Module, adopt
 from functorch_like.backends.libraries import Library
 from functorch_like.backends.validators import Kind
 from functorch_like.backends.xla import option_sets, probe
@@ -55,4 +55,5 @@ def is_available() -> bool:
     return probe.accepts(option_sets.PLAIN)
 
 
+flags: Block
 adopt(__name__, _Settings)

@@ -18,7 +18,6 @@ from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.elementwise.conversion import convert_element_type
-from functorch_like.primitives.higher_order.custom.base import name_of
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
 from functorch_like.primitives.higher_order.custom.custom_vjp import custom_lin, custom_vjp_call
 from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
@@ -27,6 +26,7 @@ from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_s
 from functorch_like.primitives.higher_order.user_reductions.reduce import reduce
 from functorch_like.primitives.higher_order.user_reductions.reduce_window import reduce_window
 from functorch_like.primitives.higher_order.user_reductions.scatter_apply import scatter_apply
+from functorch_like.source_info import name_of
 from functorch_like.typing import DTypeLike
 
 F = TypeVar("F", bound=Callable[..., Any])

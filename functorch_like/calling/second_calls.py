@@ -12,6 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from functorch_like import core, source_info
+from functorch_like.avals import MOST_DIMENSIONS
 from functorch_like.backends import promotion
 from functorch_like.errors import FtError
 
@@ -46,7 +47,7 @@ def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...]
     return NO_CALL
 
 
-def mark(error: Exception) -> None:
+def mark(error: BaseException) -> None:
     """Note that an operation that strict promotion refused is part of another function of the package."""
     if isinstance(error, FtError) and error.promotion:
         passed = {file for file in _files(error.__traceback__) if _is_numeric(file)}
@@ -79,9 +80,10 @@ def _is_array_like(x: Any) -> bool:
     return core.is_value(x) or hasattr(type(x), "__jax_array__") or hasattr(x, "dtype")
 
 
-def _has_protocol(x: Any) -> bool:
+def _has_protocol(x: Any, rank: int = MOST_DIMENSIONS) -> bool:
+    """Return True for an object with `__jax_array__`, and a list with one; lists deeper than arrays have none."""
     if isinstance(x, (list, tuple)):
-        return any(map(_has_protocol, x))
+        return rank > 0 and any(_has_protocol(element, rank - 1) for element in x)
     return hasattr(type(x), "__jax_array__") and not core.is_value(x)
 
 

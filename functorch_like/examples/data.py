@@ -54,6 +54,6 @@ def load(seed: int = 0, held_out: int = HELD_OUT) -> Digits:
         raise MissingScikitLearn from None
     pixels, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(labels))
-    images = (pixels.reshape(-1, 8, 8, 1) / 16).astype(np.float32)[order]
-    labels = labels.astype(np.int32)[order]
+    images = (np.asarray(pixels).reshape(-1, 8, 8, 1) / 16).astype(np.float32)[order]
+    labels = np.asarray(labels, np.int32)[order]
     return Digits(images[held_out:], labels[held_out:], images[:held_out], labels[:held_out])

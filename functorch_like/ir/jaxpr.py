@@ -90,6 +90,11 @@ class Jaxpr:
         return self
 
     @property
+    def __name__(self) -> str:
+        """The name, where a jaxpr stands for a function."""
+        return self.name
+
+    @property
     def in_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.inputs]
 

@@ -76,8 +76,8 @@ def einsum_by(
     def product(x: Any, y: Any, contracting: Any, batch: Any, precision: Any, preferred: Any) -> Any:
         return multiply(x, y, (contracting, batch), precision=precision, preferred_element_type=preferred)
 
-    arrays, *plan = _planned(subscripts, operands, optimize)
-    return _contract(arrays, *plan, precision, preferred_element_type, product)
+    arrays, inputs, result, path = _planned(subscripts, operands, optimize)
+    return _contract(arrays, inputs, result, path, precision, preferred_element_type, product)
 
 
 def _planned(subscripts: Any, operands: Sequence[Any], optimize: Any) -> tuple[Any, tuple[str, ...], str, Path]:

@@ -22,7 +22,7 @@ MOST = {
     "functorch_like.lax": 270,
     "functorch_like.random": 40,
     "functorch_like.nn": 20,
-    "functorch_like.scipy": 740,
+    "functorch_like.scipy": 660,
     "functorch_like.tree": 60,
     "functorch_like.backends": 20,
     "functorch_like.testing": 40,

@@ -99,7 +99,7 @@ def minify(
         kind = fails if isinstance(fails, str) else "custom"
         tell: Callable[[str], None] = lambda line: print(f"minify: {line}", file=sys.stderr) if verbose else None
         search = Search(program, failure(fails, tolerance), tell)
-        with cache.flags(enabled=False):  # pyright: ignore[reportAttributeAccessIssue]  (made by its group)
+        with cache.flags(enabled=False):
             if not search.bad(program):
                 raise ArgumentError(
                     f"{name_of(f)} does not fail: {kind}",

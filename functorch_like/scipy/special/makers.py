@@ -61,7 +61,10 @@ def make(
     aligned.__name__ = name
     fast = eager_jit(aligned)
     parts = names.split()
-    signature = Signature([Parameter(n, Parameter.POSITIONAL_OR_KEYWORD) for n in parts])
+    signature = Signature(
+        [Parameter(n, Parameter.POSITIONAL_OR_KEYWORD, annotation="ArrayLike") for n in parts],
+        return_annotation="tuple[Array, Array]" if pair else "Array",
+    )
 
     def function(*args: Any, **named: Any) -> Any:
         try:

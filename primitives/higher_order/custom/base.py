@@ -31,6 +31,7 @@ from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.reference import reference
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import structural
+from functorch_like.source_info import name_of
 
 Fun = Callable[..., Sequence[Any]] | Jaxpr
 
@@ -43,11 +44,6 @@ def run(fun: Fun, args: Sequence[Any]) -> list[Any]:
 def out_avals(fun: Fun) -> list[ShapedArray] | None:
     """Avals of the function's results, if known: not before it is staged."""
     return fun.out_avals if isinstance(fun, Jaxpr) else None
-
-
-def name_of(fun: Any) -> str:
-    """Return the name of the function or rule in messages."""
-    return fun.name if isinstance(fun, Jaxpr) else getattr(fun, "__name__", type(fun).__name__)
 
 
 def explicit(
