@@ -147,6 +147,17 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
     return xla.to_numpy(self).tobytes(order)  # pyright: ignore[reportArgumentType]
 
 
+def array_interface(self: Any) -> dict[str, Any]:
+    """Shape, dtype and memory as NumPy's array interface, version 3; the memory is read-only, on the host."""
+    values = xla.to_numpy(self)
+    if values.dtype.kind == "V":
+        raise AttributeError(
+            f"the array interface has no name for {self.aval.dtype.name}; convert it: x.astype('float32')"
+        )
+    # A buffer, and no address: it lives as long as whoever reads it.
+    return {"version": 3, "shape": values.shape, "typestr": values.dtype.str, "data": np.ascontiguousarray(values).data}
+
+
 def _concrete(tracer: Tracer, what: str, fix: str) -> Any:
     value = None if tracer._trace.finished else tracer.guarded(what)
     return refuse(tracer, what, fix) if value is None else value

@@ -17,6 +17,7 @@ from typing import NamedTuple
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/markup",),
     ("functorch_like/errors.py", "functorch_like/interrupts.py", "functorch_like/status_line.py"),
+    ("functorch_like/on_import.py",),
     ("functorch_like/avals.py", "functorch_like/foreign_methods.py", "functorch_like/public_names.py"),
     ("backends/xla",),
     ("backends",),
@@ -62,7 +63,12 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/scipy",),
     ("functorch_like/checkify",),
     ("functorch_like/debug",),
-    ("functorch_like/array_methods.py", "functorch_like/custom_batching.py", "functorch_like/inspect.py"),
+    (
+        "functorch_like/adapters.py",
+        "functorch_like/array_methods.py",
+        "functorch_like/custom_batching.py",
+        "functorch_like/inspect.py",
+    ),
     ("functorch_like/distributed",),
     ("functorch_like/multihost_utils.py",),
     ("functorch_like/data", "functorch_like/io"),
