@@ -16,7 +16,6 @@ from typing import TypeVar as _TypeVar
 from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it is about the other imports
 
 # isort: split
-from functorch_like import adapters as _adapters
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as _backends
 from functorch_like import debug as _debug
@@ -162,4 +161,3 @@ __version__ = "0.1.0"
 debug_nans, debug_infs = _debug.nans, _debug.infs  # as JAX calls them
 
 _array_methods.install()
-_adapters.install()

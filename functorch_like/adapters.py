@@ -1,38 +1,27 @@
-"""Adapters by which other libraries take arrays and tracers of this package, installed when they are imported.
+"""Adapters by which other libraries take arrays and tracers of this package, each given the module it is about.
 
 - einops asks backends whether a type is theirs: one is added for arrays and tracers.
 - SciPy and scikit-learn update arrays by `at` of array-api-extra, of which each has a copy. It assigns in place unless
   it knows that a library's arrays never change; here it calls `x.at`.
+
+`array_methods` names the modules; this one is imported after the first of them.
 """
 
 from __future__ import annotations
 
+import enum
 import types
 from typing import Any
 
 from functorch_like.core import ArrayImpl, Tracer
-from functorch_like.on_import import on_import
-
-#: The modules that hold `at`: of the library, and of the copies.
-_AT = (
-    "array_api_extra._at", "array_api_extra._lib._at", "scipy._lib.array_api_extra._at",
-    "scipy._lib.array_api_extra._lib._at", "sklearn.externals.array_api_extra._at",
-    "sklearn.externals.array_api_extra._lib._at",
-)  # fmt: skip
-
-
-def install() -> None:
-    """Wait for the libraries. Doing it again changes nothing."""
-    on_import("einops._backends", _einops)
-    for name in _AT:
-        on_import(name, _updates)
 
 
 def _is_array(x: Any) -> bool:
     return isinstance(x, (ArrayImpl, Tracer))
 
 
-def _einops(backends: types.ModuleType) -> None:
+def einops_backend(backends: types.ModuleType) -> None:
+    """Add a backend to einops' own."""
     base = getattr(backends, "NumpyBackend", None)
     if base is None:
         return
@@ -61,18 +50,17 @@ def _einops(backends: types.ModuleType) -> None:
     vars(backends)[FunctorchLikeBackend.__name__] = FunctorchLikeBackend  # classes know their subclasses weakly
 
 
-def _updates(module: types.ModuleType) -> None:
+def out_of_place_updates(module: types.ModuleType) -> None:
+    """Let `at` of array-api-extra call `x.at` for arrays and tracers."""
     at = getattr(module, "at", None)
     general = getattr(at, "_op", None)
     if general is None:
         return
 
-    def update(
-        self: Any, at_op: Any, in_place_op: Any, out_of_place_op: Any, y: Any, copy: bool | None = None, xp: Any = None
-    ) -> Any:
+    def update(self: Any, operation: Any, *operands: Any, copy: bool | None = None, **options: Any) -> Any:
         x, index = self._x, self._idx
-        if not _is_array(x) or copy is False or "Undef" in type(index).__name__:
-            return general(self, at_op, in_place_op, out_of_place_op, y, copy=copy, xp=xp)
-        return getattr(x.at[index], at_op.value)(y).astype(x.dtype)
+        if not _is_array(x) or copy is False or isinstance(index, enum.Enum):  # the last: no index was given
+            return general(self, operation, *operands, copy=copy, **options)
+        return getattr(x.at[index], operation.value)(operands[-1]).astype(x.dtype)
 
     at._op = update  # type: ignore[union-attr]

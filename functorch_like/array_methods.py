@@ -22,6 +22,7 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import binary, logic, matrix_products, unary
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.promotion import blame
+from functorch_like.on_import import on_import
 from functorch_like.primitives import structural
 
 _F32, _I32 = dtypes.float32, dtypes.int32
@@ -375,6 +376,17 @@ _DOC = """An array: immutable elements of one dtype, on a device, or on several.
 Traced values are instances, too: `isinstance(x, ft.Array)` is true of both. Make arrays with `fnp.asarray`.
 """
 
+#: Modules of other libraries, and the function in `adapters` by which they take arrays and tracers.
+_ADAPTED = {
+    "einops._backends": "einops_backend",
+    "array_api_extra._at": "out_of_place_updates",
+    "array_api_extra._lib._at": "out_of_place_updates",  # of older versions, and the copies in other libraries
+    "scipy._lib.array_api_extra._lib._at": "out_of_place_updates",
+    "scipy._external.array_api_extra._lib._at": "out_of_place_updates",
+    "sklearn.externals.array_api_extra._at": "out_of_place_updates",
+    "sklearn.externals.array_api_extra._lib._at": "out_of_place_updates",
+}
+
 
 def install() -> None:
     """Attach everything. Doing it again changes nothing."""
@@ -412,3 +424,5 @@ def install() -> None:
     for name in foreign_methods.INSTEAD:
         xla.attach(name, foreign_methods.Renamed(name))
         setattr(Tracer, name, foreign_methods.Renamed(name))
+    for module, adapter in _ADAPTED.items():
+        on_import(module, ("functorch_like.adapters", adapter))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import sys
 import types
@@ -10,24 +11,34 @@ from typing import Any
 
 Action = Callable[[types.ModuleType], object]
 #: By module, what is still to be done when it is imported.
-_WAITING: dict[str, Action] = {}
+_WAITING: dict[str, Action | tuple[str, str]] = {}
 
 
-def on_import(name: str, action: Action) -> None:
+def on_import(name: str, action: Action | tuple[str, str]) -> None:
     """Call `action(module)` once: now where the module is loaded, otherwise right after its import.
+
+    A pair of a module and a function in it is imported as late as it is called.
 
     >>> seen = []
     >>> on_import("sys", seen.append)
     >>> seen[0].__name__
     'sys'
     """
+    _WAITING[name] = action
     module = sys.modules.get(name)
     if module is not None:
-        action(module)
-        return
-    _WAITING[name] = action
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        _act(module)
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())  # pyright: ignore[reportArgumentType]
+
+
+def _act(module: types.ModuleType) -> None:
+    action = _WAITING.pop(module.__name__, None)
+    if isinstance(action, tuple):
+        home, function = action
+        action = getattr(importlib.import_module(home), function)
+    if action is not None:
+        action(module)
 
 
 class _Loader:
@@ -36,8 +47,8 @@ class _Loader:
     Neither this class nor the next derives from those of `importlib.abc`: importing that takes milliseconds.
     """
 
-    def __init__(self, loader: Any, action: Action) -> None:
-        self.loader, self.action = loader, action
+    def __init__(self, loader: Any) -> None:
+        self.loader = loader
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
         return self.loader.create_module(spec)
@@ -47,19 +58,18 @@ class _Loader:
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
         self.loader.exec_module(module)
-        self.action(module)
+        _act(module)  # it waited until now: a spec may be looked for and never be loaded
 
 
 class _Finder:
-    """Wraps the loaders of the modules that are waited for, each once."""
+    """Wraps the loaders of the modules that are waited for. Any other module costs one look into a dictionary."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        action = _WAITING.pop(fullname, None)
-        if action is None:
+        if fullname not in _WAITING:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if spec is not None and spec.loader is not None:
-            spec.loader = _Loader(spec.loader, action)  # pyright: ignore[reportAttributeAccessIssue]
+            spec.loader = _Loader(spec.loader)  # pyright: ignore[reportAttributeAccessIssue]
         return spec

@@ -149,11 +149,10 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
 
 def array_interface(self: Any) -> dict[str, Any]:
     """Shape, dtype and memory as NumPy's array interface, version 3; the memory is read-only, on the host."""
+    dtype = self.aval.dtype
+    if dtype.kind == "V":  # before values are read: NumPy's own conversion comes by here
+        raise AttributeError(f"the array interface has no name for {dtype.name}; convert it: x.astype('float32')")
     values = xla.to_numpy(self)
-    if values.dtype.kind == "V":
-        raise AttributeError(
-            f"the array interface has no name for {self.aval.dtype.name}; convert it: x.astype('float32')"
-        )
     # A buffer, and no address: it lives as long as whoever reads it.
     return {"version": 3, "shape": values.shape, "typestr": values.dtype.str, "data": np.ascontiguousarray(values).data}
 

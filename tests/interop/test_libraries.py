@@ -181,8 +181,14 @@ def test_array_api_compat_and_extra():
         lambda a, xp: extra.pad(a, 1),
     ):
         np.testing.assert_allclose(f(x, fnp), f(v, np), rtol=1e-5)
+    for name in ("add", "subtract", "multiply", "divide", "power", "min", "max"):
+        got, want = (getattr(extra.at(a, (slice(None), 1)), name)(2.0, copy=True) for a in (x, v))
+        np.testing.assert_allclose(got, want, rtol=1e-6)
+    assert ft.eval_shape(lambda x: extra.at(x)[0].add(1.0), x).shape == x.shape  # a tracer
     with pytest.raises(TypeError):
         extra.at(x)[0].set(1.0, copy=False)
+    with pytest.raises(ValueError, match="Index has not been set"):
+        extra.at(x).set(1.0)
 
 
 DISPATCH = """
