@@ -150,7 +150,7 @@ def array_tobytes(self: Any, order: str = "C") -> bytes:
 def array_interface(self: Any) -> dict[str, Any]:
     """Shape, dtype and memory as NumPy's array interface, version 3; the memory is read-only, on the host."""
     dtype = self.aval.dtype
-    if dtype.kind == "V":  # before values are read: NumPy's own conversion comes by here
+    if dtype.isbuiltin != 1:  # before values are read: NumPy's own conversion comes by here
         raise AttributeError(f"the array interface has no name for {dtype.name}; convert it: x.astype('float32')")
     values = xla.to_numpy(self)
     # A buffer, and no address: it lives as long as whoever reads it.
