@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import ml_dtypes  # noqa: F401  (registers bfloat16, float8 and int4 with NumPy, so that np.dtype knows their names)
 import numpy as np
 
-from functorch_like.errors import ShapeError, bytes_text
+from functorch_like.errors import ArgumentError, ShapeError, bytes_text
 
 #: Bytes of the largest array that is described. XLA ends the process where a product of sizes overflows 64 bits; the
 #: margin is for what it widens. Sizes of 0 count as 1, as its products do.
@@ -147,7 +147,12 @@ class ShapeDtypeStruct:
 
     def __init__(self, shape: Any, dtype: Any, weak_type: bool = False, sharding: Any = None) -> None:
         self.sharding = sharding
-        aval = ShapedArray(tuple(shape), dtype, weak_type)
+        shape = tuple(shape)
+        if any(hasattr(d, "symbolic") for d in shape):  # for `export` alone
+            aval = ShapedArray((), dtype, weak_type)
+            self.shape, self.dtype, self.weak_type = shape, aval.dtype, aval.weak_type
+            return
+        aval = ShapedArray(shape, dtype, weak_type)
         self.shape, self.dtype, self.weak_type = aval.shape, aval.dtype, aval.weak_type
 
     @property
@@ -160,6 +165,8 @@ class ShapeDtypeStruct:
 
     @property
     def aval(self) -> ShapedArray:
+        if any(hasattr(d, "symbolic") for d in self.shape):
+            raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export alone")
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
     def __eq__(self, other: object) -> bool:

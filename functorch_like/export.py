@@ -23,7 +23,10 @@ from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
+from functorch_like.export_dimensions import symbolic_scope as symbolic_scope
+from functorch_like.export_dimensions import symbolic_shape as symbolic_shape
 from functorch_like.export_format import Contents
+from functorch_like.export_symbolic import MAGIC, exported_for, is_symbolic, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
 
@@ -70,6 +73,13 @@ class Exported:
             )
         given = [_checked(x, aval, self.fun_name) for x, aval in zip(leaves, self.in_avals, strict=True)]
         return self.out_tree.unflatten(call_exported(*given, artifact=self._artifact))
+
+    def of_shapes(
+        self, programs: tuple[tuple[str, bytes], ...], ins: tuple[ShapedArray, ...], outs: tuple[ShapedArray, ...]
+    ) -> Exported:
+        """The same function as programs for other shapes."""
+        artifact = Artifact(self.fun_name, programs, ins, outs)
+        return Exported(artifact, self.in_tree, self.out_tree, self.stablehlo_version)
 
     def mlir_module(self, platform: str | None = None) -> str:
         """The program as StableHLO text.
@@ -149,7 +159,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
         platforms: "cpu", "gpu", or several; the one that the function would run on if None.
 
     Returns:
-        A function of the arguments (arrays, numbers or `ShapeDtypeStruct`s) that gives an `Exported`.
+        A function of the arguments (arrays, numbers or `ShapeDtypeStruct`s) that gives an `Exported`. For shapes with
+        symbolic dimensions it is a `SymbolicExported`, of which `at(b=3)` gives the `Exported` for some sizes.
 
     Raises:
         ArgumentError: for a function that is not jitted, or another platform.
@@ -173,6 +184,8 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
     def exported(*args: Any, **kwargs: Any) -> Exported:
         from functorch_like.backends.xla import portable
 
+        if any(map(is_symbolic, xla.flatten((args, kwargs))[0])):
+            return exported_for(exported, args, kwargs, getattr(fun_jit, "__name__", "the function"))
         traced = fun_jit.trace(*args, **kwargs)
         jaxpr = _with_constants(traced.jaxpr, traced.consts)
         programs, version = [], ""
@@ -211,6 +224,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     >>> float(ft.export.deserialize(stored).call(2.0))
     3.0
     """
+    if bytes(blob[: len(MAGIC)]) == MAGIC:
+        symbolic: Any = read(bytes(blob), deserialize)
+        return symbolic
     stored = export_format.unpack(bytes(blob))
     artifact = Artifact(stored.name, stored.programs, stored.in_avals, stored.out_avals)
     return Exported(artifact, stored.in_tree, stored.out_tree, stored.stablehlo, stored.written_by)
@@ -261,4 +277,4 @@ def _with_constants(jaxpr: Jaxpr, consts: Sequence[Any]) -> Jaxpr:
 if __name__ == "__main__":
     from functorch_like.export_inspect import main
 
-    raise SystemExit(main(deserialize))
+    raise SystemExit(main(lambda blob: one_of(deserialize(blob))))

@@ -226,9 +226,16 @@ def hlo_text(module: ir.Module) -> str:
 
 
 def parse_module(text: str) -> ir.Module:
-    """A module from StableHLO text."""
+    """A module from StableHLO text.
+
+    Raises:
+        CompileError: for text that is no valid program.
+    """
     with lock, context:
-        return ir.Module.parse(text)
+        try:
+            return ir.Module.parse(text)
+        except ir.MLIRError as error:
+            raise _invalid(error) from error
 
 
 def verify(module: ir.Module) -> None:

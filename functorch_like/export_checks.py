@@ -1,0 +1,113 @@
+"""Checks of an exported program with symbolic dimensions at the ends of their ranges.
+
+A program found from sizes in the middle holds for all sizes only if the function does not depend on them. So it is
+compared with the function's own program at small sizes, at large ones and at equal ones. Where their texts differ, as
+lowering may choose another algorithm, both are run, and the results compared.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.backends import xla
+from functorch_like.errors import FtError, UnsupportedError
+from functorch_like.export_dimensions import Scope
+
+#: Sizes that are compared, where constraints allow them; also the smallest and the largest that they allow.
+_SMALL, _LARGE = (1, 2, 3, 5, 8), (100, 300, 1100)
+_CONSIDERED = range(1, 1101)
+
+Sizes = Mapping[str, int]
+
+
+def check(program: Any, exported: Callable[[Sizes], Any], scope: Scope, base: Sizes) -> None:
+    """Compare a program for all sizes with those of the function, away from the sizes that it was found at.
+
+    Args:
+        program: a `SymbolicExported`.
+        exported: gives the function's own program for some sizes.
+        scope: with the constraints.
+        base: sizes from which one after the other is changed.
+
+    Raises:
+        UnsupportedError: where they compute something else, with the constraint that leaves such sizes out.
+    """
+    for name in base:
+        allowed = [n for n in _CONSIDERED if scope.allows({**base, name: n})]
+        below, above = _ends(allowed, base[name])
+        for sizes, sign in ((below, ">="), (above, "<=")):
+            proven = base[name]
+            for size in sizes:
+                _compare(program, exported, {**base, name: size}, f"{name} {sign} {proven}")
+                proven = size
+    for sizes in _together(base, scope):
+        _compare(program, exported, sizes, " < ".join(base))
+
+
+def _ends(allowed: list[int], middle: int) -> tuple[list[int], list[int]]:
+    """Sizes to compare below and above one, the nearest first."""
+    small = {*allowed[:3], *(n for n in _SMALL if n in allowed)}
+    large = {max(n for n in allowed if n <= limit) for limit in _LARGE if allowed[0] <= limit}
+    chosen = sorted(small | large)
+    return [n for n in reversed(chosen) if n < middle], [n for n in chosen if n > middle]
+
+
+def _together(base: Sizes, scope: Scope) -> Iterator[Sizes]:
+    """Sizes where several dimensions are special: all the smallest, and pairs that are equal."""
+    if len(base) > 1:
+        smallest = next((dict.fromkeys(base, n) for n in _CONSIDERED if scope.allows(dict.fromkeys(base, n))), None)
+        candidates = [smallest, *({**base, a: base[b]} for a, b in itertools.permutations(base, 2))]
+        yield from (sizes for sizes in candidates if sizes and scope.allows(sizes))
+
+
+def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, constraint: str) -> None:
+    told = ", ".join(f"{k} = {v}" for k, v in sizes.items())
+    typical = program.samples[0][0]
+    try:
+        own = exported(sizes)
+        if all(template.is_text(own.mlir_module(p), sizes) for p, template in program.templates.items()):
+            return
+        reason = _difference(program.at(**sizes), own)
+    except FtError as e:
+        reason = f"{type(e).__name__}: {e.args[0] if e.args else e}".split("\n")[0]
+    if reason:
+        raise UnsupportedError(
+            f"{program.fun_name} is another program for {told} than for sizes such as {typical}: {reason}",
+            fix=f"export it with a constraint that leaves these sizes out, such as {constraint!r}",
+        )
+
+
+def _difference(found: Any, own: Any) -> str:
+    """The difference of results; an empty text for none."""
+    if [(a.shape, a.dtype) for a in found.out_avals] != [(a.shape, a.dtype) for a in own.out_avals]:
+        return f"it gives {own.out_avals}, not {found.out_avals}"
+    if xla.default_device().platform not in {"gpu" if p == "cuda" else p for p in own.platforms}:
+        return ""  # lowering for another platform chose an algorithm by size; the program was read, which checks types
+    rng = np.random.default_rng(0)
+    args, kwargs = own.in_tree.unflatten([_argument(rng, a) for a in own.in_avals])
+    results = [xla.flatten(e.call(*args, **kwargs))[0] for e in (found, own)]
+    return "" if all(itertools.starmap(_close, zip(*results, strict=True))) else "it gives other results"
+
+
+def _argument(rng: np.random.Generator, aval: Any) -> Any:
+    if aval.dtype == dtypes.bool_:
+        return rng.integers(0, 2, aval.shape).astype(bool)
+    if dtypes.is_integer(aval.dtype):
+        return rng.integers(0, 3, aval.shape).astype(aval.dtype)
+    return rng.normal(size=aval.shape).astype(aval.dtype)
+
+
+def _close(found: Any, own: Any) -> bool:
+    got, want = np.asarray(found), np.asarray(own)
+    if got.dtype == dtypes.bool_ or dtypes.is_integer(got.dtype):
+        return np.array_equal(got, want)
+    tolerance = float(np.sqrt(dtypes.finfo(got.dtype).eps))
+    wide = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
+    got, want = got.astype(wide), want.astype(wide)
+    finite = np.abs(want[np.isfinite(want)])
+    return np.allclose(got, want, rtol=tolerance, atol=tolerance * finite.max(initial=0.0), equal_nan=True)

@@ -1,0 +1,273 @@
+"""Symbolic dimensions of exported programs: `b`, `2*t + 1`, and what is known of them."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like.errors import ArgumentError, ShapeError
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}  # fmt: skip
+_COMPARED: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.GtE: operator.ge, ast.LtE: operator.le, ast.Gt: operator.gt, ast.Lt: operator.lt,
+}  # fmt: skip
+_CALLED: dict[str, Callable[..., int]] = {"mod": operator.mod, "floordiv": operator.floordiv, "max": max, "min": min}
+
+#: Parts of expressions without rounding: where their values at 0, 1, ... 5 are on a line, all are.
+_POLYNOMIAL = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Constant, ast.Name, ast.Load)
+
+#: Sizes at which a program is tried, by range: an operation may be lowered otherwise for small arrays or large ones.
+RANGES = (range(9, 60), range(130, 400), range(1030, 2100))
+
+
+class Scope:
+    """Names of dimensions that belong together, and constraints on them.
+
+    Args:
+        constraints: comparisons such as "b >= 2", "mod(b, 8) == 0" or "t <= 2*b".
+    """
+
+    def __init__(self, constraints: Sequence[str] = ()) -> None:
+        self.constraints = tuple(constraints)
+        self.parsed = [_parsed(c, ast.Compare) for c in self.constraints]
+
+    def check(self, values: Mapping[str, int], name: str) -> None:
+        """Raise ShapeError where dimensions do not fulfil the constraints."""
+        for text, parsed in zip(self.constraints, self.parsed, strict=True):
+            if not _value(parsed, values, text):
+                told = ", ".join(f"{k} = {v}" for k, v in values.items())
+                raise ShapeError(
+                    f"{name} was exported for {text}, and is called with {told}",
+                    fix="pass such sizes, or export it anew",
+                )
+
+    def allows(self, values: Mapping[str, int]) -> bool:
+        """Return True where dimensions fulfil the constraints."""
+        return all(_value(p, values, t) for p, t in zip(self.parsed, self.constraints, strict=True))
+
+    def samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:
+        """Some values of the dimensions, all different; fewer where the constraints leave no more."""
+        rng = np.random.default_rng(0)
+        choices = [rng.permutation(np.asarray(sizes)).tolist() for _ in names]
+        found: list[dict[str, int]] = []
+        for values in itertools.islice(itertools.product(*choices), 20000) if len(names) < 3 else _drawn(rng, choices):
+            made = dict(zip(names, values, strict=True))
+            if len(set(values)) < len(values) or any(made[k] == f[k] for f in found for k in names):
+                continue
+            if self.allows(made):
+                found.append(made)
+                if len(found) == count:
+                    break
+        return found
+
+
+def _drawn(rng: Any, choices: Sequence[Sequence[int]]) -> Iterator[tuple[int, ...]]:
+    for _ in range(20000):
+        yield tuple(int(rng.choice(c)) for c in choices)
+
+
+class Dimension:
+    """A size that is known when an exported program is called.
+
+    Args:
+        text: a name, or an expression of names and ints.
+        scope: of the names.
+    """
+
+    symbolic = True
+    __slots__ = ("names", "parsed", "scope", "text")
+
+    def __init__(self, text: str, scope: Scope) -> None:
+        self.text, self.scope, self.parsed = text, scope, _parsed(text, ast.expr)
+        self.names = tuple(sorted({n.id for n in ast.walk(self.parsed) if isinstance(n, ast.Name)}))
+
+    def at(self, values: Mapping[str, int]) -> int:
+        """The size for values of the names."""
+        return _value(self.parsed, values, self.text)
+
+    def _with(self, other: Any, form: str) -> Dimension:
+        text = other.text if isinstance(other, Dimension) else str(operator.index(other))
+        return Dimension(form.format(self.text, text), self.scope)
+
+    def __add__(self, other: Any) -> Dimension:
+        return self._with(other, "({}) + ({})")
+
+    def __mul__(self, other: Any) -> Dimension:
+        return self._with(other, "({}) * ({})")
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def __sub__(self, other: Any) -> Dimension:
+        return self._with(other, "({}) - ({})")
+
+    def __floordiv__(self, other: Any) -> Dimension:
+        return self._with(other, "({}) // ({})")
+
+    def __mod__(self, other: Any) -> Dimension:
+        return self._with(other, "({}) % ({})")
+
+    def __rsub__(self, other: Any) -> Dimension:
+        return self._with(other, "({1}) - ({0})")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Dimension) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def solution(self, size: int, known: Mapping[str, int]) -> tuple[str, int] | None:
+        """The name whose value follows from a size, with its value; None where it does not follow.
+
+        Args:
+            size: of the dimension.
+            known: values of other names.
+        """
+        unknown = [n for n in self.names if n not in known]
+        if len(unknown) != 1 or not all(isinstance(n, _POLYNOMIAL) for n in ast.walk(self.parsed)):
+            return None
+        zero, one, *more = (self.at({**known, unknown[0]: k}) for k in range(6))
+        step = one - zero
+        if step == 0 or any(later != zero + k * step for k, later in enumerate(more, 2)) or (size - zero) % step:
+            return None
+        return unknown[0], (size - zero) // step
+
+
+def symbolic_shape(
+    shape: str, constraints: Sequence[str] = (), *, scope: Scope | None = None
+) -> tuple[int | Dimension, ...]:
+    """A shape with dimensions that are known when the exported program is called.
+
+    Args:
+        shape: dimensions, separated by commas: names, ints, and expressions of both, such as "b, 2*t + 1, 3".
+        constraints: comparisons that hold for all calls: "b >= 2", "mod(b, 8) == 0", "t <= 2*b".
+        scope: of another shape whose names are meant: `symbolic_scope(*constraints)`. Shapes without one share names
+            within one export all the same.
+
+    Returns:
+        A tuple for `ShapeDtypeStruct`.
+
+    Raises:
+        ArgumentError: for what is no such expression.
+
+    >>> import functorch_like as ft
+    >>> from functorch_like import export
+    >>> made = export.export(ft.jit(lambda x: 2 * x))(ft.ShapeDtypeStruct(export.symbolic_shape("b, 3"), "float32"))
+    >>> made.call(ft.numpy.ones((5, 3))).shape, made.call(ft.numpy.ones((7, 3))).shape
+    ((5, 3), (7, 3))
+    """
+    within = Scope(constraints) if scope is None else scope
+    try:
+        parts = ast.parse(f"[{shape}]", mode="eval").body
+    except SyntaxError:
+        parts = None
+    if not isinstance(parts, ast.List):
+        raise ArgumentError(f"{shape!r} is no list of dimensions", fix='write it as "b, 2*t + 1, 3"')
+    match parts.elts:
+        case [ast.Tuple(elts=inner)]:  # "(b, 3)"
+            elements = inner
+        case elements:
+            pass
+    texts = [ast.unparse(element) for element in elements]
+    return tuple(int(t) if t.isdigit() else Dimension(t, within) for t in texts)
+
+
+def symbolic_scope(*constraints: str) -> Scope:
+    """Names of dimensions for several shapes, with constraints on them.
+
+    >>> from functorch_like import export
+    >>> scope = export.symbolic_scope("mod(b, 8) == 0")
+    >>> export.symbolic_shape("b, 3", scope=scope), export.symbolic_shape("b", scope=scope)
+    ((b, 3), (b,))
+    """
+    return Scope(constraints)
+
+
+def solved(shapes: Sequence[Sequence[Any]], given: Sequence[Sequence[int]], name: str) -> dict[str, int]:
+    """Values of the names, from the shapes of arguments.
+
+    Raises:
+        ShapeError: where there are none.
+    """
+    pairs = [(d, n) for shape, sizes in zip(shapes, given, strict=True) for d, n in zip(shape, sizes, strict=True)]
+    values: dict[str, int] = {}
+    symbols = [(d, n) for d, n in pairs if isinstance(d, Dimension)]
+    for _ in symbols:  # each round may make others solvable
+        values.update(found for d, n in symbols if (found := d.solution(n, values)) and found[0] not in values)
+    for d, n in sorted(pairs, key=lambda pair: len(getattr(pair[0], "names", ()))):
+        size = _size(d, n, values, name)
+        if size != n:
+            told = ", ".join(f"{k} = {v}" for k, v in values.items())
+            raise ShapeError(f"{name} takes {d!r} ({told or 'fixed'}) where it is given {n}", fix="pass such shapes")
+    return values
+
+
+def _size(d: Any, given: int, values: Mapping[str, int], name: str) -> int:
+    if not isinstance(d, Dimension):
+        return d
+    missing = sorted(set(d.names) - set(values))
+    if missing:
+        raise ShapeError(
+            f"{name} takes a dimension {d}, and is given {given}, from which {', '.join(missing)} does not follow",
+            fix="pass a size of this form; at export let one argument have each name as a dimension by itself",
+        )
+    return d.at(values)
+
+
+def _parsed(text: str, kind: type) -> Any:
+    try:
+        found = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        found = None
+    allowed = (ast.BinOp, ast.Constant, ast.Name, ast.Compare, ast.Call, ast.UnaryOp, ast.USub, ast.Load,
+               *_BINARY, *_COMPARED)  # fmt: skip
+    if (
+        found is None
+        or not isinstance(found, kind)
+        or not all(isinstance(n, allowed) and _plain(n) for n in ast.walk(found))
+    ):
+        raise ArgumentError(
+            f"{text!r} is no expression of dimensions",
+            fix="use names, ints, +, -, *, //, %, mod, floordiv, max and min; in constraints ==, >=, <=, > or <",
+        )
+    return found
+
+
+def _plain(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) is int
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _CALLED and not node.keywords
+    return not isinstance(node, ast.Compare) or len(node.ops) == 1
+
+
+def _value(node: Any, values: Mapping[str, int], text: str) -> Any:
+    evaluate = lambda inner: _value(inner, values, text)
+    match node:
+        case ast.Constant(value=value):
+            return value
+        case ast.Name(id=name):
+            if name not in values:
+                raise ArgumentError(f"{name} in {text!r} is no dimension of the arguments", fix="use their names")
+            return values[name]
+        case ast.UnaryOp(operand=operand):
+            return -evaluate(operand)
+        case ast.BinOp(left=left, op=op, right=right):
+            try:
+                return _BINARY[type(op)](evaluate(left), evaluate(right))
+            except ZeroDivisionError:
+                raise ShapeError(f"{text!r} divides by 0 for {dict(values)}", fix="pass other sizes") from None
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _COMPARED[type(op)](evaluate(left), evaluate(right))
+        case _:
+            return _CALLED[node.func.id](*map(evaluate, node.args))

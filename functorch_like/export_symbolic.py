@@ -1,0 +1,247 @@
+"""Exported programs with symbolic dimensions: stored for some sizes, and made for those of each call.
+
+A file holds the programs for a few sizes, as portable artifacts. They are compared when it is made and when it is read:
+see `export_template.py`.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.backends import xla
+from functorch_like.caches import Cache
+from functorch_like.calling import api_boundary
+from functorch_like.core import argument_aval
+from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, TreeError, UnsupportedError
+from functorch_like.export_checks import check
+from functorch_like.export_dimensions import RANGES, Dimension, Scope, solved
+from functorch_like.export_template import Template, polynomial, refusal, whole
+
+MAGIC = b"functorch_like symbolic program\n"
+_MOST = 256  # sizes of calls that are kept
+
+
+class SymbolicExported:
+    """A function as a program for arguments of any sizes of one pattern.
+
+    Attributes:
+        fun_name: of the function.
+        platforms: for which it can be compiled.
+        in_tree, out_tree: the structures of the arguments and of the result.
+        in_shapes: shapes of the arguments, with `Dimension`s among their sizes.
+        in_dtypes: their dtypes.
+        constraints: on the dimensions.
+    """
+
+    def __init__(self, samples: Sequence[tuple[dict[str, int], Any]], in_shapes: Sequence[Any], scope: Scope) -> None:
+        self.samples, self.in_shapes, self.scope = list(samples), tuple(in_shapes), scope
+        first = samples[0][1]
+        self.fun_name, self.platforms = first.fun_name, first.platforms
+        self.in_tree, self.out_tree = first.in_tree, first.out_tree
+        self.in_dtypes, self.constraints = tuple(a.dtype for a in first.in_avals), scope.constraints
+        self.made: Cache[Any, Any] = Cache()
+        self._out = [self._fitted([e.out_avals[i].shape for _, e in samples]) for i in range(len(first.out_avals))]
+
+    @functools.cached_property
+    def templates(self) -> dict[str, Template]:
+        """The program for each platform; MLIR reads the stored ones at the first use."""
+        sizes = [d for d, _ in self.samples]
+        return {p: Template([e.mlir_module(p) for _, e in self.samples], sizes, self.fun_name) for p in self.platforms}
+
+    def _fitted(self, shapes: Sequence[tuple[int, ...]]) -> list[Any]:
+        dimensions = [d for d, _ in self.samples]
+        found = [polynomial([Fraction(n) for n in sizes], dimensions) for sizes in zip(*shapes, strict=True)]
+        if any(f is None for f in found):
+            raise refusal(self.fun_name, f"a result has shapes {', '.join(map(str, shapes))}")
+        return found
+
+    @api_boundary.public
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program for the sizes of the arguments; it is compiled once for each.
+
+        Args:
+            args: as the function takes them, without static ones.
+            kwargs: likewise.
+
+        Raises:
+            TreeError: for arguments of another structure.
+            ShapeError: for shapes that it was not exported for.
+        """
+        leaves, in_tree = xla.flatten((args, kwargs))
+        if in_tree != self.in_tree:
+            raise TreeError(
+                f"{self.fun_name} was exported for arguments {self.in_tree}, and is given {in_tree}",
+                fix="pass what it was exported for, without static arguments",
+            )
+        given = [argument_aval(x).shape for x in leaves]
+        for shape, expected in zip(given, self.in_shapes, strict=True):
+            if len(shape) != len(expected):
+                raise ShapeError(f"{self.fun_name} takes a shape {expected}, not {shape}", fix="reshape the argument")
+        return self.at(**solved(self.in_shapes, given, self.fun_name)).call(*args, **kwargs)
+
+    def at(self, **dimensions: int) -> Any:
+        """The program for some values of the dimensions, as an `Exported`.
+
+        Raises:
+            ArgumentError: for other names.
+            ShapeError: where they do not fulfil the constraints, or one is below 1.
+            UnsupportedError: where the program has no meaning for them.
+        """
+        if set(dimensions) != set(self.samples[0][0]):
+            raise ArgumentError(f"the dimensions are {', '.join(self.samples[0][0])}, not {', '.join(dimensions)}")
+        for name, size in dimensions.items():
+            if size < 1:
+                raise ShapeError(f"{self.fun_name} is called with {name} = {size}", fix="use sizes of 1 and more")
+        self.scope.check(dimensions, self.fun_name)
+        key = tuple(sorted(dimensions.items()))
+        found = self.made.get(key)
+        if found is None:
+            found = self._made(dimensions)
+            self.made.keep(key, found, _MOST)
+        return found
+
+    def _made(self, dimensions: dict[str, int]) -> Any:
+        from functorch_like.backends.xla import portable
+
+        first = self.samples[0][1]
+        try:
+            programs = [(p, portable.written(xla.parse_module(t.at(dimensions)))[0]) for p, t in self.templates.items()]
+        except CompileError as e:
+            told = ", ".join(f"{k} = {v}" for k, v in dimensions.items())
+            raise UnsupportedError(
+                f"the program of {self.fun_name} is not valid for {told}",
+                fix="pass other sizes, or export it with constraints that leave these out",
+            ) from e
+        shapes = [[_size(d, dimensions) for d in shape] for shape in self.in_shapes]
+        ins = tuple(ShapedArray(tuple(s), a.dtype, a.weak_type) for s, a in zip(shapes, first.in_avals, strict=True))
+        outs = tuple(
+            ShapedArray(tuple(whole(f, dimensions) for f in fits), a.dtype, a.weak_type)
+            for fits, a in zip(self._out, first.out_avals, strict=True)
+        )
+        return first.of_shapes(tuple(programs), ins, outs)
+
+    @api_boundary.public
+    def serialize(self) -> bytes:
+        """All of it as bytes, which `deserialize` reads in this version and later ones."""
+        blobs = [e.serialize() for _, e in self.samples]
+        about = {
+            "format": 1,
+            "dimensions": [d for d, _ in self.samples],
+            "lengths": [len(b) for b in blobs],
+            "in_shapes": [[str(d) for d in shape] for shape in self.in_shapes],
+            "constraints": list(self.constraints),
+        }
+        header = json.dumps(about).encode()
+        body = len(header).to_bytes(8, "little") + header + b"".join(blobs)
+        return MAGIC + hashlib.sha256(body).digest() + body
+
+    def __repr__(self) -> str:
+        told = ", ".join(
+            f"{d.name}[{','.join(map(str, s))}]" for d, s in zip(self.in_dtypes, self.in_shapes, strict=True)
+        )
+        return f"<exported {self.fun_name}({told}) for {', '.join(self.platforms)}>"
+
+
+def _size(d: Any, dimensions: Mapping[str, int]) -> int:
+    return d.at(dimensions) if isinstance(d, Dimension) else d
+
+
+def one_of(program: Any) -> Any:
+    """A program for some sizes, where there is one for all."""
+    return program.samples[0][1] if isinstance(program, SymbolicExported) else program
+
+
+def is_symbolic(leaf: Any) -> bool:
+    """Return True for a `ShapeDtypeStruct` with symbolic dimensions."""
+    return isinstance(leaf, ShapeDtypeStruct) and any(isinstance(d, Dimension) for d in leaf.shape)
+
+
+def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """Export a function at some sizes of its symbolic dimensions, and compare the programs.
+
+    Args:
+        exported: exports it for concrete shapes.
+        args: with symbolic ones.
+        kwargs: likewise.
+        name: of the function.
+
+    Raises:
+        UnsupportedError: where the programs differ by more than sizes.
+        ArgumentError: where constraints leave too few sizes.
+    """
+    leaves, tree = xla.flatten((args, kwargs))
+    specs = [leaf for leaf in leaves if is_symbolic(leaf)]
+    symbols = [d for leaf in specs for d in leaf.shape if isinstance(d, Dimension)]
+    names = sorted({n for d in symbols for n in d.names})
+    scope = Scope(tuple(dict.fromkeys(c for d in symbols for c in d.scope.constraints)))
+
+    def concrete(values: Mapping[str, int]) -> Any:
+        given, named = tree.unflatten([_concrete(leaf, values) if is_symbolic(leaf) else leaf for leaf in leaves])
+        try:
+            return exported(*given, **named)
+        except FtError as e:
+            e.add_note(f"export traced {name} at sizes {dict(values)}, to compare the programs of several")
+            raise
+
+    first: Exception | None = None
+    for sizes in RANGES:
+        samples = scope.samples(names, sizes, 4 + len(names) - 1)
+        if len(samples) < 4 + len(names) - 1:
+            continue
+        solved([s.shape for s in specs], [_concrete(s, samples[0]).shape for s in specs], name)
+        try:
+            made = [(values, concrete(values)) for values in samples]
+            program = SymbolicExported(made, _patterns([e for _, e in made], specs), scope)
+            program.templates  # noqa: B018 (compares them)
+            check(program, concrete, scope, min(samples, key=lambda d: math.prod(d.values())))
+            return program
+        except UnsupportedError as e:
+            first = first or e
+    raise first or ArgumentError(
+        f"constraints {scope.constraints} leave too few sizes to export {name} for", fix="export it for each size"
+    )
+
+
+def _concrete(leaf: Any, values: Mapping[str, int]) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(tuple(_size(d, values) for d in leaf.shape), leaf.dtype, leaf.weak_type, leaf.sharding)
+
+
+def _patterns(programs: Sequence[Any], specs: Sequence[Any]) -> list[Any]:
+    """Shapes of the arguments; those that vary are the symbolic ones, in order."""
+    remaining = iter(specs)
+    avals = zip(*(e.in_avals for e in programs), strict=True)
+    return [of[0].shape if len({a.shape for a in of}) == 1 else next(remaining).shape for of in avals]
+
+
+def read(blob: bytes, deserialize: Callable[[bytes], Any]) -> SymbolicExported:
+    """Load what `SymbolicExported.serialize` wrote.
+
+    Raises:
+        ArgumentError: for damaged bytes, and those of a later version.
+    """
+    start = len(MAGIC) + 32
+    body = blob[start:]
+    if len(blob) < start + 8 or hashlib.sha256(body).digest() != blob[len(MAGIC) : start]:
+        raise ArgumentError("the exported program is damaged: its checksum is another one", fix="store it again")
+    length = int.from_bytes(body[:8], "little")
+    try:
+        about = json.loads(body[8 : 8 + length])
+        if about["format"] > 1:
+            raise ArgumentError(f"the program is stored in format {about['format']}", fix="update functorch_like")
+        scope, at, samples = Scope(about["constraints"]), 8 + length, []
+        for values, size in zip(about["dimensions"], about["lengths"], strict=True):
+            samples.append(({str(k): int(v) for k, v in values.items()}, deserialize(body[at : at + size])))
+            at += size
+        shapes = [tuple(int(d) if d.isdigit() else Dimension(d, scope) for d in s) for s in about["in_shapes"]]
+    except (KeyError, TypeError, ValueError) as e:
+        if isinstance(e, ArgumentError):
+            raise
+        raise ArgumentError("the header of the exported program cannot be read", fix="store it again") from e
+    return SymbolicExported(samples, shapes, scope)

@@ -1,0 +1,196 @@
+"""Exported programs with symbolic dimensions: values at sizes that were not tried, files, constraints, refusals."""
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import export
+from functorch_like.errors import ArgumentError, ShapeError, TreeError, UnsupportedError
+
+RNG = np.random.default_rng(0)
+Spec = ft.ShapeDtypeStruct
+
+
+def array(*shape):
+    return RNG.normal(size=shape).astype("float32")
+
+
+def model(m, w, x, y):
+    h = m.tanh(x @ w) / np.sqrt(x.shape[0])
+    return {
+        "mean": m.mean(h, axis=0), "flat": h.reshape(-1), "more": m.concatenate([x, x[:1]]), "outer": y @ y.T,
+        "count": m.arange(x.shape[0]), "last": x[-1],
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def made():
+    scope = export.symbolic_scope("b >= 2", "mod(t, 2) == 0")
+    specs = [export.symbolic_shape(text, scope=scope) for text in ("b, 3", "b, t")]
+    f = ft.jit(lambda w, x, y: model(fnp, w, x, y))
+    return export.export(f)(Spec((3, 4), "float32"), *(Spec(s, "float32") for s in specs))
+
+
+@pytest.mark.parametrize(("b", "t"), [(2, 2), (5, 4), (70, 8)])
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_program_for_all_sizes(made, b, t, stored):
+    again = export.deserialize(made.serialize()) if stored else made
+    w, x, y = array(3, 4), array(b, 3), array(b, t)
+    got, want = again.call(w, x, y), model(np, w, x, y)
+    for name in want:
+        assert got[name].shape == want[name].shape
+        np.testing.assert_allclose(np.asarray(got[name]), want[name], rtol=1e-5, atol=1e-5)
+
+
+def test_it_is_part_of_jitted_functions(made):
+    w, x, y = array(3, 4), array(6, 3), array(6, 2)
+    got = ft.jit(lambda *a: made.call(*a)["mean"])(w, x, y)
+    np.testing.assert_allclose(np.asarray(got), model(np, w, x, y)["mean"], rtol=1e-5, atol=1e-6)
+
+
+def test_text(made):
+    assert "float32[b,3], float32[b,t]" in repr(made)
+    assert "tensor<5x3xf32>" in made.at(b=5, t=2).mlir_module()
+
+
+def test_constraints_hold_for_calls(made):
+    w = array(3, 4)
+    with pytest.raises(ShapeError, match="b >= 2, and is called with b = 1"):
+        made.call(w, array(1, 3), array(1, 2))
+    with pytest.raises(ShapeError, match=r"mod\(t, 2\) == 0"):
+        made.call(w, array(2, 3), array(2, 3))
+    with pytest.raises(ShapeError, match="takes b"):
+        made.call(w, array(2, 3), array(3, 2))
+    with pytest.raises(ArgumentError, match="too few sizes"):
+        export.export(ft.jit(fnp.sin))(Spec(export.symbolic_shape("b", ("b == 8",)), "float32"))
+
+
+def test_expressions():
+    scope = export.symbolic_scope("b % 2 == 0")
+    (b,) = export.symbolic_shape("b", scope=scope)
+    f = ft.jit(lambda x, y: fnp.sum(x.reshape(-1, 2), axis=0) + fnp.sum(y))
+    made = export.export(f)(Spec((b,), "float32"), Spec((2 * b + 1,), "float32"))
+    x, y = array(6), array(13)
+    np.testing.assert_allclose(np.asarray(made.call(x, y)), x.reshape(-1, 2).sum(0) + y.sum(), rtol=1e-5)
+    with pytest.raises(ShapeError, match="given 12"):
+        made.call(x, array(12))
+
+
+@pytest.mark.parametrize("text", ["b, t!", "b if t else 1", "f(b)", "b.c", "1.5 * b", "b, 'c'", "*b", "b = 2", "b]"])
+def test_no_expression(text):
+    with pytest.raises(ArgumentError, match=r"no (expression|list) of dimensions"):
+        export.symbolic_shape(text)
+
+
+def test_shapes_as_text():
+    assert str(export.symbolic_shape("(b, 3)")) == str(export.symbolic_shape("b, 3")) == "(b, 3)"
+    assert str(export.symbolic_shape("(b + 1)*2, max(b, t), mod(t, 2)")) == "((b + 1) * 2, max(b, t), mod(t, 2))"
+    assert export.symbolic_shape("") == ()
+    b, t = export.symbolic_shape("b, t")
+    assert [d.at({"b": 7, "t": 2}) for d in (2 * b + t, b - t, 9 - b, b // t, b % 4)] == [16, 5, 2, 3, 3]
+
+
+def test_names_follow_from_sums_and_products():
+    made = export.export(ft.jit(lambda x, y: (fnp.sum(x), fnp.sum(y))))(
+        *(Spec(export.symbolic_shape(text), "float32") for text in ("b + 2*t", "3*b"))
+    )
+    x, y = array(10), array(6)  # b = 2, t = 4
+    np.testing.assert_allclose(np.asarray(made.call(x, y)), [x.sum(), y.sum()], rtol=1e-5)
+    with pytest.raises(ShapeError, match="given 7, from which b does not follow"):
+        made.call(x, array(7))
+    for text in ("b*b", "b*t", "min(b, 100)"):  # of which 100 is the size for many b
+        with pytest.raises(ShapeError, match="does not follow"):
+            export.export(ft.jit(fnp.sum))(Spec(export.symbolic_shape(text), "float32"))
+
+
+def _by_size(limit):
+    return lambda x: x * 2 if x.shape[0] <= limit else x * 3
+
+
+# What the function does at its smallest sizes, at large ones and at equal ones is not what it does at others.
+@pytest.mark.parametrize(
+    ("fun", "shape", "constraint", "sizes"),
+    [
+        (lambda x: x[:5] * 2, "b", "b >= 5", [(5,), (9,)]),
+        (lambda x: fnp.squeeze(x), "b, 3", "b >= 2", [(2, 3), (4, 3)]),
+        (lambda x: x * fnp.linspace(0, 1, x.shape[0]), "b", "b >= 2", [(2,), (3,)]),
+        (_by_size(3), "b", "b >= 5", [(5,), (40,)]),
+        (_by_size(99), "b", "b <= 60", [(1,), (60,)]),
+        (lambda x: x + 1 if x.shape[0] == x.shape[1] else x + 2, "b, t", "b < t", [(1, 2), (3, 70)]),
+        (lambda x: x[::2] + 1, "b", "mod(b, 2) == 0", [(2,), (8,)]),
+    ],
+)
+def test_sizes_for_which_a_program_is_another_one_are_left_out_by_constraints(fun, shape, constraint, sizes):
+    with pytest.raises(UnsupportedError, match="is another program for") as refused:
+        export.export(ft.jit(fun))(Spec(export.symbolic_shape(shape), "float32"))
+    assert constraint.split(" ")[0] in str(refused.value)
+    made = export.export(ft.jit(fun))(Spec(export.symbolic_shape(shape, (constraint,)), "float32"))
+    for size in sizes:
+        x = array(*size)
+        np.testing.assert_allclose(np.asarray(made.call(x)), np.asarray(fun(x)), rtol=1e-6)
+
+
+# Lowering chooses other algorithms for small arrays and large ones, which is no difference.
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (lambda x: fnp.mean(x, 0), lambda x: x.mean(0)),
+        (lambda x: x - x.mean(-1, keepdims=True), lambda x: x - x.mean(-1, keepdims=True)),
+        (lambda x: x[1:] - x[:-1], lambda x: x[1:] - x[:-1]),
+        (lambda x: fnp.sum(x[fnp.arange(len(x))[::-1]], 1), lambda x: x[::-1].sum(1)),
+    ],
+)  # fmt: skip
+def test_special_sizes(ours, numpys):
+    made = export.export(ft.jit(ours))(Spec(export.symbolic_shape("b, t"), "float32"))
+    for shape in [(1, 1), (1, 5), (3, 1), (2, 2), (70, 3), (2500, 2)]:
+        x = array(*shape)
+        np.testing.assert_allclose(np.asarray(made.call(x)), numpys(x), rtol=1e-4, atol=1e-5)
+
+
+def test_empty_arrays_are_refused():
+    made = export.export(ft.jit(fnp.sin))(Spec(export.symbolic_shape("b"), "float32"))
+    with pytest.raises(ShapeError, match="called with b = 0"):
+        made.call(array(0))
+    with pytest.raises(ArgumentError, match="the dimensions are b, not t"):
+        made.at(t=3)
+
+
+def test_static_and_other_arguments():
+    f = ft.jit(lambda kind, n, x, *, y: {"sum": fnp.sum}[kind](x) * n + y, static_argnums=0)
+    made = export.export(f)("sum", 2.0, Spec(export.symbolic_shape("b"), "float32"), y=Spec((3,), "float32"))
+    x, y = array(7), array(3)
+    np.testing.assert_allclose(np.asarray(made.call(2.0, x, y=y)), x.sum() * 2 + y, rtol=1e-5)
+    with pytest.raises(TreeError):
+        made.call(x, y=y)
+
+
+def test_errors_of_the_function_tell_the_sizes():
+    with pytest.raises(ShapeError) as refused:
+        export.export(ft.jit(lambda x: x + fnp.ones(3)))(Spec(export.symbolic_shape("b"), "float32"))
+    assert "export traced" in refused.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: sum(x[i] for i in range(x.shape[0])),
+        lambda x: x * np.linspace(0, 1, x.shape[0]).astype("float32"),
+        lambda x: x + 2.0 ** (x.shape[0] % 7),
+    ],
+)
+def test_another_program_for_other_sizes_is_refused(fun):
+    with pytest.raises(UnsupportedError, match="another program for other sizes"):
+        export.export(ft.jit(fun))(Spec(export.symbolic_shape("b"), "float32"))
+
+
+def test_symbols_are_for_export_alone():
+    with pytest.raises(ArgumentError, match="for arguments of export alone"):
+        ft.jit(fnp.sin).lower(Spec(export.symbolic_shape("b"), "float32"))
+
+
+def test_damage_is_noticed(made):
+    blob = bytearray(made.serialize())
+    blob[-1] ^= 1
+    with pytest.raises(ArgumentError, match="damaged"):
+        export.deserialize(bytes(blob))
