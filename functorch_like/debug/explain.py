@@ -62,7 +62,7 @@ class Explanation(Display):
         return f"{self.name}: {_duration(self.seconds)} in all"
 
     def _ran_only(self) -> bool:
-        return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load"))
+        return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load", "numpy"))
 
     def _told(self) -> list[events.Event]:
         return [event for event in self.events if event.kind in _TOLD]
@@ -83,6 +83,7 @@ _TOLD: dict[str, str] = {
     "program": "needed another program of",
     "partition": "split",
     "tune": "tuned",
+    "numpy": "let NumPy compute",
     "tier": "ran",
     "exchange": "exchanged",
     "run": "ran",

@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import arrays
+from functorch_like.backends.xla import arrays, client, counters, events
 from functorch_like.compiler.placement import device_for
 from functorch_like.core import ArrayImpl, Primitive, abstract_eval, aval_of
 
@@ -31,7 +31,7 @@ def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
     Movement of data has the same result for all dtypes that are NumPy's own. Arithmetic, comparison and selection have
     it for real numbers, where the primitive says so.
     """
-    if not prim.builtin or prim.multiple_results:
+    if not prim.builtin or prim.multiple_results or client.CPU_ASYNC:  # there no call may wait for its operands
         return None
     if prim.kind == "movement":
         return HostCalls(prim, params, "biufc")
@@ -64,20 +64,29 @@ class HostCalls:
         if not all(self._takes(aval) for aval in (*avals, out)):
             return None
         device = device_for(args)
-        if type(device) is not xla.Device or device.platform != "cpu":
+        places = {x._sharding._device for x in args if type(x) is ArrayImpl and x._committed}
+        if type(device) is not xla.Device or device.platform != "cpu" or len(places) > 1:
             return None
-        operands = [_read(x) for x in args]
-        with np.errstate(all="ignore"):
-            result = np.asarray(self._prim.ref(*operands, **self._params))
-        if result.dtype != out.dtype or result.shape != out.shape:
-            return None
-        if self._prim.kind != "movement" and not (_is_usual(result) and all(map(_is_usual, operands))):
+        result = self._result([_read(x) for x in args])
+        if result is None or result.dtype != out.dtype or result.shape != out.shape:
             return None
         if len(self._counts) >= _MOST_SIGNATURES:
             self._counts.clear()
         self._counts[avals] = count + 1
-        committed = any(type(a) is ArrayImpl and a._committed for a in args)
-        return arrays.computed(result, out, device, committed)
+        counters.computed_by_numpy += 1
+        events.tell("numpy", self._prim.name)
+        return arrays.computed(result, out, device, bool(places))
+
+    def _result(self, operands: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
+        """Return what the reference gives; None where XLA may differ, or is to say what is wrong."""
+        with np.errstate(all="ignore"):
+            try:
+                result = np.asarray(self._prim.ref(*operands, **self._params))
+            except Exception:
+                return None
+        if self._prim.kind != "movement" and not all(map(_is_usual, (*operands, result))):
+            return None
+        return result
 
     def _takes(self, aval: ShapedArray) -> bool:
         return aval.size <= _MOST_ELEMENTS and aval.dtype.kind in self._kinds and aval.dtype.isbuiltin == 1

@@ -183,6 +183,23 @@ def test_results_stay_where_their_operands_are():
     assert weak.aval == ft.jit(primitives.neg)(fnp.asarray(2.0)).aval
 
 
+def test_what_the_reference_refuses_is_left_to_xla():
+    pads = host_evaluation.for_primitive(primitives.pad, {"padding": "not a padding"})
+    assert pads._result([np.ones(3), np.ones(())]) is None
+
+
+def test_reports_name_what_numpy_computed():
+    x = fnp.ones((2, 9))
+    why = ft.explain(primitives.neg)(x)
+    assert why.count("numpy") == 1 and "let NumPy compute neg" in str(why) and "compiled before" not in str(why)
+    with ft.profiler.profile() as found:
+        primitives.neg(x)
+    assert found.by_numpy == 1 and "by NumPy, being new: 1 eager" in str(found) and "by NumPy" in found._repr_html_()
+    with first_calls(0), ft.profiler.profile() as found:
+        primitives.neg(x)
+    assert found.by_numpy == 0
+
+
 def test_results_do_not_share_memory_with_operands():
     host = np.arange(6.0, dtype="float32")
     y = primitives.reshape(host, shape=(2, 3))
