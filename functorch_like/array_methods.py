@@ -346,6 +346,12 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
     return xla.device_put(self, xla.find_device(device))
 
 
+def _copy_to_host_async(self: Any) -> None:
+    """Start the copy to the host that a later read waits for; several devices are copied when they are read."""
+    if len(self.devices()) == 1:
+        self._copy_single_device_array_to_host_async()
+
+
 _SHARDING = {
     "sharding": "The devices that hold the array, and which part of it each has.",
     "addressable_shards": "The parts on devices of this process, as `Shard`s.",
@@ -404,6 +410,7 @@ def install() -> None:
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = xla.devices_of
     arrays["to_device"] = _to_device
+    arrays["copy_to_host_async"] = _copy_to_host_async
     for name, doc in _SHARDING.items():
         arrays[name] = _property(_of_sharding(name), doc)
     arrays["_repr_html_"] = tracers["_repr_html_"] = _repr_html

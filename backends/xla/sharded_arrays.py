@@ -107,8 +107,12 @@ def _assemble(aval: ShapedArray, where: Any, cut: Callable[[tuple[slice, ...]], 
 
 def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any]) -> Any:
     """Make an array of arrays that are on the devices of a sharding already; nothing is copied."""
-    check_concrete(where)
-    shape = named_sharding.shard_shape(where, aval.shape)
+    single = type(where) is SingleDeviceSharding
+    if single:
+        sharding.check_usual_memory(where)
+    else:
+        check_concrete(where)
+    shape = where.shard_shape(aval.shape)
     by_device: dict[Any, Any] = {}
     for x in parts:
         if type(x) is not ArrayImpl or type(x._sharding) is not SingleDeviceSharding:
@@ -121,12 +125,15 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
                 fix="parts have the shape that sharding.shard_shape(shape) returns",
             )
         by_device[arrays.device_of(x)] = x
-    wanted = where.mesh.local_devices
+    wanted = [where._device] if single else where.mesh.local_devices
     if len(parts) != len(wanted) or set(by_device) != set(wanted):
+        devices = f"the device of {where!r}" if single else f"the {len(wanted)} devices of {where.mesh!r}"
         raise ArgumentError(
-            f"{len(parts)} arrays on {sorted(map(str, by_device))} for the {len(wanted)} devices of {where.mesh!r}",
+            f"{len(parts)} arrays on {sorted(map(str, by_device))} for {devices}",
             fix="give one array on each of its devices",
         )
+    if single:
+        return ArrayImpl(aval, where, list(parts), committed=True, _skip_checks=True)
     with stubbed:
         return _make(aval, where, [by_device[device] for device in wanted], wanted, True)
 

@@ -125,6 +125,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.dispatch.wait_for_tokens": Private("jax.extend.backend", "chex"),
     "jax._src.dtypes.TypePromotionError": Private("jax.dtypes", "jaxtyping"),
     "jax._src.dtypes.canonicalize_dtype": Private("jax.dtypes", "flax"),
+    "jax._src.distributed.global_state": Private("jax.distributed", "orbax"),
     "jax._src.flatten_util.ravel_pytree": Private("jax.flatten_util", "mctx"),
     "jax._src.literals.LiteralArray": Private("jax.extend.core", "orbax"),
     "jax._src.literals.TypedNdArray": Private("", "jaxlib"),

@@ -27,7 +27,7 @@ def make_array_from_callback(
 
     Args:
         shape: of the whole array.
-        sharding: a NamedSharding, or a PartitionSpec within `use_mesh`.
+        sharding: a NamedSharding, a SingleDeviceSharding, or a PartitionSpec within `use_mesh`.
         data_callback: takes a tuple of slices and returns that part of the array, as a NumPy array or number. Called
             for the devices of this process alone, once for each different part.
         dtype: of the array; that of the first part if None.
@@ -87,7 +87,7 @@ def make_array_from_single_device_arrays(
 
     Args:
         shape: of the whole array.
-        sharding: a NamedSharding, or a PartitionSpec within `use_mesh`.
+        sharding: a NamedSharding, a SingleDeviceSharding, or a PartitionSpec within `use_mesh`.
         arrays: one for each device of the sharding in this process, in any order.
         dtype: of the array; that of the parts if None.
 

@@ -239,6 +239,16 @@ def test_arrays_of_one_device_become_one(mesh):
     assert float((x + 1).sum()) == (X + 1).sum()
 
 
+def test_an_array_of_one_device_is_made_of_one_part():
+    where = SingleDeviceSharding(ft.devices()[1])
+    part = ft.device_put(X, ft.devices()[1])
+    x = ft.make_array_from_single_device_arrays(X.shape, where, [part])
+    assert x.sharding == where and np.array_equal(np.asarray(ft.jit(lambda x: x + 1)(x)), X + 1)
+    for parts in ([], [part, part], [ft.device_put(X, ft.devices()[0])]):
+        with pytest.raises(ft.FtError, match=r"for the device of SingleDeviceSharding\(cpu:1\)"):
+            ft.make_array_from_single_device_arrays(X.shape, where, parts, dtype=X.dtype)
+
+
 def test_wrong_parts_are_refused(mesh):
     where = NamedSharding(mesh, P("x"))
     with pytest.raises(ft.FtError, match=r"the part \[0:2, :\] is float32\[8, 16\], expected float32\[2, 16\]"):

@@ -174,3 +174,8 @@ def test_names_of_dtypes_are_called_and_compared():
     assert {fnp.float32: 1}[np.dtype("float32")] == 1 and fnp.float32 != fnp.float64 and fnp.int8 != "no dtype"
     assert np.zeros(2, fnp.float64).dtype == np.float64 and np.issubdtype(fnp.float32, np.floating)
     assert ft.jit(lambda x: fnp.int32(x) + fnp.int32(1))(2.5).dtype == np.int32
+
+
+def test_copies_to_the_host_may_start_early():
+    x = fnp.arange(3.0)
+    assert x.copy_to_host_async() is None and np.asarray(x).tolist() == [0, 1, 2]

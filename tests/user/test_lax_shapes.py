@@ -105,6 +105,7 @@ def test_helpers_of_custom_rules():
     zero = ft.custom_derivatives.zero_from_primal
     assert zero(3).dtype == ft.float0 and zero(fnp.ones((2, 1))).shape == (2, 1)
     assert isinstance(zero(1.0, symbolic_zeros=True), ft.custom_derivatives.SymbolicZero)
+    assert ft.tree.map(fnp.shape, zero((fnp.ones(2), {"a": 1.0}))) == ((2,), {"a": ()})
 
     @ft.custom_vjp
     def f(p):

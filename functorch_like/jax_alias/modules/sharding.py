@@ -9,8 +9,10 @@ from typing import Any
 import functorch_like as _ft
 from functorch_like import sharding as _sharding
 from functorch_like.avals import ShapedArray as _ShapedArray
+from functorch_like.backends.xla import named_sharding as _named_sharding
 from functorch_like.core import Trace as _Trace
 from functorch_like.ir.jaxpr import Literal as _Literal
+from functorch_like.jax_alias.modules.layout import Format as _Format
 from functorch_like.transforms.custom.symbolic_zeros import tangent_aval as _tangent_aval
 
 AxisType = _sharding.AxisType
@@ -101,6 +103,8 @@ def concrete(shardings: Any) -> Any:
 
 
 def _concrete(sharding: Any) -> Any:
+    if isinstance(sharding, _Format):  # layouts have no effect
+        return None if sharding.sharding is None else _concrete(sharding.sharding)
     mesh = getattr(sharding, "mesh", None)
     if isinstance(mesh, _sharding.Mesh) or not isinstance(mesh, _sharding.AbstractMesh):
         return sharding
@@ -130,6 +134,13 @@ class _Unplaced:
         return hash(self.spec)
 
 
+def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
+    mine = set(_ft.local_devices())
+    mesh = getattr(sharding, "mesh", None)
+    devices = sorted(sharding.device_set, key=lambda d: d.id) if mesh is None else mesh.devices.flat
+    return tuple(device for device in devices if device in mine)
+
+
 def attach() -> None:
     """Give meshes and types the attributes by which libraries ask how axes are used."""
     mesh: Any = _sharding.AbstractMesh
@@ -139,6 +150,10 @@ def attach() -> None:
     mesh.explicit_axes = mesh.manual_axes = ()
     mesh.auto_axes = property(lambda self: self.axis_names)
     mesh.axis_types = property(lambda self: (AxisType.Auto,) * len(self.axis_names))
+    # Read by orbax, which restores each part. The public names are stand-ins for these classes.
+    kind: Any
+    for kind in (_named_sharding.NamedSharding, _named_sharding.SingleDeviceSharding):
+        kind._addressable_device_assignment = property(_addressable_devices)
     trace: Any = _Trace
     trace.main = property(lambda self: self)  # what JAX's traces of one transformation had in common
     literal: Any = _Literal

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of
@@ -86,16 +86,16 @@ def instantiate(tangent: Any, aval: ShapedArray, symbolic: bool = False) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The zero tangent of a value: zeros of its shape and dtype, float0 for integers.
+    """Return the zero tangent of a pytree of values: zeros of its shapes and dtypes, float0 for integers.
 
     Args:
-        val: array or number.
+        val: arrays and numbers.
         symbolic_zeros: give a `SymbolicZero` instead.
 
     >>> ft.custom_derivatives.zero_from_primal(fnp.ones(2)).tolist()
     [0.0, 0.0]
     """
-    return instantiate(None, aval_of(val), symbolic_zeros)
+    return tree.map(lambda x: instantiate(None, aval_of(x), symbolic_zeros), val)
 
 
 def is_zero(x: Any) -> bool:
