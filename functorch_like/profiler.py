@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from functorch_like import source_info
 from functorch_like.arrays.devices import live_arrays as arrays_of_platform
 from functorch_like.backends import xla
+from functorch_like.backends.xla import counters
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import tiers
 from functorch_like.errors import ArgumentError
@@ -95,28 +96,32 @@ class Profile(Display):
         operations: time by operation of compiled programs, the longest first: name, program, calls, seconds, line.
         seconds: of the whole block.
         quick: names of programs that were in the quick tier of compilation, and so ran slower than they will.
+        by_numpy: number of eager operations that NumPy computed, being new; they are not among `operations`.
     """
 
     def __init__(self) -> None:
         self.operations: list[Any] = []
         self.seconds = 0.0
         self.quick: list[str] = []
+        self.by_numpy = 0
 
     def layout(self, paint: terminal.Paint = terminal.plain) -> str:
         """Return tables of operations and of the user's lines, with bars of their shares."""
         from functorch_like.backends.xla import reporting
 
         text = reporting.table(self.operations, self.seconds, paint=paint)
-        return f"{text}\nin the quick tier: {', '.join(self.quick)}" if self.quick else text
+        return "\n".join([text, *self._notes()])
 
     def markup(self) -> elements.Markup:
         """Return the same as HTML."""
         from functorch_like.backends.xla import reporting
 
         found = reporting.markup(self.operations, self.seconds)
-        if not self.quick:
-            return found
-        return elements.join([found, elements.element("div", f"in the quick tier: {', '.join(self.quick)}")])
+        return elements.join([found, *(elements.element("div", note) for note in self._notes())])
+
+    def _notes(self) -> list[str]:
+        notes = [f"in the quick tier: {', '.join(self.quick)}"] if self.quick else []
+        return notes + ([f"computed by NumPy, being new: {self.by_numpy} eager operations"] if self.by_numpy else [])
 
 
 @contextmanager
@@ -135,7 +140,7 @@ def profile() -> Iterator[Profile]:
     from functorch_like.backends.xla import profiling
 
     found = Profile()
-    quick = tiers.names()
+    quick, by_numpy = tiers.names(), counters.computed_by_numpy
     session = profiling.Session()
     started = time.perf_counter()
     try:
@@ -144,6 +149,7 @@ def profile() -> Iterator[Profile]:
         found.seconds = time.perf_counter() - started
         operations = profiling.operations(session.stop())
         found.operations = [each._replace(line=source_info.in_notebook(each.line)) for each in operations]
+        found.by_numpy = counters.computed_by_numpy - by_numpy
         found.quick = sorted((quick | tiers.names()) & {each.program for each in operations})
 
 

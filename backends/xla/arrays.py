@@ -92,6 +92,11 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
         ) from error
 
 
+def computed(x: np.ndarray[Any, Any], aval: ShapedArray, device: Any, committed: bool) -> Any:
+    """A result of NumPy in place of a program, as an array on a device; not counted as a transfer."""
+    return _put(aval, sharding.single(device), [x], [device], committed, host_buffer_semantics=_COPY_NOW)
+
+
 def copied(x: np.ndarray[Any, Any], where: Any) -> Any:
     """A NumPy array of native byte order, copied to the device of a sharding."""
     counters.host_to_device += 1
@@ -171,11 +176,17 @@ def block_until_ready(x: Any) -> Any:
 
 def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     """The array's values, read-only; on the CPU a view of its memory. Waits until they are computed."""
-    # Blocking first: the call below must not wait while it has its stubs out, and must not swallow an error.
-    block_until_ready(x)
     if type(x._sharding) is not sharding.OneDevice:
+        block_until_ready(x)
         return _several.gather(x)
     counters.device_to_host += 1
+    return read(x)
+
+
+def read(x: Any) -> np.ndarray[Any, Any]:
+    """The values of an array on one device, as `to_numpy` gives them; not counted as a transfer."""
+    # Blocking first: the call below must not wait while it has its stubs out, and must not swallow an error.
+    block_until_ready(x)
     if _HAS_DIRECT:
         return x._to_np_array_did_copy()[0]
     try:

@@ -10,12 +10,14 @@ modules = 0  # StableHLO modules built
 host_to_device = 0  # NumPy values copied in by Python (those C++ moves on its fast path are not seen)
 device_to_host = 0  # arrays read back
 device_to_device = 0  # arrays copied between devices by Python
+computed_by_numpy = 0  # eager operations that NumPy computed, because they are new
 misses = 0  # calls of compiled functions that came back to Python
 
 _NAMES = (
     "cache_hits",
     "cache_writes",
     "compiles",
+    "computed_by_numpy",
     "device_to_device",
     "device_to_host",
     "host_to_device",

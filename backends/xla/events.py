@@ -38,7 +38,9 @@ _listeners = _Listeners()
 LOGGED = configuration.config("log_compiles", configuration.switched_on("FT_LOG_COMPILES"), in_jit_key=False)
 
 #: What the log and reports say of the kinds of events that make programs.
-VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded from the cache on disk"}
+VERBS = {"trace": "traced", "lower": "lowered", "compile": "compiled", "load": "loaded"}
+#: What follows the name of the program.
+ORIGINS = {"load": " from the cache on disk"}
 
 
 def heard() -> bool:
@@ -49,7 +51,7 @@ def heard() -> bool:
 def line(event: Event) -> str:
     """An event that makes a program, as a line of text."""
     why = f": {event.about['why']}" if event.about.get("why") else ""
-    return f"{VERBS[event.kind]} {event.name} in {event.seconds * 1e3:.3g} ms{why}"
+    return f"{VERBS[event.kind]} {event.name}{ORIGINS.get(event.kind, '')} in {event.seconds * 1e3:.3g} ms{why}"
 
 
 def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:

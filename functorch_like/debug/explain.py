@@ -46,7 +46,7 @@ class Explanation(Display):
         longest = max((event.seconds for event in self._told()), default=0.0) or 1.0
         rows = [
             (
-                elements.span(_TOLD[event.kind], _STYLES.get(event.kind, "blue")),
+                elements.span(_TOLD[event.kind] + _AFTER.get(event.kind, ""), _STYLES.get(event.kind, "blue")),
                 elements.element("code", event.name),
                 _duration(event.seconds) if event.seconds else "",
                 elements.bar(event.seconds / longest) if event.seconds else "",
@@ -62,7 +62,7 @@ class Explanation(Display):
         return f"{self.name}: {_duration(self.seconds)} in all"
 
     def _ran_only(self) -> bool:
-        return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load"))
+        return not any(self.count(kind) for kind in ("trace", "lower", "compile", "load", "numpy"))
 
     def _told(self) -> list[events.Event]:
         return [event for event in self.events if event.kind in _TOLD]
@@ -83,16 +83,19 @@ _TOLD: dict[str, str] = {
     "program": "needed another program of",
     "partition": "split",
     "tune": "tuned",
+    "numpy": "let NumPy compute",
     "tier": "ran",
-    "exchange": "exchanged for its optimised form",
+    "exchange": "exchanged",
     "run": "ran",
     "einsum": "chose a path for einsum",
 }
+#: What follows the name of the program.
+_AFTER = {**events.ORIGINS, "exchange": " for its optimised form"}
 
 
 def _line(event: events.Event) -> str:
     took = f" in {_duration(event.seconds)}" if event.seconds else ""
-    what, about = f"{_TOLD[event.kind]} {event.name}{took}", _reasons(event)
+    what, about = f"{_TOLD[event.kind]} {event.name}{_AFTER.get(event.kind, '')}{took}", _reasons(event)
     return f"{what}: {about}" if about else what
 
 

@@ -21,6 +21,7 @@ from functorch_like.compiler.placement import settle
 from functorch_like.compiler.tiers import QuickTier, begin
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
+from functorch_like.interpreters import eager_notice, host_evaluation
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -55,15 +56,22 @@ def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
         return list(out) if prim.multiple_results else [out]
 
     programs: Cache[Any, Program] = Cache()
+    on_host = host_evaluation.for_primitive(prim, params)
 
     def make(*args: Any) -> Program:
-        jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
-        return Program(jaxpr, consts, args, name=prim.name)
+        with eager_notice.compiling(prim.name):
+            jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
+            return Program(jaxpr, consts, args, name=prim.name)
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         for a in args:
             if isinstance(a, Tracer):
                 raise core.leak(a, prim.name)
+        if on_host is not None and INSPECTED.value is None:
+            made = on_host(args)
+            if made is not None:
+                dtype_origins.follow(args, [made])
+                return made, None, True
         program = program_for(args, programs, make)
         out = program.run(args)
         dtype_origins.follow(args, out)

@@ -40,7 +40,7 @@ def test_verbose_reports_programs_and_operations_with_the_users_line():
         f(X)
     text = out.getvalue()
     assert "traced product in" in text and ": first call" in text
-    assert "compiled product in" in text or "loaded from the cache on disk product in" in text
+    assert "compiled product in" in text or "loaded product from the cache on disk in" in text
     assert "in operations of compiled programs" in text
     assert f"product  {os.path.basename(__file__)}:{SORT_LINE}" in text and f"  {__file__}:{SORT_LINE}\n" in text
 

@@ -46,11 +46,7 @@ def test_it_runs_from_a_clean_kernel(path, tmp_path):
     ).execute()
 
 
-#: Notebooks that still show pictures without.
-NO_TEXTS = {"quickstart"}
-
-
-@pytest.mark.parametrize("path", [p for p in NOTEBOOKS if p.stem not in NO_TEXTS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_pictures_have_a_text_for_those_who_do_not_see_them(path):
     import nbformat
 

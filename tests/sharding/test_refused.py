@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import functorch_like as ft
-from functorch_like import lax
+from functorch_like import lax, primitives
 from functorch_like.errors import ArgumentError, DeviceError, ShapeError, UnsupportedError
 from functorch_like.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, Sharding, SingleDeviceSharding
 from functorch_like.sharding import PartitionSpec as P
@@ -107,3 +107,14 @@ def test_jit_on_one_device():
             twice + ft.device_put(X, ft.devices()[2])
     assert ft.jit(lambda x: x + 1, out_shardings=SINGLE)(X).sharding == SINGLE
     np.testing.assert_array_equal(ft.jit(lambda x: f(x, x)[0])(X), 2 * X)
+
+
+def test_first_calls_of_operations_refuse_operands_on_two_devices():
+    first, last = (ft.device_put(X, device) for device in ft.devices()[:2])
+    for call in (lambda: primitives.add(first, last), lambda: primitives.select_n(first > 0, last, first)):
+        for _ in range(2):
+            with pytest.raises(DeviceError, match=r"runs on .*:0, .* is bound to .*:1"):
+                call()
+    free = ft.numpy.asarray(X)
+    for total in (primitives.add(last, free), primitives.add(free, last)):
+        assert total.devices() == {ft.devices()[1]} and total._committed

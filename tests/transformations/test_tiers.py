@@ -109,7 +109,7 @@ def test_what_has_run_long_is_compiled_again_and_exchanged_between_two_calls(clo
     clock[1] = 0.0
     finish()
     why = ft.explain(f)(X)
-    assert kinds(why) == ["exchange"] and "exchanged for its optimised form curve" in str(why)
+    assert kinds(why) == ["exchange"] and "exchanged curve for its optimised form" in str(why)
     check(why.result)
     assert not in_quick_tier(f, X)
 

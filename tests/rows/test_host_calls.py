@@ -1,0 +1,253 @@
+"""First eager calls are computed by NumPy: bit for bit as the compiled programs, and of few programs."""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import primitives
+from functorch_like.avals import ShapedArray
+from functorch_like.backends.xla import counters
+from functorch_like.interpreters import eager_notice, host_evaluation
+from functorch_like.interpreters.host_evaluation import FIRST_CALLS
+from functorch_like.primitives import families
+
+NUMBERS = [*("bool", "int8", "uint8", "int32", "uint32", "int64", "uint64"), *("float16", "float32", "float64")]
+
+ALL = [getattr(primitives, name) for name in families.HOME]
+MOVES = {p.name: p for p in ALL if p.kind == "movement" and not p.multiple_results}
+COMPUTES = {p.name: p for p in ALL if p.exact and p.name not in MOVES}
+
+
+@contextmanager
+def first_calls(count):
+    token = FIRST_CALLS.swap_local(count)
+    try:
+        yield
+    finally:
+        FIRST_CALLS.restore(token)
+
+
+def specials(dtype):
+    """Numbers at which results are likely to differ in a bit, with every sign, payload and order of size."""
+    r = np.random.default_rng(1)
+    if dtype.kind == "b":
+        return np.array([False, True])
+    if dtype.kind in "iu":
+        i = np.iinfo(dtype)
+        ends = [i.min, i.min + 1, -1, 0, 1, 2, 7, i.max // 2, i.max // 2 + 1, i.max - 1, i.max]
+        ends = np.array([n % 2**i.bits for n in ends], f"u{dtype.itemsize}").view(dtype)
+        return np.concatenate([ends, r.integers(i.min, i.max, 12, dtype)])
+    f = np.finfo(dtype)
+    tiny, least = f.tiny, f.smallest_subnormal
+    values = [0, 1, 1.5, 0.5, 2.5, 3, f.max, f.eps, 1 + f.eps, tiny, tiny / 2, least, 5 * least, np.inf, np.nan]
+    values += [1e5, 2.0**31, 2.0**32, 2.0**63, 255.5, 127.5]
+    with np.errstate(over="ignore"):
+        values = np.array(values, dtype)
+    nan = values[14:15].view(f"u{dtype.itemsize}") + 5  # another payload
+    drawn = r.standard_normal(12) * 10.0 ** r.integers(-6, 6, 12)
+    with np.errstate(over="ignore"):
+        whole = np.concatenate([values, nan.view(dtype), drawn.astype(dtype)])
+    return np.concatenate([whole, -whole])
+
+
+def bits(x):
+    x = np.asarray(x)
+    return x.shape, x.dtype, x.tobytes()
+
+
+def drawn(operand, index):
+    if not isinstance(operand, ShapedArray):
+        return np.asarray(operand)
+    if operand.dtype.isbuiltin != 1:
+        return None
+    if operand.dtype.kind == "c":
+        part = np.dtype(f"f{operand.dtype.itemsize // 2}")
+        return np.resize(np.roll(specials(part), index), (*operand.shape, 2)).view(operand.dtype)[..., 0]
+    return np.resize(np.roll(specials(operand.dtype), 7 * index), operand.shape)
+
+
+def cases(prim):
+    """Operands and parameters: samples with special values in them and, of computing primitives, all pairs of these."""
+    for sample in prim.samples():
+        operands = [drawn(x, i) for i, x in enumerate(sample.operands)]
+        if all(x is not None for x in operands):
+            yield operands, sample.params
+    if prim.name not in COMPUTES:
+        return
+    count = next(len(s.operands) for s in prim.samples())
+    for dtype in [
+        "bool",
+        "int8",
+        "uint8",
+        "int16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float16",
+        "float32",
+        "float64",
+    ]:
+        values = specials(np.dtype(dtype))
+        pair = [x.ravel() for x in np.meshgrid(values, values)][:count]
+        if prim.name == "convert_element_type":
+            for new in NUMBERS:
+                yield pair, {"new_dtype": np.dtype(new), "weak_type": False}
+            continue
+        try:
+            prim.shape(*[ShapedArray(x.shape, x.dtype) for x in pair])
+        except ft.errors.FtError:
+            continue
+        yield pair, {}
+
+
+def usual(x):
+    """Mark numbers other than NaN and subnormal ones, which NumPy leaves to XLA."""
+    return (np.abs(x) > np.finfo(x.dtype).tiny) | (x == 0) if x.dtype.kind == "f" else np.full(x.shape, True)
+
+
+def usual_ones(operands, expected):
+    """The elements of a computing primitive's operands and result that NumPy may compute."""
+    with np.errstate(invalid="ignore"):
+        keep = np.logical_and.reduce([usual(x) for x in (*operands, expected)])
+    return [x[keep] for x in operands], expected[keep]
+
+
+@pytest.mark.parametrize("name", sorted([*MOVES, *COMPUTES]))
+def test_numpy_and_xla_agree_to_the_bit(name):
+    prim = MOVES.get(name) or COMPUTES[name]
+    known = list(cases(prim))
+    assert len(known) > 2
+    operands = [[fnp.asarray(x) for x in xs] for xs, _ in known]
+    compiled = ft.jit(lambda given: [prim(*xs, **params) for xs, (_, params) in zip(given, known, strict=True)])
+    want = compiled(operands)
+    with warnings.catch_warnings(), first_calls(1000):
+        warnings.simplefilter("error")
+        by_numpy = 0
+        for (xs, params), result in zip(known, map(np.asarray, want), strict=True):
+            xs, expected = usual_ones(xs, result) if name in COMPUTES and xs[0].ndim == 1 else (xs, result)
+            calls = host_evaluation.for_primitive(prim, params)
+            got = calls([fnp.asarray(x) for x in xs])
+            if got is not None:
+                by_numpy += 1
+                assert bits(got) == bits(expected), (name, params, [x.dtype for x in xs])
+    assert by_numpy >= len(known) // 5
+
+
+def test_nan_and_subnormal_numbers_are_left_to_xla():
+    calls = host_evaluation.for_primitive(primitives.add, {})
+    for strange in (np.nan, -np.nan, 1e-40, -1e-45, np.finfo("float32").tiny):
+        x = fnp.asarray(np.array([1.0, strange], "float32"))
+        assert calls((x, x)) is None
+    assert calls((x[:1], x[:1])) is not None
+    x = fnp.asarray([1.0, np.nan])
+    moves = host_evaluation.for_primitive(primitives.reshape, {"shape": (2, 1)})
+    assert np.isnan(np.asarray(moves((x,)))[1, 0])
+
+
+def test_what_numpy_does_not_compute():
+    x = fnp.ones(3)
+    for prim in (primitives.exp, primitives.dot_general, primitives.reduce_sum, primitives.split, primitives.div):
+        assert host_evaluation.for_primitive(prim, {}) is None
+    add = host_evaluation.for_primitive(primitives.add, {})
+    large = fnp.ones(2**14 + 1)
+    for args in ((2.0, x), (x.astype("bfloat16"),) * 2, (x.astype("complex64"),) * 2, (large, large)):
+        assert add(args) is None
+
+
+def test_calls_become_compiled():
+    x = fnp.ones((3, 5, 7))
+    with first_calls(4):
+        before = counters.snapshot()
+        for _ in range(4):
+            primitives.neg(x)
+        assert "compiles" not in counters.since(before) and "cache_hits" not in counters.since(before)
+        primitives.neg(x)
+        grown = counters.since(before)
+        assert grown.get("compiles", 0) + grown.get("cache_hits", 0) == 1 and grown["misses"] == 5
+        for _ in range(5):
+            primitives.neg(x)
+        assert counters.since(before)["misses"] == 5  # C++ runs it
+
+
+def test_results_stay_where_their_operands_are():
+    place = ft.devices()[-1]
+    x = ft.device_put(np.arange(3.0), place)
+    y = primitives.neg(x)
+    assert y._committed and y.devices() == {place} and not primitives.neg(fnp.asarray([2.0]))._committed
+    weak = primitives.neg(fnp.asarray(2.0))
+    assert weak.aval == ft.jit(primitives.neg)(fnp.asarray(2.0)).aval
+
+
+def test_what_the_reference_refuses_is_left_to_xla():
+    pads = host_evaluation.for_primitive(primitives.pad, {"padding": "not a padding"})
+    assert pads._result([np.ones(3), np.ones(())]) is None
+
+
+def test_reports_name_what_numpy_computed():
+    x = fnp.ones((2, 9))
+    why = ft.explain(primitives.neg)(x)
+    assert why.count("numpy") == 1 and "let NumPy compute neg" in str(why) and "compiled before" not in str(why)
+    with ft.profiler.profile() as found:
+        primitives.neg(x)
+    assert found.by_numpy == 1 and "by NumPy, being new: 1 eager" in str(found) and "by NumPy" in found._repr_html_()
+    with first_calls(0), ft.profiler.profile() as found:
+        primitives.neg(x)
+    assert found.by_numpy == 0
+
+
+def test_results_do_not_share_memory_with_operands():
+    host = np.arange(6.0, dtype="float32")
+    y = primitives.reshape(host, shape=(2, 3))
+    host[:] = 9
+    assert np.asarray(y)[0, 1] == 1
+
+
+def test_errors_are_the_same():
+    with pytest.raises(ft.errors.ShapeError, match=r"add\(f32\[2\], f32\[3\]\)"):
+        primitives.add(fnp.ones(2), fnp.ones(3))
+
+
+# ------------------------------------------------------------------------------- the Hessian of a Gaussian process
+R = np.random.default_rng(0)
+X = R.uniform(-2, 2, (9, 1))
+Y = np.sin(X[:, 0])
+
+
+def evidence(p, np=fnp, cholesky=fnp.linalg.cholesky):
+    d = (X[:, None, 0] - X[None, :, 0]) / np.exp(p[0])
+    k = np.exp(-0.5 * d**2) + np.exp(p[1]) * np.eye(len(X))
+    lower = cholesky(k)
+    return 0.5 * Y @ k @ Y + np.sum(np.log(np.diagonal(lower)))
+
+
+def test_an_eager_hessian_compiles_few_programs():
+    p = fnp.asarray(np.array([0.1, 0.2]))
+    before = counters.snapshot()
+    hessian = np.asarray(ft.hessian(evidence)(p))
+    grown = counters.since(before)
+    assert grown.get("compiles", 0) + grown.get("cache_hits", 0) < 60
+
+    def value(*steps):
+        return evidence(np.array([0.1, 0.2]) + np.sum(steps, 0), np, np.linalg.cholesky)
+
+    e = np.eye(2) * 1e-3
+    want = [[(value(a, b) - value(a, -b) - value(-a, b) + value(-a, -b)) / 4e-6 for a in e] for b in e]
+    np.testing.assert_allclose(hessian, want, rtol=1e-4, atol=1e-5)
+
+
+def test_the_user_is_told_once(monkeypatch, caplog):
+    monkeypatch.setattr(eager_notice, "_programs", 0)
+    monkeypatch.setattr(eager_notice, "_seconds", 0.0)
+    monkeypatch.setattr(eager_notice, "PROGRAMS", 3)
+    monkeypatch.setattr(eager_notice, "SECONDS", 0.0)
+    for _ in range(8):
+        with eager_notice.compiling("sin"):
+            pass
+    (record,) = [r for r in caplog.records if r.name == "functorch_like"]
+    assert "3 operations outside of jit" in record.getMessage() and "ft.jit(ft.grad(f))(x)" in record.getMessage()
+    assert "test_host_calls.py" in record.getMessage()
