@@ -6,7 +6,7 @@ import functools
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from functorch_like.source_info import name_of
 
 
 @contextmanager
-def trace(directory: str | os.PathLike[str]) -> Iterator[None]:
+def trace(directory: str | os.PathLike[str]) -> Generator[None]:
     """Record what runs within the block, and write a trace of it.
 
     Args:
@@ -125,7 +125,7 @@ class Profile(Display):
 
 
 @contextmanager
-def profile() -> Iterator[Profile]:
+def profile() -> Generator[Profile]:
     """Measure the time of each operation that compiled programs run within the block.
 
     Returns:

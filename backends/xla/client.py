@@ -12,7 +12,7 @@ from __future__ import annotations
 import copyreg
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ def started() -> bool:
 
 
 @contextmanager
-def _sized() -> Iterator[None]:
+def _sized() -> Generator[None]:
     """Within the block XLA makes pools of so many threads: it looks at a variable that is meant for containers."""
     before, wanted = os.environ.get("NPROC"), _asked_threads()
     if not wanted:

@@ -8,7 +8,7 @@ removed from the key.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -75,7 +75,7 @@ def snapshot() -> list[Any]:
 
 
 @contextmanager
-def adopted(values: list[Any]) -> Iterator[None]:
+def adopted(values: list[Any]) -> Generator[None]:
     """A block in which this thread has the values that `snapshot` took in another one."""
     with ExitStack() as stack:
         for setting, value in zip(_all, values, strict=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -63,7 +63,7 @@ def tell(kind: str, name: str, seconds: float = 0.0, **about: Any) -> None:
 
 
 @contextmanager
-def listening(listener: Callable[[Event], Any]) -> Iterator[None]:
+def listening(listener: Callable[[Event], Any]) -> Generator[None]:
     """Within the block, in this thread, call `listener` with every event."""
     before = _listeners.all
     _listeners.all = (*before, listener)

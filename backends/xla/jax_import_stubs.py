@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -93,7 +93,7 @@ def hand_over() -> dict[str, dict[str, Any]]:
 
 
 @contextmanager
-def _in_place_of_others() -> Iterator[None]:
+def _in_place_of_others() -> Generator[None]:
     """Put the stubs in place of modules that have the same names, for the length of the block."""
     others = {name: sys.modules[name] for name in _STUBS if name in sys.modules}
     with stubbed:

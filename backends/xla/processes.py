@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +173,7 @@ def spanned(place: Any) -> frozenset[int]:
 
 
 @contextmanager
-def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, present: bool) -> Iterator[None]:
+def in_turn(digest: bytes, name: str, processes: frozenset[int], home: str, present: bool) -> Generator[None]:
     """Compile a program within the block, as one of several processes.
 
     The processes first compare the program. Of those that keep it in the same place, one compiles it, and the others

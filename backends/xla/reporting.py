@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def verbose(file: TextIO | None = None, rows: int = 20) -> Iterator[None]:
+def verbose(file: TextIO | None = None, rows: int = 20) -> Generator[None]:
     """Report what XLA does within the block: what is compiled or loaded, and the time of each operation.
 
     As it happens, in this thread: each program traced, lowered, compiled or loaded, and what that took. At the end, of

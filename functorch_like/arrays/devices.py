@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -199,7 +199,7 @@ def _found(device: Any) -> Any:
 
 
 @contextmanager
-def _within(device: Any) -> Iterator[None]:
+def _within(device: Any) -> Generator[None]:
     token = client.chosen.swap_local(device)
     try:
         yield

@@ -10,7 +10,7 @@ Environment variables, read at import:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -104,7 +104,7 @@ def _set(**changes: bool) -> None:
 
 
 @contextmanager
-def _within(**changes: bool) -> Iterator[None]:
+def _within(**changes: bool) -> Generator[None]:
     changed = (INSPECTED.value or _Watch())._replace(**changes)
     token = INSPECTED.swap_local(changed if changed != _Watch() else None)
     try:

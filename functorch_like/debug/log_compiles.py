@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from functorch_like.backends.xla import events
@@ -31,7 +31,7 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
 
 @contextmanager
-def log_compiles(enable: bool = True) -> Iterator[None]:
+def log_compiles(enable: bool = True) -> Generator[None]:
     """Within the block, in this thread, log each program that is traced, lowered, compiled or loaded, and why.
 
     Lines go to the logger "functorch_like" of Python's `logging`, as warnings, so that they are seen unless it is told

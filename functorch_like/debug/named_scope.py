@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -62,7 +62,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 
 
 @contextmanager
-def _scope(name: str) -> Iterator[None]:
+def _scope(name: str) -> Generator[None]:
     # What is recorded in the meantime is named at the end, so that recording itself knows nothing of scopes.
     begun: list[tuple[list[Any], int]] = []
     trace = state.trace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
@@ -12,7 +12,7 @@ from functorch_like.errors import FtError, LeakError
 
 
 @contextmanager
-def checking_leaks() -> Iterator[None]:
+def checking_leaks() -> Generator[None]:
     """Raise at the end of the block if traced values made in it are still alive.
 
     A tracer that outlives its transformation has no value, and using it is an error; this finds who keeps it, before.

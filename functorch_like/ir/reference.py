@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -25,7 +25,7 @@ _evaluate: ContextVar[Evaluate] = ContextVar("evaluate", default=by_ref)
 
 
 @contextmanager
-def evaluating(evaluate: Evaluate) -> Iterator[None]:
+def evaluating(evaluate: Evaluate) -> Generator[None]:
     """Evaluate equations in another way inside of the block, those of bodies of loops, branches and calls included.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -79,7 +79,7 @@ def use_mesh(mesh: Mesh | None) -> AbstractContextManager[Mesh | None]:
 
 
 @contextmanager
-def _within(mesh: Mesh | None) -> Iterator[Mesh | None]:
+def _within(mesh: Mesh | None) -> Generator[Mesh | None]:
     token = current_mesh.swap_local(mesh)
     try:
         yield mesh

@@ -5,7 +5,7 @@ Counts are those of the whole process, so other threads count too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
 from functorch_like.backends import xla
@@ -46,7 +46,7 @@ class Counted:
 
 
 @contextmanager
-def _counting(*names: str) -> Iterator[Counted]:
+def _counting(*names: str) -> Generator[Counted]:
     counted = Counted(names)
     try:
         yield counted

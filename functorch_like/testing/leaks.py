@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from functorch_like.debug.tracer_leaks import alive, left
 
 
 @contextmanager
-def check_leaks() -> Iterator[None]:
+def check_leaks() -> Generator[None]:
     """Raise at the end of the block if tracers made in it are still alive.
 
     As `ft.checking_leaks`, with the error that tests fail by.

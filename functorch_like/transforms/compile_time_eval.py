@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ class _Now(Trace):
 
 
 @contextmanager
-def ensure_compile_time_eval() -> Iterator[None]:
+def ensure_compile_time_eval() -> Generator[None]:
     """A block whose operations are computed at once, though the function around it is being traced.
 
     Under `jit` operations are recorded, even those on constants. In the block they run, so that their results have

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
@@ -67,7 +67,7 @@ _ARRAYS = (ArrayImpl, ShapeDtypeStruct)
 
 
 @contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
+def disable_jit(disable: bool = True) -> Generator[None]:
     """Within the block, in this thread, jitted functions run as plain Python: one primitive after the other.
 
     Args:

@@ -5,7 +5,7 @@ Each result is held against the row's shape rule, so whatever rows a rule is mad
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -47,7 +47,7 @@ def agree(prim: Primitive, out: Any, expected: Any) -> None:
 
 
 @contextmanager
-def reference() -> Iterator[Reference]:
+def reference() -> Generator[Reference]:
     """Within the block, rows are evaluated by NumPy."""
     with core.set_current_trace(Reference()) as trace:
         yield trace

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ def _widths(enable: Any) -> tuple[str, str]:
 
 
 @contextmanager
-def _x64(enable: Any = True) -> Iterator[None]:
+def _x64(enable: Any = True) -> Generator[None]:
     settings = (dtypes._DEFAULT_FLOAT, dtypes._DEFAULT_INT)
     tokens = [setting.swap_local(name) for setting, name in zip(settings, _widths(enable), strict=True)]
     try:
@@ -71,7 +71,7 @@ def _promotion(name: str, block: Any) -> Acting:
 
 
 @contextmanager
-def _log_compiles(enable: bool = True) -> Iterator[None]:
+def _log_compiles(enable: bool = True) -> Generator[None]:
     with ft.log_compiles(enable):
         yield
 
@@ -157,7 +157,7 @@ class Option:
         return config.read(self.name)
 
     @contextmanager
-    def __call__(self, value: Any = True) -> Iterator[None]:
+    def __call__(self, value: Any = True) -> Generator[None]:
         acting = ACTING.get(self.name)
         if acting is not None:
             with acting.block(value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import functorch_like as ft
@@ -105,7 +105,7 @@ def find_top_trace(values: Any, *rest: Any) -> Trace:
 
 
 @contextlib.contextmanager
-def take_current_trace() -> Iterator[Trace]:
+def take_current_trace() -> Generator[Trace]:
     """Run the block outside of the trace in force, which it is given."""
     trace = _core.state.trace
     with _core.set_current_trace(_core.EVALUATE):

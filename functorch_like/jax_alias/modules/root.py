@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -142,7 +142,7 @@ allow_f16_reductions = _option("allow_f16_reductions")
 
 
 @contextmanager
-def transfer_guard(level: str) -> Iterator[None]:
+def transfer_guard(level: str) -> Generator[None]:
     """Do nothing: transfers are not watched."""
     yield
 

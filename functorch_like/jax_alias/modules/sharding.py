@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,7 +82,7 @@ use_mesh = set_mesh
 
 
 @contextmanager
-def use_abstract_mesh(mesh: Any) -> Iterator[Any]:
+def use_abstract_mesh(mesh: Any) -> Generator[Any]:
     """Run the block."""
     yield mesh
 
