@@ -405,7 +405,8 @@ def install() -> None:
     for name in ("__array__", "__reduce__"):  # the door's own
         arrays[name] = getattr(ArrayImpl, name)
     arrays["__dir__"] = tracers["__dir__"] = foreign_methods.listing
-    arrays["__array_interface__"] = _property(conversions.array_interface, "Memory of the array, for NumPy and PIL.")
+    memory = wrap_public_function(conversions.array_interface)
+    arrays["__array_interface__"] = _property(memory, "Memory of the array, for NumPy and PIL.")
     arrays["__array_priority__"] = 1000  # NumPy's operators defer to ours; its functions see a NumPy array
     arrays["device"] = _property(xla.device_of, "The device the array is on.")
     arrays["devices"] = xla.devices_of
