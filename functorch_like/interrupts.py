@@ -1,8 +1,8 @@
 """Ctrl-C (SIGINT), kept out of what must not stop in the middle: imports, and registrations in jaxlib's C++.
 
-Half of a module leaves rows of the table, dialects of MLIR or types of C++ registered, and they cannot be registered
-again: every later compile of the process would fail. C++ that imports Python modules even aborts the process when one
-of them raises KeyboardInterrupt.
+Half of a module leaves primitives, dialects of MLIR or types of C++ registered, and they cannot be registered again:
+every later compile of the process would fail. C++ that imports Python modules even aborts the process when one of them
+raises KeyboardInterrupt.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Settings of the whole run: that every row is there, how much is drawn and sampled, and how programs are compiled."""
+"""Settings of the whole run: all primitives loaded, how much is drawn and sampled, how programs are compiled."""
 
 import os
 import platform
@@ -12,7 +12,7 @@ from functorch_like import errors, primitives
 from functorch_like.backends.settings import SETTINGS
 from functorch_like.backends.xla import processor
 
-primitives.load()  # many tests are made from the table of rows, which fills as rows are needed
+primitives.load()  # many tests are made from their table, which fills as primitives are needed
 
 # "ci" draws the same examples every time, so a red build is red for a reason in the change; "nightly" goes looking.
 # "thin" is for one more Python or jaxlib: it samples what does not depend on them.
@@ -27,7 +27,7 @@ settings.load_profile(PROFILE)
 
 #: In the thin profile a test keeps each eighth of its sets of parameters, more where that would be fewer than four;
 EVERY, LEAST = 8, 4
-#: all of them where it takes every row to XLA, or draws programs itself.
+#: all of them where it takes every primitive to XLA, or draws programs itself.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
 
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.rows import all_cases, kind_of, rule_cases
+from support.primitive_samples import all_cases, kind_of, rule_cases
 
 from functorch_like.backends import settings
 
@@ -34,8 +34,8 @@ def test_no_option_is_in_force_here():
     assert dict(settings.compile_options("cpu")) == {}
 
 
-def test_rules_of_every_row_are_compiled():
-    """Values, tangents, cotangents and batches: tests/rows/test_table.py compiles those of these samples."""
+def test_rules_of_every_primitive_are_compiled():
+    """Values, tangents, cotangents and batches: tests/primitives/test_meaning.py compiles those of these samples."""
     chosen = list(rule_cases())
     assert {c.prim for c in chosen} == {c.prim for c in all_cases()}
     assert {(c.prim, kind_of(c)) for c in chosen} >= {(c.prim, kind_of(c)) for c in all_cases() if kind_of(c)}

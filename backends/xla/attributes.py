@@ -1,4 +1,4 @@
-"""Attributes of operations, as methods of the emitter: rows write `e.i64s(dims)`. Cached by value in `mlir.py`."""
+"""Attributes of operations, as methods of the emitter: a rule writes `e.i64s(dims)`. `mlir.py` caches them by value."""
 
 from __future__ import annotations
 

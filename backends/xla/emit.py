@@ -38,7 +38,7 @@ class Emitter(Attributes, Effects, Partitioned):
         platform: what the module is for, "cpu" or "gpu".
         ins, outs: free for the caller; lowering keeps the avals of the current equation here.
         token: a value of aval `TOKEN` that the next ordered effect must depend on, and replace by one of its results.
-            What is emitted into a region starts with the token outside of it, which no region can change: a row
+            What is emitted into a region starts with the token outside of it, which no region can change: a primitive
             with ordered effects in a region or a function carries the token in and out of it.
         host_calls: the Python functions that the module calls.
     """

@@ -42,7 +42,7 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
     key = (prim, *params.items())
     kernel = _KERNELS.get(key)
     if kernel is None:
-        kernel = _row_kernel(prim, params)
+        kernel = _kernel_of(prim, params)
         _KERNELS.keep(key, kernel, _MOST_KERNELS)
     return kernel(*args)
 
@@ -50,7 +50,7 @@ def process(self: core.Evaluate, prim: Primitive, args: Sequence[Any], params: d
 core.Evaluate.process = process  # type: ignore[method-assign]
 
 
-def _row_kernel(prim: Primitive, params: dict[str, Any]) -> Any:
+def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
     def fun(*args: Any) -> list[Any]:
         out = prim(*args, **params)
         return list(out) if prim.multiple_results else [out]

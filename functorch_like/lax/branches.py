@@ -18,7 +18,7 @@ from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.lax.operands import error
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.higher_order.control_flow import cond as row
+from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
 from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit_is_disabled
@@ -143,7 +143,7 @@ def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any, ope
 def choose(
     which: Any, functions: Sequence[Callable[..., Any]], operands: Sequence[Any], what: str, told: Sequence[int]
 ) -> Any:
-    """Stage all functions, and apply the row; or the one function where it is known while staging which.
+    """Stage all functions, and apply the primitive; or the one function where it is known while staging which.
 
     Args:
         which: an index as a Python int, where it is known, or an i32[].
@@ -162,7 +162,7 @@ def choose(
     else:
         consts, branches = _united(found, promoted)
         index = np.asarray(which, np.int32) if isinstance(which, int) else which
-        outs = row.cond(index, *consts, *leaves, branches=branches)
+        outs = cond_primitives.cond(index, *consts, *leaves, branches=branches)
     return found[0].out_tree.unflatten(outs)
 
 

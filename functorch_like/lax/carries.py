@@ -146,7 +146,7 @@ def unchanged(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> tuple[Jaxpr, lis
 
 
 def merged(starts: Sequence[Any], same: Sequence[bool], ends: Sequence[Any]) -> list[Any]:
-    """The last carry, of what was unchanged from the start and of what the row gave."""
+    """The last carry, of what was unchanged from the start and of what the primitive gave."""
     rest = iter(ends)
     arrays = (ArrayImpl, Tracer)
     return [

@@ -29,7 +29,7 @@ def names_of(axis_name: Any) -> tuple[Any, ...]:
     return axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)  # type: ignore[return-value]
 
 
-def _over(row: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
+def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     axis_size(axis_name)
     groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
 
@@ -38,9 +38,9 @@ def _over(row: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: An
         if aval_of(leaf).dtype == dtypes.bool_:
             leaf = structural.convert_element_type(leaf, new_dtype=dtypes.default_int())
         if groups is not None:
-            return groups.reduce(leaf, _COMBINE[row])
+            return groups.reduce(leaf, _COMBINE[primitive])
         for name in names_of(axis_name):
-            leaf = row(leaf, axis_name=name)
+            leaf = primitive(leaf, axis_name=name)
         return leaf
 
     return tree.map(reduce, x)

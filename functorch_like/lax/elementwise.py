@@ -1,4 +1,4 @@
-"""Elementwise functions: one for each row."""
+"""Elementwise functions: one for each primitive."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Binary, Unary
 
 
-def _one(name: str, row: Any, summary: str, at: str = "0.5", gives: str = "") -> Unary:
-    made = unary(name, row, summary, f"lax.{name}({at}).shape = ()", gives)
+def _one(name: str, primitive: Any, summary: str, at: str = "0.5", gives: str = "") -> Unary:
+    made = unary(name, primitive, summary, f"lax.{name}({at}).shape = ()", gives)
     made.__module__ = __name__
     return made
 
 
-def _two(name: str, row: Any, summary: str, example: str, gives: str = "") -> Binary:
-    made = binary(name, row, summary, f"lax.{name}{example}", gives)
+def _two(name: str, primitive: Any, summary: str, example: str, gives: str = "") -> Binary:
+    made = binary(name, primitive, summary, f"lax.{name}{example}", gives)
     made.__module__ = __name__
     return made
 

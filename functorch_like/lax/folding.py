@@ -82,7 +82,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
         operands: array, or pytree of arrays of one shape, which are folded together.
         init_values: scalars, as many and in the same structure; neutral in the computation.
         computation: `(a, b) -> c` of scalars (of pytrees of scalars, where operands are one); associative and
-            commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones are rows of their own, and faster.
+            commutative. lax.add, lax.mul, lax.max, lax.min and the bitwise ones have primitives of their own, which are
+            faster.
         dimensions: to fold.
 
     Returns:
@@ -102,8 +103,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dim
     plain = getattr(computation, "__wrapped__", computation)  # what users call stands behind a boundary
     known = next((k for k in _KNOWN if any(plain is c for c in k[0])), None)
     if known is not None and len(leaves) == 1:
-        _, row, combine, identity = known
-        out, start = row(leaves[0], axes=axes), starts[0]
+        _, primitive, combine, identity = known
+        out, start = primitive(leaves[0], axes=axes), starts[0]
         if not is_identity(start, identity(avals[0].dtype)):
             out = combine(out, structural.broadcast_in_dim(start, shape=aval_of(out).shape, broadcast_dimensions=()))
         return structure.unflatten([out])

@@ -100,12 +100,12 @@ _SCATTER_DOC = """{summary}
     """
 
 
-def _scatter(name: str, row: Any, summary: str, shows: str) -> Any:
+def _scatter(name: str, primitive: Any, summary: str, shows: str) -> Any:
     def function(
         operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
         indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
     ) -> Any:  # fmt: skip
-        return row(
+        return primitive(
             value(operand), value(scatter_indices), value(updates), dimension_numbers=numbers_of(dimension_numbers),
             mode=mode_of(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),
         )  # fmt: skip

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Index
 
-_ROWS = {
+_PRIMITIVES = {
     "set": scatter,
     "add": gather_and_scatter_add.scatter_add,
     "mul": scatter_mul,
@@ -367,7 +367,7 @@ def _scattered(op: str, x: Any, values: Any, plan: Plan, mode: str, is_sorted: b
     indexed = tuple(sorted((*arrays, *ranges)))
     if not indexed:
         return _combined(op, x, structural.reshape(values, shape=sizes))
-    return _ROWS[op](
+    return _PRIMITIVES[op](
         x,
         index_vectors(vectors),
         values,

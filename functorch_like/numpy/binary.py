@@ -45,26 +45,32 @@ def _binary(name: str, body: Callable[[Any, Any], Any], summary: str, at: str = 
     return made
 
 
-def _row(row: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None = None) -> Callable[[Any, Any], Any]:
-    """The body of a row of two operands; of booleans it may mean something else."""
+def _promoted(
+    primitive: Callable[[Any, Any], Any], bools: Callable[[Any, Any], Any] | None = None
+) -> Callable[[Any, Any], Any]:
+    """The body of a primitive of two operands; of booleans it may mean something else."""
 
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
             x, y = promotion.promote_and_broadcast2(x, y)
             a = aval_of(x)
-        return bools(x, y) if a.dtype.kind == "b" and bools is not None else row(x, y)
+        return bools(x, y) if a.dtype.kind == "b" and bools is not None else primitive(x, y)
 
     return body
 
 
-def _inexact(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is b and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
-            return row(x, y)
+            return primitive(x, y)
         x, y = promotion.promote_and_broadcast2(x, y)
-        return row(x, y) if aval_of(x).dtype.kind in "fc" else row(promotion.to_inexact(x), promotion.to_inexact(y))
+        return (
+            primitive(x, y)
+            if aval_of(x).dtype.kind in "fc"
+            else primitive(promotion.to_inexact(x), promotion.to_inexact(y))
+        )
 
     return body
 
@@ -75,9 +81,9 @@ def _no_bool_subtract(x: Any, y: Any) -> Any:
     )
 
 
-add = _binary("add", _row(elementwise.add, elementwise.or_), "Sum; of booleans logical or.")
-subtract = _binary("subtract", _row(elementwise.sub, _no_bool_subtract), "Difference.")
-multiply = _binary("multiply", _row(elementwise.mul, elementwise.and_), "Product; of booleans logical and.")
+add = _binary("add", _promoted(elementwise.add, elementwise.or_), "Sum; of booleans logical or.")
+subtract = _binary("subtract", _promoted(elementwise.sub, _no_bool_subtract), "Difference.")
+multiply = _binary("multiply", _promoted(elementwise.mul, elementwise.and_), "Product; of booleans logical and.")
 divide = _binary("divide", _inexact(elementwise.div), "Quotient, in floating point for integers too.")
 true_divide = divide
 
@@ -144,7 +150,7 @@ def _remainder(x: Any, y: Any) -> Any:
         return _no_zero(y, r)
     # A zero gets the sign of y, and keeps the derivatives of r: `nextafter` of equal numbers is the second of them.
     return elementwise.select_n(
-        elementwise.eq(r, promotion.like(r, 0)), r, elementwise.nextafter(r, _copysign_row(promotion.like(r, 0), y))
+        elementwise.eq(r, promotion.like(r, 0)), r, elementwise.nextafter(r, _with_sign(promotion.like(r, 0), y))
     )
 
 
@@ -155,7 +161,7 @@ def _fmod(x: Any, y: Any) -> Any:
     return _no_zero(y, r) if dtypes.is_integer(aval_of(x).dtype) else r
 
 
-def _copysign_row(x: Any, y: Any) -> Any:
+def _with_sign(x: Any, y: Any) -> Any:
     bits = np.dtype(f"int{8 * aval_of(x).dtype.itemsize}")
     minus = elementwise.bitcast_convert_type(y, new_dtype=bits)
     size = elementwise.abs(x)
@@ -174,7 +180,7 @@ arctan2 = _binary(
     "The angle of the point (x2, x1), in radians.",
 )
 atan2 = arctan2
-copysign = _binary("copysign", lambda x, y: _copysign_row(*promotion.align_inexact(x, y)), "x1 with the sign of x2.")
+copysign = _binary("copysign", lambda x, y: _with_sign(*promotion.align_inexact(x, y)), "x1 with the sign of x2.")
 nextafter = _binary(
     "nextafter",
     lambda x, y: elementwise.nextafter(*promotion.align_inexact(x, y)),
@@ -206,8 +212,8 @@ def _complex_order() -> Any:
     return complex_order
 
 
-def _ordered(row: Any, bools: Any, greatest: bool) -> Any:
-    inner = _row(row, bools)
+def _ordered(primitive: Any, bools: Any, greatest: bool) -> Any:
+    inner = _promoted(primitive, bools)
 
     def body(x: Any, y: Any) -> Any:
         if aval_of(x).dtype.kind == "c" or aval_of(y).dtype.kind == "c":

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, DTypeLike
 
 
-def _running(row: Any, name: str) -> Any:
+def _running(primitive: Any, name: str) -> Any:
     def body(x: Any, axis: Any, dtype: Any, reverse: bool = False) -> Any:
         x = _widened(plain(x), dtype)
         if axis is None:
             x, axis = structural.reshape(x, shape=(aval_of(x).size,)), 0
         d = axis_of(axis, aval_of(x).ndim, f"fnp.{name}")
-        return row(x, axis=d, reverse=reverse)
+        return primitive(x, axis=d, reverse=reverse)
 
     body.__name__ = name
     return eager_jit(static=("axis", "dtype", "reverse"))(body)

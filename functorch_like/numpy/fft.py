@@ -104,7 +104,7 @@ def _operand(a: Any, kind: str, name: str) -> Any:
 
 
 def _steps(kind: str, pairs: list[tuple[int, int]]) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
-    """Rows to apply, in order: each takes up to three different axes, and the real part comes first, or last."""
+    """Primitives to apply, in order: each takes up to three different axes, and the real part comes first, or last."""
     plain = {"RFFT": "FFT", "IRFFT": "IFFT"}.get(kind, kind)
     groups: list[list[tuple[int, int]]] = []
     for pair in reversed(pairs):  # the last axis first, as NumPy

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.binary import _copysign_row
+from functorch_like.numpy.binary import _with_sign
 from functorch_like.numpy.unary import signbit
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.elementwise.bessel import bessel_i0e
@@ -221,7 +221,7 @@ def _spacing(x: Any) -> Any:
         one, elementwise.min(elementwise.max(elementwise.sub(field, one), promotion.like(field, 0)), width)
     )
     pattern = elementwise.select_n(elementwise.gt(field, width), subnormal, normal)
-    gap = _copysign_row(elementwise.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
+    gap = _with_sign(elementwise.bitcast_convert_type(pattern, new_dtype=aval_of(x).dtype), x)
     pattern = elementwise.bitcast_convert_type(x, new_dtype=aval_of(field).dtype)
     zero = elementwise.eq(
         elementwise.shift_left(pattern, one), promotion.like(pattern, 0)

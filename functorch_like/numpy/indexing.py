@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
-#: What users call the ways of treating positions out of bounds, and what the rows do.
+#: What users call the ways of treating positions out of bounds, and what the primitives do.
 MODES = {
     None: "clip",
     "clip": "clip",
@@ -37,7 +37,7 @@ MODES = {
 
 
 def mode_of(mode: Any, default: str, what: str) -> str:
-    """A mode argument as the rows take it ("wrap" is done above them)."""
+    """A mode argument as the primitives take it ("wrap" is done above them)."""
     if mode is None:
         return default
     name = getattr(mode, "name", mode)
@@ -140,7 +140,7 @@ def _not_empty(x: Any, dims: list[int]) -> None:
 
 
 def position(i: Any, n: int, mode: str = "clip") -> Any:
-    """Positions as rows take them: signed, and counted from 0."""
+    """Positions as primitives take them: signed, and counted from 0."""
     if type(i) is int:
         return np.asarray(i, np.int32 if n < 2**31 else np.int64)
     if type(i) is np.ndarray:
@@ -157,7 +157,7 @@ def position(i: Any, n: int, mode: str = "clip") -> Any:
 
 
 def _cuts(x: Any, dims: list[Item]) -> Any:
-    """Apply static positions and slices: one slice row, and one rev for negative steps."""
+    """Apply static positions and slices: one slice primitive, and one rev for negative steps."""
     shape = aval_of(x).shape
     low, high, steps, turned, whole = [], [], [], [], True
     for d, (item, n) in enumerate(zip(dims, shape, strict=True)):

@@ -16,7 +16,7 @@ from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.operands import given
 from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
 from functorch_like.primitives import structural
-from functorch_like.primitives.structural.tile_split_barrier import split as split_row
+from functorch_like.primitives.structural.tile_split_barrier import split as split_primitive
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
@@ -248,8 +248,8 @@ def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list
 
 @eager_jit(static=("sizes", "axis"))
 def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
-    # One row, whose transpose concatenates; that of slices would add up as many arrays as there are parts.
-    return tuple(split_row(x, sizes=sizes, axis=axis))
+    # One primitive, whose transpose concatenates; that of slices would add up as many arrays as there are parts.
+    return tuple(split_primitive(x, sizes=sizes, axis=axis))
 
 
 def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:

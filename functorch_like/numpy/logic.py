@@ -49,22 +49,22 @@ def _binary(
 
 
 # --------------------------------------------------------------------------------------------------------- comparisons
-def _compare(name: str, row: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Binary:
+def _compare(name: str, primitive: Callable[[Any, Any], Any], summary: str, ordered: bool = False) -> Binary:
     doc = _DOC.format(summary=summary, name=name, at="1, 2", takes="", gives="A boolean", extra="")
-    made = promotion.binary(name, _comparison(row, ordered), doc, _comparable)
+    made = promotion.binary(name, _comparison(primitive, ordered), doc, _comparable)
     made.__module__ = __name__
     return made
 
 
-def _comparison(row: Callable[[Any, Any], Any], ordered: bool = False) -> Callable[[Any, Any], Any]:
+def _comparison(primitive: Callable[[Any, Any], Any], ordered: bool = False) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         a, b = aval_of(x), aval_of(y)
         if a is not b or type(x) in promotion.NUMBERS:
             x, y = promotion.promote_and_broadcast2(*_comparable(x, y), told=False)
             a = aval_of(x)
         if ordered and a.dtype.kind == "c":  # as NumPy: by the real parts, then the imaginary ones
-            return _lexical(row, x, y)
-        return row(x, y)
+            return _lexical(primitive, x, y)
+        return primitive(x, y)
 
     return body
 
@@ -83,10 +83,10 @@ def _beyond(number: Any, other: Any) -> Any:
     return number
 
 
-def _lexical(row: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
+def _lexical(primitive: Callable[[Any, Any], Any], x: Any, y: Any) -> Any:
     same = elementwise.eq(elementwise.real(x), elementwise.real(y))
     return elementwise.select_n(
-        same, row(elementwise.real(x), elementwise.real(y)), row(elementwise.imag(x), elementwise.imag(y))
+        same, primitive(elementwise.real(x), elementwise.real(y)), primitive(elementwise.imag(x), elementwise.imag(y))
     )
 
 
@@ -108,8 +108,8 @@ def truth(x: Any) -> Any:
     return elementwise.ne(x, promotion.like(x, 0))
 
 
-def _logical(row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    return lambda x, y: row(*promotion.broadcast_arrays(truth(x), truth(y)))
+def _logical(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda x, y: primitive(*promotion.broadcast_arrays(truth(x), truth(y)))
 
 
 logical_and = _binary("logical_and", _logical(elementwise.and_), "Whether both are true (not zero).", "1, 0")
@@ -149,22 +149,22 @@ def _bits(name: str, x: Any) -> None:
         )
 
 
-def _bitwise(name: str, row: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+def _bitwise(name: str, primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         x, y = promotion.promote_and_broadcast2(x, y)
         _bits(name, x)
-        return row(x, y)
+        return primitive(x, y)
 
     return body
 
 
-def _shift(name: str, row: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
+def _shift(name: str, primitive: Callable[[Any], Callable[[Any, Any], Any]]) -> Callable[[Any, Any], Any]:
     def body(x: Any, y: Any) -> Any:
         x, y = promotion.promote_and_broadcast2(x, y)
         _bits(name, x)
         if aval_of(x).dtype == dtypes.bool_:
             x, y = (promotion.convert(v, dtypes.default_int()) for v in (x, y))
-        return row(x)(x, y)
+        return primitive(x)(x, y)
 
     return body
 

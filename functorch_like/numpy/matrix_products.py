@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def dot_general(lhs: Any, rhs: Any, contract: Any, batch: Any, precision: Any, preferred: Any) -> Any:
-    """The row, with promotion."""
+    """The primitive, with promotion."""
     lhs, rhs = promotion.promote(lhs, rhs)
     numbers = (tuple(map(tuple, contract)), tuple(map(tuple, batch)))
     return dot_general_primitive.dot_general(

@@ -227,11 +227,11 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
     """
 
 
-def _running(name: str, row: Any, neutral: int, summary: str, value: str) -> Any:
+def _running(name: str, primitive: Any, neutral: int, summary: str, value: str) -> Any:
     @eager_jit(static=("axis", "dtype"))
     def body(x: Any, axis: Any, dtype: Any) -> Any:
         x = reductions.plain(x)
-        return row.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
+        return primitive.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
 
     def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
         promotion.no_out(out, f"fnp.{name}")

@@ -1,8 +1,8 @@
-"""Promotion and broadcasting: what stands between a user's operands and the rows, which do neither.
+"""Promotion and broadcasting: what stands between a user's operands and the primitives, which do neither.
 
-Also the makers of elementwise functions. Each such function has a *body*, which takes any values and calls rows, and
-a compiled *kernel* of it. Arrays go to the kernel, in C++; tracers go to the body, so that a traced operation costs
-little more than its row.
+Also the makers of elementwise functions. Each such function has a *body*, which takes any values and calls primitives,
+and a compiled *kernel* of it. Arrays go to the kernel, in C++; tracers go to the body, so that a traced operation costs
+little more than its primitive.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def bounds(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
-    """`x` in a dtype, as a value that rows take. Numbers stay on the host."""
+    """`x` in a dtype, as a value that primitives take. Numbers stay on the host."""
     if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
         if type(x) is np.ndarray and x.dtype == dtype and not (weak and not x.ndim):
             return x
@@ -203,7 +203,7 @@ def promote(*xs: Any, told: bool = True) -> list[Any]:
 
 def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
     if aval.dtype == dtype and type(x) not in NUMBERS:
-        return x  # weak beside strong is fine for rows: the result is weak only if all operands are
+        return x  # weak beside strong is fine for primitives: the result is weak only if all operands are
     return convert(x, dtype, weak)
 
 

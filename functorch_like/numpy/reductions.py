@@ -26,7 +26,7 @@ _STATIC = ("axis", "dtype", "keepdims")
 
 
 def plain(x: Any) -> Any:
-    """A value that rows take: numbers become NumPy scalars."""
+    """A value that primitives take: numbers become NumPy scalars."""
     return promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type) if type(x) in promotion.NUMBERS else x
 
 
@@ -71,8 +71,8 @@ def _fold(
         axes = axes_of(axis, aval.ndim, f"fnp.{name}")
         if not widen and initial is None and 0 in [aval.shape[a] for a in axes]:
             raise promotion.error(ShapeError, f"fnp.{name} of {aval!r} over empty axes {axes}", "pass initial=")
-        row, combine = bools if aval.dtype == dtypes.bool_ else (numbers, join)
-        out = row(x, axes=axes)
+        primitive, combine = bools if aval.dtype == dtypes.bool_ else (numbers, join)
+        out = primitive(x, axes=axes)
         if initial is not None:
             out = combine(out, promotion.broadcast(promotion.convert(initial, aval.dtype), aval_of(out).shape))
         return keep(out, aval.shape, axes) if keepdims else out
@@ -262,12 +262,12 @@ amax, amin = max, min
 
 
 # ----------------------------------------------------------------------------------------------------------- truth
-def _truth(row: Any, neutral: bool, name: str) -> Any:
+def _truth(primitive: Any, neutral: bool, name: str) -> Any:
     def body(x: Any, axis: Any, keepdims: bool, where: Any = None) -> Any:
         x = _masked(truth(x), where, np.asarray(neutral))
         shape = aval_of(x).shape
         axes = axes_of(axis, len(shape), f"fnp.{name}")
-        out = row(x, axes=axes)
+        out = primitive(x, axes=axes)
         return keep(out, shape, axes) if keepdims else out
 
     body.__name__ = name
@@ -344,7 +344,7 @@ def _count(a: Any, axis: Any, keepdims: bool) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------ where extremes are
-def _arg(row: Any, name: str) -> Any:
+def _arg(primitive: Any, name: str) -> Any:
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = plain(x)
         shape = aval_of(x).shape
@@ -356,7 +356,7 @@ def _arg(row: Any, name: str) -> Any:
 
             out = complex_order.index(x, d, name == "argmax")
         else:
-            out = row(x, axes=(d,), index_dtype=dtypes.default_int())
+            out = primitive(x, axes=(d,), index_dtype=dtypes.default_int())
         if not keepdims:
             return out
         return keep(out, shape, tuple(range(len(shape))) if axis is None else (d,))

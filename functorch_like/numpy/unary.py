@@ -34,15 +34,17 @@ _FLOAT_DOC = """{summary}
     """
 
 
-def _inexact(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _inexact(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
-        return row(x if aval_of(x).dtype.kind in "fc" and type(x) not in promotion.NUMBERS else promotion.to_inexact(x))
+        return primitive(
+            x if aval_of(x).dtype.kind in "fc" and type(x) not in promotion.NUMBERS else promotion.to_inexact(x)
+        )
 
     return body
 
 
-def _float(name: str, row: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Unary:
-    made = promotion.unary(name, _inexact(row), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
+def _float(name: str, primitive: Callable[[Any], Any], summary: str, at: str = "0.5", extra: str = "") -> Unary:
+    made = promotion.unary(name, _inexact(primitive), _FLOAT_DOC.format(summary=summary, name=name, at=at, extra=extra))
     made.__module__ = __name__
     return made
 
@@ -155,13 +157,13 @@ def _sign(x: Any) -> Any:
     return elementwise.sign(x)
 
 
-def _rounding(row: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _rounding(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
         if _kind(x) == "c":
             raise promotion.error(
                 DtypeError, f"rounding is for real numbers, got {aval_of(x)!r}", "round fnp.real and fnp.imag"
             )
-        return x if _kind(x) in "iub" else row(x)
+        return x if _kind(x) in "iub" else primitive(x)
 
     return body
 

@@ -5,7 +5,7 @@
 - `assert_deterministic`: a function gives the same bits in each process.
 - `count_compiles`, `count_traces`, `count_transfers`: guards of speed without a clock. `check_leaks`: of lifetimes.
 - `strategies`: what to draw with Hypothesis (`pip install hypothesis`).
-- `python -m functorch_like.testing.accuracy`: the errors of elementwise rows in ulp.
+- `python -m functorch_like.testing.accuracy`: the errors of elementwise primitives in ulp.
 
 Installed along is a plugin for pytest: the markers `gpu` and `check_leaks`, the fixture `ft_counts` and the option
 `--ft-check-leaks`.

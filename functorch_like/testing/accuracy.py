@@ -1,17 +1,17 @@
 """Accuracy of the compiled elementwise primitives: `python -m functorch_like.testing.accuracy`.
 
-Each row is run over dense and special inputs of each floating and complex dtype and held against mpmath, or where
-mpmath has no such function against the row's meaning in double precision (told by the column "oracle"). Errors are in
-ulp: units in the last place of the exact result, in the row's dtype; those of complex results are distances, in ulp
-of the exact result's absolute value. Values that are NaN or infinite where the exact ones are not, or the other way
-round, are counted apart, with the first of them.
+Each primitive is run over dense and special inputs of each floating and complex dtype and held against mpmath, or where
+mpmath has no such function against the primitive's meaning in double precision (told by the column "oracle"). Errors
+are in ulp: units in the last place of the exact result, in the primitive's dtype; those of complex results are
+distances, in ulp of the exact result's absolute value. Values that are NaN or infinite where the exact ones are not, or
+the other way round, are counted apart, with the first of them.
 
 Inputs that are subnormal are left out, and so are results: XLA:CPU takes them for zero.
 
-`--markdown FILE` writes the largest errors as a page, a line for each row and a column for each dtype.
+`--markdown FILE` writes the largest errors as a page, a line for each primitive and a column for each dtype.
 
 With `--jax PYTHON` the same inputs are given to jax.lax in that Python, its errors stand beside ours, and the last
-lines name the rows that are less exact than JAX's; the exit status is then 1.
+lines name the primitives that are less exact than JAX's; the exit status is then 1.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from functorch_like.testing import oracles, peer
 from functorch_like.testing.accuracy_cases import CASES, Array, Case, inputs, label
 
 DTYPES = ("float64", "float32", "float16", "bfloat16", "complex128", "complex64")
-#: What jax.lax calls a row, where it has another name.
+#: What jax.lax calls a primitive, where it has another name.
 _JAX = {"regularized_incomplete_beta": "betainc"}
 #: Errors that count as equal: the dense inputs are few, so the largest of them is known to about that.
 _SLACK = 1.25
@@ -53,7 +53,7 @@ class Errors(NamedTuple):
     first: str
 
 
-class Row(NamedTuple):
+class Accuracy(NamedTuple):
     """One line of the table."""
 
     name: str
@@ -116,11 +116,11 @@ def dtypes_of(case: Case) -> tuple[str, ...]:
     return DTYPES if case.complex else DTYPES[:4]
 
 
-def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None = None) -> Row:
+def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None = None) -> Accuracy:
     """The largest error of a case in a dtype.
 
     Args:
-        name: a key of `CASES`: a row's name, and its parameters where it has some.
+        name: a key of `CASES`: a primitive's name, and its parameters where it has some.
         dtype: one of `DTYPES`.
         count: dense inputs, beside the special ones.
         theirs: what another library gives for the same inputs, or a text why it gives nothing.
@@ -130,11 +130,11 @@ def measure(name: str, dtype: str, count: int = 2000, theirs: Array | str | None
     True
     """
     case, operands = CASES[name], _operands(name, dtype, count)
-    prim = TABLE[case.row]
+    prim = TABLE[case.primitive]
     got = np.asarray(prim(*operands, **case.params))
     want, oracle = oracles.exact(prim, operands, case.params)
     beside = errors(operands, theirs, want) if isinstance(theirs, np.ndarray) else theirs
-    return Row(name, dtype, oracle, got.size, errors(operands, got, want), beside)
+    return Accuracy(name, dtype, oracle, got.size, errors(operands, got, want), beside)
 
 
 def _operands(name: str, dtype: str, count: int) -> list[Array]:
@@ -144,45 +144,47 @@ def _operands(name: str, dtype: str, count: int) -> list[Array]:
 def _job(name: str, dtype: str, count: int) -> peer.Job:
     case, operands = CASES[name], _operands(name, dtype, count)
     params = dict(case.params)
-    if case.row == "polygamma":  # its order is an operand there
+    if case.primitive == "polygamma":  # its order is an operand there
         operands = [np.full_like(operands[0], params.pop("m")), *operands]
-    return peer.Job("jax.lax", _JAX.get(case.row, case.row), operands, params)
+    return peer.Job("jax.lax", _JAX.get(case.primitive, case.primitive), operands, params)
 
 
-def worse(row: Row) -> bool:
+def worse(each: Accuracy) -> bool:
     """True if JAX is closer to the exact results.
 
-    >>> from functorch_like.testing.accuracy import Errors, Row, worse
-    >>> worse(Row("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.0, (), 0, "")))
+    >>> from functorch_like.testing.accuracy import Accuracy, Errors, worse
+    >>> worse(Accuracy("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.0, (), 0, "")))
     True
     """
-    if not isinstance(row.theirs, Errors):
+    if not isinstance(each.theirs, Errors):
         return False
-    return row.ours.ulp > _SLACK * max(row.theirs.ulp, 0.5) or row.ours.wrong > row.theirs.wrong
+    return each.ours.ulp > _SLACK * max(each.theirs.ulp, 0.5) or each.ours.wrong > each.theirs.wrong
 
 
-def table(names: Sequence[str], kinds: Sequence[str], count: int, python: str | None = None) -> list[Row]:
+def table(names: Sequence[str], kinds: Sequence[str], count: int, python: str | None = None) -> list[Accuracy]:
     """All lines for these cases and dtypes, printed as they come.
 
     >>> from functorch_like.testing.accuracy import table
-    >>> [row.name for row in table(["abs"], ["float32"], 10)]
-    row  dtype ...
+    >>> [each.name for each in table(["abs"], ["float32"], 10)]
+    primitive  dtype ...
     abs  float32 ...
     ['abs']
     """
     lines = [(name, kind, count) for name in names for kind in kinds if kind in dtypes_of(CASES[name])]
     theirs: list[Any] = peer.evaluate(python, [_job(*line) for line in lines]) if python else [None] * len(lines)
     beside = f" {'jax':>10}" if python else ""
-    print(f"{'row':<31} {'dtype':<10} {'oracle':<7} {'points':>7} {'max ulp':>10}{beside}  {'at':<28} wrong values")
-    found: list[Row] = []
+    print(
+        f"{'primitive':<31} {'dtype':<10} {'oracle':<7} {'points':>7} {'max ulp':>10}{beside}  {'at':<28} wrong values"
+    )
+    found: list[Accuracy] = []
     for line, other in zip(lines, theirs, strict=True):
         found.append(measure(*line, other))
         print(_line(found[-1]), flush=True)
     return found
 
 
-def _line(row: Row) -> str:
-    ours, theirs = row.ours, row.theirs
+def _line(each: Accuracy) -> str:
+    ours, theirs = each.ours, each.theirs
     beside = ""
     if theirs is not None:
         beside = f" {theirs.ulp:>10.3g}" if isinstance(theirs, Errors) else f" {'-':>10}"
@@ -190,44 +192,44 @@ def _line(row: Row) -> str:
     wrong = f"{ours.wrong}: {ours.first}" if ours.wrong else ""
     if isinstance(theirs, Errors) and theirs.wrong:
         wrong += f" (jax {theirs.wrong}: {theirs.first})"
-    name = f"{row.name:<31} {row.dtype:<10} {row.oracle:<7} {row.points:>7}"
+    name = f"{each.name:<31} {each.dtype:<10} {each.oracle:<7} {each.points:>7}"
     return f"{name} {ours.ulp:>10.3g}{beside}  {at:<28} {wrong}".rstrip()
 
 
-def markdown(found: Sequence[Row]) -> str:
+def markdown(found: Sequence[Accuracy]) -> str:
     """The documentation's page: the largest errors, those of jax.lax in parentheses.
 
-    >>> from functorch_like.testing.accuracy import Errors, Row, markdown
-    >>> print(markdown([Row("exp", "float32", "mpmath", 9, Errors(0.7, (), 0, ""), Errors(0.9, (), 0, ""))]))
+    >>> from functorch_like.testing.accuracy import Accuracy, Errors, markdown
+    >>> print(markdown([Accuracy("exp", "float32", "mpmath", 9, Errors(0.7, (), 0, ""), Errors(0.9, (), 0, ""))]))
     # Accuracy
     ...
-    | row | float32 |
+    | primitive | float32 |
     |---|---|
     | exp | 0.7 (0.9) |
     """
-    kinds = [kind for kind in DTYPES if any(row.dtype == kind for row in found)]
-    shown = {(row.name, row.dtype): _short(row) for row in found}
-    lines = [f"| row | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
-    for name in dict.fromkeys(row.name for row in found):
+    kinds = [kind for kind in DTYPES if any(each.dtype == kind for each in found)]
+    shown = {(each.name, each.dtype): _short(each) for each in found}
+    lines = [f"| primitive | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
+    for name in dict.fromkeys(each.name for each in found):
         lines.append(f"| {name} | {' | '.join(shown.get((name, kind), '') for kind in kinds)} |")
     return "\n".join([_PAGE, *lines])
 
 
-def _short(row: Row) -> str:
-    ours = f"{row.ours.ulp:.2g}"
-    return f"{ours} ({row.theirs.ulp:.2g})" if isinstance(row.theirs, Errors) else ours
+def _short(each: Accuracy) -> str:
+    ours = f"{each.ours.ulp:.2g}"
+    return f"{ours} ({each.theirs.ulp:.2g})" if isinstance(each.theirs, Errors) else ours
 
 
 _PAGE = """# Accuracy
 
-The largest error of each elementwise row on CPUs, in units in the last place of the exact result, over dense and
+The largest error of each elementwise primitive on CPUs, in units in the last place of the exact result, over dense and
 special inputs; in parentheses that of jax.lax on the same inputs. Of complex results it is the distance, in units of
 the absolute value. `python -m functorch_like.testing.accuracy` measures it anew.
 
 Special values are those of NumPy and of C99 (Annexes F and G), with these exceptions:
 
 - XLA:CPU takes subnormal numbers for zero, as operands and as results. `nextafter`, bit operations, `neg` and `abs` do
-  not; neither does the meaning of a row in NumPy (`row.ref`).
+  not; neither does the meaning of a primitive in NumPy (its column `ref`).
 - `max` and `min` take -0 for less than 0, as in IEEE 754-2019; NumPy leaves it open.
 - A complex infinity divided by a finite number is infinite, as in C99; NumPy gives NaN.
 """
@@ -236,24 +238,26 @@ Special values are those of NumPy and of C99 (Annexes F and G), with these excep
 def main(argv: list[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m functorch_like.testing.accuracy", description=__doc__)
-    parser.add_argument("--row", action="append", help="a row; may be repeated; all by default")
+    parser.add_argument("--primitive", action="append", help="a primitive; may be repeated; all by default")
     parser.add_argument("--dtype", action="append", choices=DTYPES, help="a dtype; may be repeated; all by default")
-    parser.add_argument("--points", type=int, default=2000, help="dense inputs for each row, beside the special ones")
+    parser.add_argument(
+        "--points", type=int, default=2000, help="dense inputs for each primitive, beside the special ones"
+    )
     parser.add_argument("--jax", metavar="PYTHON", help="an interpreter that has jax, to compare with")
     parser.add_argument("--markdown", metavar="FILE", help="where to write the page")
     given = parser.parse_args(argv)
-    names = [label(case) for case in CASES.values() if given.row is None or case.row in given.row]
+    names = [label(case) for case in CASES.values() if given.primitive is None or case.primitive in given.primitive]
     if not names:
-        parser.error(f"none of the rows {given.row} is measured")
+        parser.error(f"none of the primitives {given.primitive} is measured")
     try:
         found = table(names, given.dtype or DTYPES, given.points, given.jax)
     except FtError as error:
         parser.error(str(error))
     if given.markdown:
         Path(given.markdown).write_text(markdown(found) + "\n")
-    behind = [row for row in found if worse(row)]
-    for row in behind:
-        print(f"less exact than JAX: {row.name} {row.dtype}")
+    behind = [each for each in found if worse(each)]
+    for each in behind:
+        print(f"less exact than JAX: {each.name} {each.dtype}")
     if given.jax and not behind:
         print("nothing is less exact than JAX")
     return 1 if behind else 0

@@ -28,7 +28,7 @@ class Case(NamedTuple):
         costly: whether the exact results take milliseconds each: then there are fewer inputs, and no special ones.
     """
 
-    row: str
+    primitive: str
     params: Mapping[str, Any]
     domains: tuple[tuple[float, float], ...]
     complex: bool = False
@@ -41,32 +41,32 @@ _GAMMA, _BETA = (0.01, 100.0), (0.1, 30.0)
 
 def _cases() -> list[Case]:
     real = [
-        *[(row, _ALL) for row in ("floor", "ceil", "cbrt", "erf", "bessel_i0e", "bessel_i1e")],
+        *[(primitive, _ALL) for primitive in ("floor", "ceil", "cbrt", "erf", "bessel_i0e", "bessel_i1e")],
         ("erfc", (-6.0, 30.0)), ("erf_inv", _UNIT), ("lgamma", (-30.0, 300.0)), ("digamma", (-30.0, 300.0)),
     ]  # fmt: skip
     both = [
-        *[(row, _ALL) for row in ("abs", "neg", "sign", "square", "sqrt", "rsqrt", "exp", "exp2", "expm1")],
-        *[(row, _ALL) for row in ("log", "logistic")],
-        *[(row, _ALL) for row in ("sinh", "cosh", "tanh", "atan", "asinh")],
-        *[(row, (-1e5, 1e5)) for row in ("sin", "cos", "tan")],
+        *[(primitive, _ALL) for primitive in ("abs", "neg", "sign", "square", "sqrt", "rsqrt", "exp", "exp2", "expm1")],
+        *[(primitive, _ALL) for primitive in ("log", "logistic")],
+        *[(primitive, _ALL) for primitive in ("sinh", "cosh", "tanh", "atan", "asinh")],
+        *[(primitive, (-1e5, 1e5)) for primitive in ("sin", "cos", "tan")],
         ("log1p", (-1.0, 300.0)), ("asin", _UNIT), ("acos", _UNIT), ("atanh", _UNIT), ("acosh", (1.0, 300.0)),
     ]  # fmt: skip
     pairs = [
-        *[(row, _ALL, _ALL) for row in ("rem", "atan2", "max", "min", "nextafter")],
+        *[(primitive, _ALL, _ALL) for primitive in ("rem", "atan2", "max", "min", "nextafter")],
     ]  # fmt: skip
     return [
-        *[Case(row, {}, (domain,)) for row, domain in real],
-        *[Case(row, {}, (domain,), complex=True) for row, domain in both],
+        *[Case(primitive, {}, (domain,)) for primitive, domain in real],
+        *[Case(primitive, {}, (domain,), complex=True) for primitive, domain in both],
         *[Case("round", {"rounding_method": method}, (_ALL,)) for method in (0, 1)],
         *[Case("integer_pow", {"y": y}, ((-30.0, 30.0),), complex=True) for y in (2, 3, 7, 16, -1, -3)],
         *[Case("half_integer_pow", {"y": y}, (_POSITIVE,)) for y in (-2.5, -1.5, -0.5, 1.5, 2.5)],
         *[Case("polygamma", {"m": m}, (_POSITIVE,), costly=True) for m in (0, 1, 2, 5)],
-        *[Case(row, {}, (left, right)) for row, left, right in pairs],
-        *[Case(row, {}, (_ALL, _ALL), complex=True) for row in ("add", "sub", "mul", "div")],
+        *[Case(primitive, {}, (left, right)) for primitive, left, right in pairs],
+        *[Case(primitive, {}, (_ALL, _ALL), complex=True) for primitive in ("add", "sub", "mul", "div")],
         Case("pow", {}, (_POSITIVE, (-20.0, 20.0)), complex=True),
         Case("zeta", {}, ((1.01, 30.0), _POSITIVE), costly=True),
-        *[Case(row, {}, (_POSITIVE, _POSITIVE), costly=True) for row in ("igamma", "igammac")],
-        *[Case(row, {}, (_GAMMA, _GAMMA), costly=True) for row in ("igamma_grad_a", "random_gamma_grad")],
+        *[Case(primitive, {}, (_POSITIVE, _POSITIVE), costly=True) for primitive in ("igamma", "igammac")],
+        *[Case(primitive, {}, (_GAMMA, _GAMMA), costly=True) for primitive in ("igamma_grad_a", "random_gamma_grad")],
         Case("regularized_incomplete_beta", {}, (_BETA, _BETA, (0.001, 0.999)), costly=True),
         *[Case("incomplete_beta_grad", {"wrt": k}, (_BETA, _BETA, (0.001, 0.999)), costly=True) for k in (0, 1)],
     ]
@@ -74,7 +74,7 @@ def _cases() -> list[Case]:
 
 def label(case: Case) -> str:
     """Name of a line of the report."""
-    return case.row + "".join(f" {k}={v}" for k, v in case.params.items())
+    return case.primitive + "".join(f" {k}={v}" for k, v in case.params.items())
 
 
 CASES: dict[str, Case] = {label(case): case for case in _cases()}
@@ -88,7 +88,7 @@ def inputs(case: Case, dtype: Any, count: int) -> list[Array]:
     if not dtypes.is_complex(dtype):
         return _normal(_columns(case, dtype, count, rng), dtype)
     part = dtypes.real_part(dtype)
-    most = 3.0 if case.row == "pow" else 30.0  # exponentials of more are infinite or zero
+    most = 3.0 if case.primitive == "pow" else 30.0  # exponentials of more are infinite or zero
     plane = case._replace(domains=((-most, most),) * 2)
     made: list[Array] = []
     for _ in case.domains:

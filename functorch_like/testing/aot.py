@@ -87,15 +87,21 @@ class Case:
 # ---------------------------------------------------------------------------------------------------------- primitives
 def primitives() -> Iterable[Case]:
     """All samples of all primitives."""
-    for row in builtin_primitives():
-        for number, sample in enumerate(row.samples()):
-            yield Case("primitives", f"{row.name}[{number}]", lambda row=row, sample=sample: _trace_sample(row, sample))
+    for primitive in builtin_primitives():
+        for number, sample in enumerate(primitive.samples()):
+            yield Case(
+                "primitives",
+                f"{primitive.name}[{number}]",
+                lambda primitive=primitive, sample=sample: _trace_sample(primitive, sample),
+            )
 
 
-def _trace_sample(row: Primitive, sample: SampleInput) -> Any:
+def _trace_sample(primitive: Primitive, sample: SampleInput) -> Any:
     avals = [aval_of(x) if not hasattr(x, "weak_type") else x for x in sample.operands]
-    apply = lambda *xs: (lambda out: list(out) if row.multiple_results else [out])(row(*xs, **sample.params))
-    return stage(apply, avals, name=row.name, parent=core.EVALUATE)[0]
+    apply = lambda *xs: (lambda out: list(out) if primitive.multiple_results else [out])(
+        primitive(*xs, **sample.params)
+    )
+    return stage(apply, avals, name=primitive.name, parent=core.EVALUATE)[0]
 
 
 # ------------------------------------------------------------------------------------------------------------ settings

@@ -14,7 +14,7 @@ from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R, T
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.effects.checkpoint_name import name as named
-from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint as row
+from functorch_like.primitives.higher_order.checkpoint.checkpoint import checkpoint as primitive
 
 
 @overload
@@ -79,7 +79,7 @@ def checkpoint(
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
         call = FlatCall(static, args, kwargs)
         body = traced_function.staged(fun, call, "checkpoint")
-        outs = row(
+        outs = primitive(
             *body.consts,
             *traced_function.operands(call),
             jaxpr=body.jaxpr,

@@ -21,7 +21,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.primitives.base.shapes import reshape, widen
 from functorch_like.primitives.structural import concatenate
-from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
+from functorch_like.primitives.structural.pad_and_slice import slice as slice_primitive
 from functorch_like.transforms.tangents import error_context
 
 
@@ -238,7 +238,8 @@ def unstack_state(state: Any) -> list[Any]:
         )
     ((count,),) = sizes
     part = lambda x, k, s: reshape(
-        slice_row(x, start_indices=(k, *[0] * (len(s) - 1)), limit_indices=(k + 1, *s[1:]), strides=None), shape=s[1:]
+        slice_primitive(x, start_indices=(k, *[0] * (len(s) - 1)), limit_indices=(k + 1, *s[1:]), strides=None),
+        shape=s[1:],
     )
     return [treedef.unflatten([part(x, k, s) for x, s in zip(leaves, shapes, strict=True)]) for k in range(count)]
 

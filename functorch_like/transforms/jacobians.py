@@ -25,7 +25,7 @@ from functorch_like.primitives.base.shapes import broadcast_in_dim, move, reshap
 from functorch_like.primitives.elementwise.arithmetic import sub
 from functorch_like.primitives.elementwise.comparison import eq
 from functorch_like.primitives.structural import convert_element_type, iota
-from functorch_like.primitives.structural.pad_and_slice import slice as slice_row
+from functorch_like.primitives.structural.pad_and_slice import slice as slice_primitive
 from functorch_like.transforms.argnums import argnums_partial, check_forward_input, check_input, check_output, positions
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks
 from functorch_like.transforms.eager_jit import eager_jit
@@ -317,12 +317,12 @@ def _cut(x: Any, axis: int, start: int, count: int, shape: tuple[int, ...]) -> A
     if whole[axis] != count:
         first = tuple(start if d == axis else 0 for d in range(len(whole)))
         last = tuple(start + count if d == axis else n for d, n in enumerate(whole))
-        x = slice_row(x, start_indices=first, limit_indices=last, strides=None)
+        x = slice_primitive(x, start_indices=first, limit_indices=last, strides=None)
     return reshape(x, shape=shape)
 
 
 def _weak(block: Any, y: ShapedArray, x: ShapedArray) -> Any:
-    """A derivative between Python numbers behaves as one; it is an array of ours, whatever the rows made do with."""
+    """A derivative between Python numbers behaves as one; it is an array of ours, whatever primitives are given."""
     aval = aval_of(block)
     weak = y.weak_type and x.weak_type
     if weak is aval.weak_type and not isinstance(block, np.ndarray):

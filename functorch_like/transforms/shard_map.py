@@ -25,7 +25,7 @@ from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.primitives.higher_order.shard_map.replication import varying
 from functorch_like.primitives.higher_order.shard_map.shard_map import axes_in_scope, local
-from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as row
+from functorch_like.primitives.higher_order.shard_map.shard_map import shard_map as primitive
 from functorch_like.source_info import name_of
 
 _STAGED: weakref.WeakKeyDictionary[Any, Cache[Any, Any]] = weakref.WeakKeyDictionary()
@@ -119,7 +119,7 @@ class Mapped:
             named_sharding.check_divides(where, aval.shape, what)
         body, out_specs = self._staged(call, specs)
         consts = tuple(PartitionSpec() for _ in body.consts)
-        outs = row(
+        outs = primitive(
             *body.consts,
             *self._operands(call, specs),
             jaxpr=body.jaxpr,

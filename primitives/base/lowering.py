@@ -38,9 +38,9 @@ class Lowering:
 
     __slots__ = ("_on", "alternatives", "standard")
 
-    def __init__(self, row: str, standard: Callable[..., Any], *alternatives: Alternative) -> None:
+    def __init__(self, primitive: str, standard: Callable[..., Any], *alternatives: Alternative) -> None:
         self.standard, self.alternatives = standard, alternatives
-        self._on = fast_lowering(row, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
+        self._on = fast_lowering(primitive, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
 
     def pick(
         self, platform: str, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]

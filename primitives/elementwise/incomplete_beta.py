@@ -190,7 +190,7 @@ regularized_incomplete_beta = elementwise_primitive(
 
 def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
     a, b, x = primals
-    row = functools.partial(incomplete_beta_grad, wrt=wrt)
+    primitive = functools.partial(incomplete_beta_grad, wrt=wrt)
     total = elementwise.digamma(elementwise.add(a, b))
 
     def by_x() -> Any:
@@ -201,8 +201,8 @@ def _grad_jvp(primals: Any, tangents: Any, *, wrt: int) -> Any:
         )
         return elementwise.mul(_density(a, b, x), elementwise.add(logs, total))
 
-    slopes = (lambda: difference(row, 0, a, b, x), lambda: difference(row, 1, a, b, x), by_x)
-    return row(a, b, x), _sum(zip(tangents, slopes, strict=True))
+    slopes = (lambda: difference(primitive, 0, a, b, x), lambda: difference(primitive, 1, a, b, x), by_x)
+    return primitive(a, b, x), _sum(zip(tangents, slopes, strict=True))
 
 
 def _grad_samples() -> list[SampleInput]:

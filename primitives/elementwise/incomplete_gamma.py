@@ -85,16 +85,16 @@ def difference(f: Any, at: int, *operands: Any) -> Any:
     return convert_element_type(elementwise.div(total, elementwise.mul(a, full_like(a, 12 * step))), new_dtype=dtype)
 
 
-def _row(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: Any) -> Any:
+def _gamma(name: str, ref: Any, formula: Any, left: Any, right: Any, **columns: Any) -> Any:
     return binary(name, each(ref), widened(formula), left, right, takes="f", domain=(0.4, 4.0), **columns)
 
 
-igamma = _row(
+igamma = _gamma(
     "igamma", lambda a, x: _both(a, x)[0], regularized(upper=False),
     lambda g, a, x, z: elementwise.mul(g, igamma_grad_a(a, x)),
     lambda g, a, x, z: elementwise.mul(g, density(a, x)),
 )  # fmt: skip
-igammac = _row(
+igammac = _gamma(
     "igammac", lambda a, x: _both(a, x)[1], regularized(upper=True),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(igamma_grad_a(a, x))),
     lambda g, a, x, z: elementwise.mul(g, elementwise.neg(density(a, x))),
@@ -108,7 +108,7 @@ def _grad_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 
 #: The derivative of igamma by a. Its own derivative by a is a difference quotient.
-igamma_grad_a = _row(
+igamma_grad_a = _gamma(
     "igamma_grad_a", _grad, grad_formula,
     lambda g, a, x, z: elementwise.mul(g, difference(igamma_grad_a, 0, a, x)), _grad_by_x,
 )  # fmt: skip
@@ -126,7 +126,7 @@ def _random_by_x(g: Any, a: Any, x: Any, z: Any) -> Any:
 
 
 #: The derivative by a of a sample x of the gamma distribution, its quantile held fixed.
-random_gamma_grad = _row(
+random_gamma_grad = _gamma(
     "random_gamma_grad", _random, random_formula,
     lambda g, a, x, z: elementwise.mul(g, difference(random_gamma_grad, 0, a, x)), _random_by_x,
 )  # fmt: skip

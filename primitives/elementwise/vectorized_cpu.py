@@ -46,9 +46,11 @@ def _lowered(formula: Callable[..., Term]) -> Callable[..., Any]:
     return lower
 
 
-def always(row: str, formula: Callable[..., Term], count: int = 1, domain: tuple[float, float] = (-2.0, 2.0)) -> Any:
+def always(
+    primitive: str, formula: Callable[..., Term], count: int = 1, domain: tuple[float, float] = (-2.0, 2.0)
+) -> Any:
     """An alternative for all float32 operands; `formula` takes and gives terms in double precision."""
-    return _single(f"{row} in double precision", _lowered(formula), count, domain)
+    return _single(f"{primitive} in double precision", _lowered(formula), count, domain)
 
 
 def _single(name: str, lower: Callable[..., Any], count: int, domain: tuple[float, float]) -> Alternative:
@@ -67,7 +69,9 @@ def _is_single(ins: Any, outs: Any) -> bool:
 _EXTREME = (1e10, -3e38, math.inf, math.nan, 0.5, -0.0)
 
 
-def guarded(row: str, standard: Callable[..., Any], formula: Callable[..., Term], safe: Callable[..., Term]) -> Any:
+def guarded(
+    primitive: str, standard: Callable[..., Any], formula: Callable[..., Term], safe: Callable[..., Term]
+) -> Any:
     """An alternative for large arrays whose elements are all `safe`, which takes terms in double precision too."""
     count = safe.__code__.co_argcount
 
@@ -101,7 +105,7 @@ def guarded(row: str, standard: Callable[..., Any], formula: Callable[..., Term]
         ]
 
     takes = lambda ins, outs: outs[0].dtype == dtypes.float32 and outs[0].size >= LARGE
-    return Alternative(f"{row} in double precision", _LARGE_FLOAT, takes, lower, edges)
+    return Alternative(f"{primitive} in double precision", _LARGE_FLOAT, takes, lower, edges)
 
 
 # ------------------------------------------------------------------------------------------------- roots and remainders

@@ -10,7 +10,7 @@ from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
 
 
 def make_fma(**columns):
-    """a * b + c as one row."""
+    """a * b + c as one primitive."""
 
     def shape(a, b, c):
         if not a.shape == b.shape == c.shape:

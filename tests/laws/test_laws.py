@@ -1,4 +1,4 @@
-"""Laws between transformations, on random programs that nest them. Rows are tested alone in tests/rows/."""
+"""Laws between transformations, on random programs that nest them. Primitives are tested alone in tests/primitives/."""
 
 import os
 

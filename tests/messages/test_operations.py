@@ -51,21 +51,21 @@ def test_operators_name_the_users_line():
         says(message.at, line_of(plus, "# the sum"))
 
 
-def test_a_row_called_by_hand_names_its_rule():
+def test_a_primitive_called_by_hand_names_its_rule():
     from functorch_like import core
 
     prim = core.TABLE["add"]
 
     def apply(x, y):
-        return prim(x, y)  # the row
+        return prim(x, y)  # the primitive
 
     for fun in (apply, ft.jit(apply)):
-        with pytest.raises(errors.ShapeError) as caught:  # rows are no boundary: our frames show
+        with pytest.raises(errors.ShapeError) as caught:  # primitives are no boundary: our frames show
             fun(X3, X2)
         message = read(caught.value)
         says(message.head, "add(f32[3], f32[2])")
         assert message.rule == prim.where
-        says(message.at, line_of(apply, "# the row"))
+        says(message.at, line_of(apply, "# the primitive"))
 
 
 def test_a_dtype_that_does_not_fit():
@@ -160,28 +160,28 @@ def test_no_rule_names_the_operation_and_the_column():
         "nothing_but_a_shape",
         shape=lambda x: x,
         ref=lambda x: x,
-        lower=core.NotDefined("this is a row of the tests; do not compile it"),
-        jvp=core.NotDefined("this row is of the tests only; use stop_gradient"),
-        transpose=core.NotDefined("this row is of the tests only; do not transpose it"),
-        batch=core.NotDefined("this row is of the tests only; write a loop"),
+        lower=core.NotDefined("this is a primitive of the tests; do not compile it"),
+        jvp=core.NotDefined("this primitive is of the tests only; use stop_gradient"),
+        transpose=core.NotDefined("this primitive is of the tests only; do not transpose it"),
+        batch=core.NotDefined("this primitive is of the tests only; write a loop"),
         samples=list,
     )
     try:
 
         def apply(x):
-            return prim(x)  # the row
+            return prim(x)  # the primitive
 
         message = refusal(lambda: ft.jvp(apply, (X3,), (X3,)), NotImplementedError)
-        says(message.head, "jvp of nothing_but_a_shape(f32[3])", "this row is of the tests only")
+        says(message.head, "jvp of nothing_but_a_shape(f32[3])", "this primitive is of the tests only")
         assert message.remedy == "use stop_gradient"
         assert message.under == "jvp"
-        says(message.at, line_of(apply, "# the row"))
+        says(message.at, line_of(apply, "# the primitive"))
         assert message.rule.startswith("messages/test_operations.py:")
         message = refusal(lambda: ft.vmap(apply)(X3), NotImplementedError)
         says(message.head, "batch of nothing_but_a_shape(f32[])")
         assert message.under == "vmap(apply)"
         message = refusal(lambda: ft.jit(apply)(X3), NotImplementedError)
         says(message.head, "lowering of nothing_but_a_shape(f32[3])")
-        says(message.at, line_of(apply, "# the row"))
+        says(message.at, line_of(apply, "# the primitive"))
     finally:
         del core.TABLE["nothing_but_a_shape"]

@@ -1,4 +1,4 @@
-"""Faults planted in the interpreters: each must make a suite fail. Both suites are needed: see the rows' tests too."""
+"""Faults planted in the interpreters: each must make a suite fail, the laws or the tests of primitives."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
-"""An interpreter that evaluates rows with their `ref` column, in NumPy: derivative and batch rules run on it.
+"""An interpreter that evaluates primitives with their `ref` column, in NumPy: derivative and batch rules run on it.
 
-Each result is held against the row's shape rule, so whatever rows a rule is made of are judged too.
+Each result is held against the primitive's shape rule, so whatever primitives a rule is made of are judged too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functorch_like.core import Primitive, Tracer, aval_of
 
 
 class Reference(core.Trace):
-    """Takes the place of evaluation; `bound` counts the rows that were applied."""
+    """Takes the place of evaluation; `bound` counts the primitives that were applied."""
 
     __slots__ = ("bound",)
 
@@ -48,6 +48,6 @@ def agree(prim: Primitive, out: Any, expected: Any) -> None:
 
 @contextmanager
 def reference() -> Generator[Reference]:
-    """Within the block, rows are evaluated by NumPy."""
+    """Within the block, primitives are evaluated by NumPy."""
     with core.set_current_trace(Reference()) as trace:
         yield trace

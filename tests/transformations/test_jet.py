@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import special
 from support.messages import refusal, says
-from support.rows import differentiable, direction
+from support.primitive_samples import differentiable, direction
 
 import functorch_like as ft
 import functorch_like.numpy as fnp

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from support.rows import differentiable, direction, ref
+from support.primitive_samples import differentiable, direction, ref
 
 from functorch_like import dtypes
 from functorch_like.core import TABLE

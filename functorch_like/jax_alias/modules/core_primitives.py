@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
     if not name.endswith("_p") or name.startswith("_"):
         raise AttributeError(name)
     load()
-    row = TABLE.get(_RENAMED.get(name[:-2], name[:-2]))
-    if row is None:
+    primitive = TABLE.get(_RENAMED.get(name[:-2], name[:-2]))
+    if primitive is None:
         raise AttributeError(name)
-    return primitive_of(row)
+    return primitive_of(primitive)

@@ -10,7 +10,7 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive as Row
+from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.ir import jaxpr as recorded
 from functorch_like.ir.jaxpr import Equation, Literal, Var
 from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
@@ -18,26 +18,26 @@ from functorch_like.jax_alias.modules.user_primitives import BY_NAME, Primitive
 no_effects: frozenset[Any] = frozenset()
 
 
-class RowPrimitive(Primitive):
+class CorePrimitiveView(Primitive):
     """A primitive of the package as one of JAX."""
 
-    def __init__(self, row: Row) -> None:
-        super().__init__(row.name)
-        self._row, self.multiple_results = row, row.multiple_results
+    def __init__(self, core_primitive: CorePrimitive) -> None:
+        super().__init__(core_primitive.name)
+        self._core_primitive, self.multiple_results = core_primitive, core_primitive.multiple_results
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive."""
-        out = self.row(*args, **{name: _recorded(value) for name, value in params.items()})
+        out = self.core_primitive(*args, **{name: _recorded(value) for name, value in params.items()})
         return list(out) if self.multiple_results else out
 
 
-_ROWS: dict[Row, Primitive] = {}
+_VIEWS: dict[CorePrimitive, Primitive] = {}
 
 
-def primitive_of(row: Row) -> Primitive:
+def primitive_of(core_primitive: CorePrimitive) -> Primitive:
     """Return JAX's primitive that stands for one of the package."""
-    known = BY_NAME.get(row.name) or _ROWS.get(row)
-    return known if known is not None else _ROWS.setdefault(row, RowPrimitive(row))
+    known = BY_NAME.get(core_primitive.name) or _VIEWS.get(core_primitive)
+    return known if known is not None else _VIEWS.setdefault(core_primitive, CorePrimitiveView(core_primitive))
 
 
 class JaxprEqn:

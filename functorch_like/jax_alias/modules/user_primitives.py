@@ -11,7 +11,7 @@ import numpy as np
 from functorch_like import core, numpy, tree_util
 from functorch_like.avals import ShapedArray
 from functorch_like.compiler.lower import emit
-from functorch_like.core import Primitive as Row
+from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -116,7 +116,7 @@ class Primitive:
         self.name = name
         self.impl: Callable[..., Any] = self._no_rule("implementation", "def_impl")
         self.abstract_eval: Callable[..., Any] = self._no_rule("shape rule", "def_abstract_eval")
-        self._row: Row | None = None
+        self._core_primitive: CorePrimitive | None = None
 
     def _no_rule(self, what: str, method: str) -> Callable[..., Any]:
         def refuse(*args: Any, **params: Any) -> Any:
@@ -142,7 +142,7 @@ class Primitive:
 
     def bind(self, *args: Any, **params: Any) -> Any:
         """Apply the primitive."""
-        out = self.row(*(a if is_value(a) else numpy.asarray(a) for a in args), params=Params(params))
+        out = self.core_primitive(*(a if is_value(a) else numpy.asarray(a) for a in args), params=Params(params))
         return list(out) if self.multiple_results else out
 
     def bind_with_trace(self, trace: Any, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -155,11 +155,11 @@ class Primitive:
         return [], params
 
     @property
-    def row(self) -> Row:
+    def core_primitive(self) -> CorePrimitive:
         """The package's primitive that stands for this one."""
-        if self._row is None:
-            self._row = _as_core(self)
-        return self._row
+        if self._core_primitive is None:
+            self._core_primitive = _as_core(self)
+        return self._core_primitive
 
     def __repr__(self) -> str:
         return self.name
@@ -176,11 +176,11 @@ class CallPrimitive(Primitive):
 BY_NAME: dict[str, Primitive] = {}
 
 
-def _as_core(prim: Primitive) -> Row:
+def _as_core(prim: Primitive) -> CorePrimitive:
     name = f"{prim.name}_{next(_count)}"
     BY_NAME[name] = prim
     rules = _Rules(prim)
-    return Row(
+    return CorePrimitive(
         name,
         shape=rules.shape,
         ref=rules.ref,
@@ -211,7 +211,7 @@ class _Rules:
         if not hasattr(self.prim.impl, "is_absent"):
             out = self.prim.impl(*args, **rest["params"].values)
         else:
-            out = _alone(self.prim.row, rest["params"])(*args)
+            out = _alone(self.prim.core_primitive, rest["params"])(*args)
         return tuple(out) if self.prim.multiple_results else out
 
     def lower(self, e: Any, *operands: Any, params: Params) -> Any:
@@ -264,10 +264,10 @@ class _Rules:
         return (tuple(out), tuple(at)) if self.prim.multiple_results else (out, at)
 
 
-def _alone(row: Row, params: Params) -> Callable[..., Any]:
+def _alone(core_primitive: CorePrimitive, params: Params) -> Callable[..., Any]:
     import functorch_like as ft
 
-    return ft.jit(lambda *args: row(*args, params=params))
+    return ft.jit(lambda *args: core_primitive(*args, params=params))
 
 
 def _rule(registry: dict[Any, Any], prim: Primitive, what: str, where: str) -> Any:

@@ -67,7 +67,7 @@ def explicit(
 
 
 # ----------------------------------------------------------------------------------------------------------- primitives
-def custom_row(
+def custom_primitive(
     name: str, *, jvp: Callable[..., Any], batch: Callable[..., Any], samples: Callable[[], list[SampleInput]]
 ) -> Primitive:
     """A primitive of a function with rules.

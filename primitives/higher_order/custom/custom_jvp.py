@@ -15,7 +15,7 @@ from functorch_like.interpreters.batching import BatchTrace
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
-from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, out_avals
+from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_primitive, explicit, out_avals
 from functorch_like.source_info import name_of
 
 #: `(primals, tangents, expected) -> (results, their tangents)`: tangents that are zero are None, and `expected` are
@@ -74,4 +74,4 @@ def _samples() -> list[SampleInput]:
     return [SampleInput((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
 
 
-custom_jvp_call = custom_row("custom_jvp_call", jvp=_jvp, batch=_batch, samples=_samples)
+custom_jvp_call = custom_primitive("custom_jvp_call", jvp=_jvp, batch=_batch, samples=_samples)

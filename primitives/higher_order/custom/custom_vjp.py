@@ -17,7 +17,7 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.base.shapes import full_like, reduce_sum
 from functorch_like.primitives.elementwise.arithmetic import mul
 from functorch_like.primitives.elementwise.transcendental import sin
-from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_row, explicit, out_avals
+from functorch_like.primitives.higher_order.custom.base import Fun, Mapped, custom_primitive, explicit, out_avals
 from functorch_like.source_info import name_of
 
 #: `(residuals, cotangents of results) -> cotangents of arguments`; those that are zero are None.
@@ -127,7 +127,7 @@ def _samples() -> list[SampleInput]:
     return [SampleInput((vector, vector), {"fun": jaxpr, "fwd": fwd, "consts": 0})]
 
 
-custom_vjp_call = custom_row("custom_vjp_call", jvp=_jvp, batch=_batch, samples=_samples)
+custom_vjp_call = custom_primitive("custom_vjp_call", jvp=_jvp, batch=_batch, samples=_samples)
 
 
 # ------------------------------------------------------------------------------------------------ its derivative

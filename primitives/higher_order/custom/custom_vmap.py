@@ -20,7 +20,7 @@ from functorch_like.primitives.elementwise.transcendental import sin
 from functorch_like.primitives.higher_order.custom.base import (
     Fun,
     Mapped,
-    custom_row,
+    custom_primitive,
     explicit,
     out_avals,
     run,
@@ -136,4 +136,4 @@ def _samples() -> list[SampleInput]:
     return [SampleInput((vector, vector), {"fun": jaxpr, "rule": derived, "consts": 0})]
 
 
-custom_vmap_call = custom_row("custom_vmap_call", jvp=_jvp, batch=_batch, samples=_samples)
+custom_vmap_call = custom_primitive("custom_vmap_call", jvp=_jvp, batch=_batch, samples=_samples)

@@ -12,11 +12,11 @@ from functorch_like.primitives.base.lowering import alternatives_of
 PAGE = Path(__file__).parents[2] / "docs" / "primitives.md"
 
 
-def test_the_table_has_a_line_for_each_row():
+def test_the_table_has_a_line_for_each_primitive():
     lines = table().splitlines()
     assert lines[0].split() == ["primitive", "family", *core.RULES, "samples", "dtypes", "platforms"]
     names = [line.split()[0] for line in lines[1:-1]]
-    assert sorted(names) == sorted(name for name, row in core.TABLE.items() if row.builtin)
+    assert sorted(names) == sorted(name for name, primitive in core.TABLE.items() if primitive.builtin)
     assert lines[-1] == f"{len(names)} primitives"
 
 
@@ -25,12 +25,12 @@ def test_the_table_has_a_line_for_each_row():
     [("exp", "fc", "cpu gpu"), ("and", "iub", "cpu gpu"), ("sort", "fciub", "cpu gpu * +"), ("psum", "-", "-")],
 )
 def test_dtypes_and_platforms_are_derived(name, dtypes, where):
-    row = core.TABLE[name]
-    assert set(kinds(row)) == set(dtypes)
-    assert platforms(row) == where
+    primitive = core.TABLE[name]
+    assert set(kinds(primitive)) == set(dtypes)
+    assert platforms(primitive) == where
 
 
-def test_rows_in_full(capsys):
+def test_primitives_in_full(capsys):
     assert main(["cumsum", "top_k"]) == 0
     text = capsys.readouterr().out
     assert "dtypes: int32" in text and "platforms: cpu gpu" in text and "not linear" in text
@@ -38,15 +38,15 @@ def test_rows_in_full(capsys):
     assert main(["nothing"]) == 2
 
 
-def test_the_page_says_everything_of_each_row():
+def test_the_page_says_everything_of_each_primitive():
     text = markdown()
-    for row in builtin_primitives():
-        assert f"| {row.name} | {row.family} |" in text
-        for alternative in alternatives_of(row.lower):
-            assert f"| {row.name} | {alternative.limits} | {alternative.name} |" in text
+    for primitive in builtin_primitives():
+        assert f"| {primitive.name} | {primitive.family} |" in text
+        for alternative in alternatives_of(primitive.lower):
+            assert f"| {primitive.name} | {alternative.limits} | {alternative.name} |" in text
         for column in core.RULES:
-            if isinstance(getattr(row, column), NotDefined):
-                assert f"{getattr(row, column)}." in text
+            if isinstance(getattr(primitive, column), NotDefined):
+                assert f"{getattr(primitive, column)}." in text
 
 
 def test_the_page_is_written(tmp_path, capsys):

@@ -1,9 +1,9 @@
-"""Each alternative lowering means what its row means, on both sides of its limits, and so does the standard form."""
+"""Alternative lowerings mean what their primitives mean, on both sides of their limits; so do the standard forms."""
 
 import numpy as np
 import pytest
-from support.row_checks import check_compiled
-from support.rows import Case, results
+from support.primitive_checks import check_compiled
+from support.primitive_samples import Case, results
 
 import functorch_like as ft
 from functorch_like import backends, core
@@ -11,10 +11,10 @@ from functorch_like.core import aval_of
 from functorch_like.primitives.base.lowering import alternatives_of
 from functorch_like.testing import count_compiles
 
-ROWS = [prim for prim in core.TABLE.values() if alternatives_of(prim.lower)]
+PRIMITIVES = [prim for prim in core.TABLE.values() if alternatives_of(prim.lower)]
 EDGES = [
     pytest.param(prim, alternative, Case(prim, 1000 + k, sample), taken, id=f"{prim.name}-{alternative.name}-{k}")
-    for prim in ROWS
+    for prim in PRIMITIVES
     for alternative in alternatives_of(prim.lower)
     for k, (sample, taken) in enumerate(alternative.edges())
 ]
@@ -44,7 +44,7 @@ def test_the_limits_are_where_they_are_said_to_be(prim, alternative, case, taken
         assert picked(case) is None
 
 
-@pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in ROWS])
+@pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
 @pytest.mark.parametrize("on", [True, False], ids=["on", "off"])
 def test_every_form_is_the_meaning(prim, on):
     edges = [sample for alternative in alternatives_of(prim.lower) for sample, _ in alternative.edges()]
@@ -56,7 +56,7 @@ def test_every_form_is_the_meaning(prim, on):
         check_compiled(case, got, case.draw())
 
 
-@pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in ROWS])
+@pytest.mark.parametrize("prim", [pytest.param(p, id=p.name) for p in PRIMITIVES])
 def test_each_limit_has_both_sides(prim):
     for alternative in alternatives_of(prim.lower):
         assert {taken for _, taken in alternative.edges()} == {True, False}, alternative.name
@@ -72,7 +72,7 @@ def test_other_platforms_have_the_standard_form():
     assert case.prim.lower.pick("gpu", avals, outs, case.sample.params) is None
 
 
-def test_rows_are_switched_by_name():
+def test_primitives_are_switched_by_name():
     taken = {prim.name: case for prim, _, case, taken in (p.values for p in EDGES) if taken}
     with switched("sort"):
         assert picked(taken["sort"]) is not None and picked(taken["cumsum"]) is None

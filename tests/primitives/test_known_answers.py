@@ -1,4 +1,4 @@
-"""What the meaning of a row is itself held against: published vectors, and collectives inside vmap."""
+"""What the meaning of a primitive is itself held against: published vectors, and collectives inside vmap."""
 
 import numpy as np
 import pytest
@@ -54,10 +54,10 @@ X = np.array([[1.0, 4.0], [5.0, 2.0], [3.0, 2.0]], np.float32)
 
 
 @pytest.mark.parametrize(
-    ("row", "want"), [("psum", X.sum(0)), ("pmax", X.max(0)), ("pmin", X.min(0))], ids=["psum", "pmax", "pmin"]
+    ("primitive", "want"), [("psum", X.sum(0)), ("pmax", X.max(0)), ("pmin", X.min(0))], ids=["psum", "pmax", "pmin"]
 )
-def test_a_collective_reduces_over_the_axis_it_names(row, want):
-    over = lambda x: getattr(primitives, row)(x, axis_name="i")
+def test_a_collective_reduces_over_the_axis_it_names(primitive, want):
+    over = lambda x: getattr(primitives, primitive)(x, axis_name="i")
     np.testing.assert_array_equal(ft.vmap(over, axis_name="i")(X), np.broadcast_to(want, X.shape))
     nested = ft.vmap(ft.vmap(over, axis_name="j"), axis_name="i")  # the inner one is not its business
     np.testing.assert_array_equal(nested(X), np.broadcast_to(want, X.shape))

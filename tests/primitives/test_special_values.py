@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from support.row_checks import check_compiled
-from support.rows import Case, results
+from support.primitive_checks import check_compiled
+from support.primitive_samples import Case, results
 
 import functorch_like as ft
 from functorch_like import backends, dtypes
@@ -33,7 +33,7 @@ TAKEN = POINTS | {"dimension_numbers": GatherDimensionNumbers((), (0,), (0,)), "
 
 
 def samples(name, dtype):
-    """Operands and parameters that meet special values, for one row."""
+    """Operands and parameters that meet special values, for one primitive."""
     x = X.astype(dtype)
     if name in FOLDS:
         return [SampleInput((x,), {"axes": axes}) for axes in ((0,), (1,), (0, 1))]

@@ -1,4 +1,4 @@
-"""Rows say what dtypes they take where they are given another."""
+"""Primitives say what dtypes they take where they are given another."""
 
 import re
 
@@ -14,10 +14,10 @@ KINDS = (dtypes.bool_, dtypes.int32, "uint8", dtypes.complex64, dtypes.float32, 
 WORDS = r"floating point|integer|complex|real|bool|number|float32|int32"
 
 
-def refusal(row, avals, params):
+def refusal(primitive, avals, params):
     """What is said of the dtype; None where it is taken, or something else is wrong."""
     try:
-        row.shape(*avals, **params)
+        primitive.shape(*avals, **params)
     except DtypeError as error:
         return error.reason
     except FtError:
@@ -25,19 +25,21 @@ def refusal(row, avals, params):
     return None
 
 
-@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in TABLE.values() if r.partial_eval is None])
-def test_what_is_refused_names_what_is_taken(row):
-    for sample in row.samples()[:1]:
+@pytest.mark.parametrize("primitive", [pytest.param(r, id=r.name) for r in TABLE.values() if r.partial_eval is None])
+def test_what_is_refused_names_what_is_taken(primitive):
+    for sample in primitive.samples()[:1]:
         avals = [o if hasattr(o, "weak_type") else aval_of(o) for o in sample.operands]
         for dtype in KINDS:
             given = [a.update(dtype=dtype) if a.dtype == avals[0].dtype else a for a in avals]
-            said = refusal(row, given, sample.params)
+            said = refusal(primitive, given, sample.params)
             assert said is None or re.search(WORDS, re.sub(r"\w+\[[\d,]*\]", "", said)), said
 
 
 def test_positions_must_fit_their_dtype():
     for name in ("argmax", "argmin"):
-        row = TABLE[name]
-        assert row.shape(ShapedArray((128,), "float32"), axes=(0,), index_dtype=np.dtype(np.int8)).dtype == np.int8
+        primitive = TABLE[name]
+        assert (
+            primitive.shape(ShapedArray((128,), "float32"), axes=(0,), index_dtype=np.dtype(np.int8)).dtype == np.int8
+        )
         with pytest.raises(DtypeError, match="int8 cannot hold positions"):
-            row.shape(ShapedArray((129,), "float32"), axes=(0,), index_dtype=np.dtype(np.int8))
+            primitive.shape(ShapedArray((129,), "float32"), axes=(0,), index_dtype=np.dtype(np.int8))

@@ -1,11 +1,11 @@
-"""What rows of linear algebra emit for GPUs; two of the forms run on CPUs too, and all on a GPU where there is one."""
+"""What linear algebra emits for GPUs; two of the forms run on CPUs too, and all on a GPU where there is one."""
 
 import re
 
 import numpy as np
 import pytest
-from support.row_checks import check_compiled
-from support.rows import all_cases, results
+from support.primitive_checks import check_compiled
+from support.primitive_samples import all_cases, results
 
 import functorch_like as ft
 from functorch_like import core
@@ -44,13 +44,15 @@ def text(name, *avals, **params):
     return xla.module_text(lowered(TABLE[name], [core.ShapedArray(*a) for a in avals], params).module)
 
 
-def test_every_row_of_linear_algebra_is_listed():
-    linear = {name for name, row in TABLE.items() if row.lower.__module__.endswith("primitives.linalg.makers")}
+def test_every_primitive_of_linear_algebra_is_listed():
+    linear = {
+        name for name, primitive in TABLE.items() if primitive.lower.__module__.endswith("primitives.linalg.makers")
+    }
     assert linear | {"cholesky", "triangular_solve"} == {*CALLS, *CPU_ONLY}
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_each_row_calls_its_kernels(name):
+def test_each_primitive_calls_its_kernels(name):
     found = set()
     for case in all_cases():
         if case.prim.name == name:
@@ -63,7 +65,7 @@ def test_each_row_calls_its_kernels(name):
 
 
 @pytest.mark.parametrize("name", CPU_ONLY)
-def test_rows_without_a_kernel_say_so(name):
+def test_primitives_without_a_kernel_say_so(name):
     case = next(c for c in all_cases() if c.prim.name == name)
     with pytest.raises(UnsupportedError, match=f"no kernel for {name} on GPUs") as caught:
         _ = lowered(case.prim, [aval_of(x) for x in case.draw()], case.sample.params).module

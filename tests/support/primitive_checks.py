@@ -1,4 +1,4 @@
-"""What holds of every row: one function for each law, of one case."""
+"""What holds of every primitive: one function for each law, of one case."""
 
 from __future__ import annotations
 
@@ -12,18 +12,29 @@ from functorch_like import core, dtypes
 from functorch_like.core import BatchAxis, UndefinedPrimal, aval_of
 from functorch_like.interpreters import forward, reverse
 from support.oracle import agree, reference
-from support.rows import Case, along, close, differentiable, direction, in_axes, pair, random_like, ref, results
+from support.primitive_samples import (
+    Case,
+    along,
+    close,
+    differentiable,
+    direction,
+    in_axes,
+    pair,
+    random_like,
+    ref,
+    results,
+)
 
 Fun = Callable[..., list[Any]]
 
 
 def reversible(case: Case) -> bool:
-    """Whether a row that has forward mode has reverse mode: one that holds jaxprs may have none."""
+    """Whether a primitive that has forward mode has reverse mode: one that holds jaxprs may have none."""
     return case.prim.partial_eval is None or not isinstance(case.prim.transpose, core.NotDefined)
 
 
 def applied(case: Case) -> Fun:
-    """The row as a function of a list of operands to a list of results."""
+    """The primitive as a function of a list of operands to a list of results."""
     return lambda *xs: results(case.prim, case.prim(*xs, **case.sample.params))
 
 
@@ -76,7 +87,7 @@ def check_adjoint(case: Case) -> None:
         cts = [random_like(o, case.seed(2)) for o in outs]
         back = linear.transpose([None if t is None else c for c, t in zip(cts, tangents, strict=True)])
         scaled = linear.apply([0.7 * v for v in vs if v is not None])
-    # A row that rounds (reduce_precision) rounds tangents too: linear, but for the rounding.
+    # A primitive that rounds (reduce_precision) rounds tangents too: linear, but for the rounding.
     rounds = not all(t is None or np.allclose(s, 0.7 * t, *_exact(t)) for s, t in zip(scaled, tangents, strict=True))
     for o, a, b in zip(outs, tangents, pushed, strict=True):
         assert (a is None) == (b is None)
@@ -134,7 +145,7 @@ def linear_sets(case: Case) -> list[tuple[tuple[int, ...], list[Any]]]:
             xs = case.draw()
             rest = [k for k in case.floats if k not in chosen]
             zeroed = [np.zeros_like(x) if k in rest else x for k, x in enumerate(xs)]
-            within = 1e-9 if case.sample.smooth else 2e-2  # rows that round
+            within = 1e-9 if case.sample.smooth else 2e-2  # primitives that round
             if _linear(case, chosen, xs, within):
                 found.append((chosen, xs))
             elif rest and _linear(case, chosen, zeroed, within):
@@ -223,13 +234,13 @@ def _check_dims(case: Case, dims: Sequence[int | None], size: int) -> None:
 
 
 def check_compiled(case: Case, got: Sequence[Any], xs: Sequence[Any]) -> None:
-    """A compiled row computes what `ref` says."""
+    """A compiled primitive computes what `ref` says."""
     for g, want in zip(got, ref(case, xs), strict=True):
         close(np.asarray(g), want, what="compiled")
 
 
 def check_rules_compiled(case: Case) -> None:
-    """jvp, vjp and batch rules compute the same through XLA as through `ref`: the rows they are made of lower right."""
+    """jvp, vjp and batch rules compute the same through XLA as through `ref`."""
     import functorch_like as ft
 
     xs = case.draw()
@@ -261,6 +272,6 @@ def check_rules_compiled(case: Case) -> None:
 
 
 def _rounded(x: Any) -> tuple[float, float]:
-    # NumPy rounds after each row of a rule, XLA may round once.
+    # NumPy rounds after each primitive of a rule, XLA may round once.
     within = 5e-2 if np.asarray(x).dtype.itemsize == 2 else 1e-4
     return within, within

@@ -1,10 +1,10 @@
-"""Every row is filled, and its shape rule and compiled form agree with its meaning."""
+"""Every primitive is filled, and its shape rule and compiled form agree with its meaning."""
 
 import functools
 
 import pytest
-from support.row_checks import check_compiled, check_rules_compiled, check_shape
-from support.rows import all_cases, results, rule_cases
+from support.primitive_checks import check_compiled, check_rules_compiled, check_shape
+from support.primitive_samples import all_cases, results, rule_cases
 
 import functorch_like as ft
 from functorch_like import core
@@ -12,10 +12,10 @@ from functorch_like.core import RULES, NotDefined
 from functorch_like.interpreters.host_evaluation import FIRST_CALLS
 
 CASES = [pytest.param(c, id=c.label) for c in all_cases()]
-ROWS = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
+PRIMITIVES = [pytest.param(p, id=p.name) for p in core.TABLE.values()]
 
 
-@pytest.mark.parametrize("prim", ROWS)
+@pytest.mark.parametrize("prim", PRIMITIVES)
 def test_every_column_is_filled(prim):
     for column in RULES:
         cell = getattr(prim, column)
@@ -26,13 +26,13 @@ def test_every_column_is_filled(prim):
     assert ".py:" in prim.where and prim.family
 
 
-@pytest.mark.parametrize("prim", ROWS)
+@pytest.mark.parametrize("prim", PRIMITIVES)
 def test_samples_are_there(prim):
     samples = prim.samples()
     # Collectives mean something inside of vmap only, and foreign calls in compiled code: they have tests of their own.
     # custom_lin is compiled nowhere: it is tested where custom_vjp_call is.
     exempt = isinstance(prim.ref, NotDefined) or prim.name == "custom_lin"
-    assert samples or exempt, "without samples nothing about the row is tested"
+    assert samples or exempt, "without samples nothing about the primitive is tested"
     assert all(lo <= hi for lo, hi in (s.domain for s in samples))
 
 
@@ -43,7 +43,7 @@ def test_shape_is_that_of_the_meaning(case):
 
 @functools.cache
 def compiled(prim):
-    """All samples of a row in one program: compiling is what takes the time."""
+    """All samples of a primitive in one program: compiling is what takes the time."""
     cases = [c for c in all_cases() if c.prim is prim]
     drawn = [c.draw() for c in cases]
     run = lambda *args: [results(prim, prim(*xs, **c.sample.params)) for c, xs in zip(cases, args, strict=True)]

@@ -1,8 +1,8 @@
-"""The jvp and transpose columns of every row, judged by finite differences and adjointness."""
+"""The jvp and transpose columns of every primitive, judged by finite differences and adjointness."""
 
 import pytest
-from support.row_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets, reversible
-from support.rows import differentiable
+from support.primitive_checks import check_adjoint, check_jvp, check_second, check_transpose, linear_sets, reversible
+from support.primitive_samples import differentiable
 
 from functorch_like.core import NotDefined
 
@@ -38,7 +38,7 @@ def test_transpose_is_the_adjoint_of_the_meaning(case):
 
 
 def test_every_transpose_rule_is_reached():
-    """A row that claims a transpose is linear in something, so that the test above says something of it."""
+    """A primitive that claims a transpose is linear in something, so that the test above says something of it."""
     reached: dict[str, int] = {}
     for param in LINEAR:
         case = param.values[0]

@@ -1,14 +1,15 @@
-"""Second derivatives of rows that are not elementwise, both ways round, compiled and mapped.
+"""Second derivatives of primitives that are not elementwise, both ways round, compiled and mapped.
 
 Forward over reverse and reverse over forward give the same product of the second derivative with a vector: that of the
-finite difference of the first one. The rows of a family are compiled as one program, because that is what takes time.
+finite difference of the first one. The primitives of a family are compiled as one program, because compiling takes most
+of the time.
 """
 
 import numpy as np
 import pytest
 from support.oracle import reference
-from support.row_checks import applied, reversible
-from support.rows import along, close, differentiable, direction, random_like, ref
+from support.primitive_checks import applied, reversible
+from support.primitive_samples import along, close, differentiable, direction, random_like, ref
 
 import functorch_like as ft
 from functorch_like.interpreters import forward, reverse
@@ -21,7 +22,7 @@ ELEMENTWISE = {
 
 
 def chosen():
-    """The first sample of each row that has something to differentiate, by family."""
+    """The first sample of each primitive that has something to differentiate, by family."""
     seen, families = set(), {}
     for case in differentiable(smooth=True):
         holds_jaxpr = any(isinstance(v, Jaxpr) for v in case.sample.params.values())
@@ -104,7 +105,7 @@ def test_both_ways_round_under_vmap_and_jit(family):
                     close(np.asarray(got)[at], w, 2e-5, 2e-6, what=f"{name}, {case.label}")
 
 
-def test_most_rows_are_there():
+def test_most_primitives_are_there():
     names = {c.prim.name for cases in FAMILIES.values() for c in cases}
     assert names >= {
         "dot_general",

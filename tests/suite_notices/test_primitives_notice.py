@@ -1,4 +1,4 @@
-"""Wrong rules planted in rows: each must make the row's own tests fail."""
+"""Wrong rules planted in primitives: each must make the tests of that primitive fail."""
 
 import contextlib
 import os
@@ -6,7 +6,7 @@ import os
 import numpy as np
 import pytest
 from support.faults import told_apart
-from support.row_checks import (
+from support.primitive_checks import (
     check_adjoint,
     check_batch,
     check_compiled,
@@ -16,7 +16,7 @@ from support.row_checks import (
     check_transpose,
     results,
 )
-from support.rows import all_cases, differentiable
+from support.primitive_samples import all_cases, differentiable
 
 import functorch_like as ft
 from functorch_like import core
@@ -116,7 +116,7 @@ def other_dtype(rule):
 
 
 def other_program(rule):
-    """Lowers to the row, and then one more operation on a result that is a number."""
+    """Lowers to the primitive, and then one more operation on a result that is a number."""
 
     def lower(e, *operands, **params):
         outs = e.outs
@@ -145,7 +145,7 @@ FAULTS = {
 }
 
 
-# ---------------------------------------------------------------------------------------------------- the row's tests
+# ---------------------------------------------------------------------------------------------- the primitive's tests
 def lowered(case):
     prim, xs = case.prim, case.draw()
     run = lambda *xs: results(prim, prim(*xs, **case.sample.params))
@@ -153,7 +153,7 @@ def lowered(case):
 
 
 def suite(prim, column):
-    """Functions that test the row, each of no arguments; those that look at the column first."""
+    """Functions that test the primitive, each of no arguments; those that look at the column first."""
     mine = [c for c in all_cases() if c.prim is prim]
     smooth = [c for c in differentiable(smooth=True) if c.prim is prim]
     derived = [c for c in differentiable() if c.prim is prim]
@@ -209,10 +209,10 @@ def ref_size(case):
 
 
 def constant(prim):
-    """Rows whose tangent is always zero."""
+    """Primitives whose tangent is always zero."""
     case = next(c for c in differentiable() if c.prim is prim)
     from support.oracle import reference
-    from support.rows import direction
+    from support.primitive_samples import direction
 
     xs = case.draw()
     with reference():

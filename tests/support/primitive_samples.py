@@ -24,7 +24,7 @@ WIDE = {"float32": "float64", "bfloat16": "float64", "float16": "float64", "comp
 
 
 class Case(NamedTuple):
-    """One sample of one row."""
+    """One sample of one primitive."""
 
     prim: Primitive
     index: int
@@ -108,7 +108,7 @@ def _widen(operand: Any) -> Any:
 
 
 def cases() -> Iterator[Case]:
-    """Every sample of every row."""
+    """Every sample of every primitive."""
     for prim in list(core.TABLE.values()):
         for index, sample in enumerate(prim.samples()):
             yield Case(prim, index, sample)
@@ -125,7 +125,7 @@ def kind_of(case: Case) -> str:
 
 
 def rule_cases() -> Iterator[Case]:
-    """The samples whose rules are compiled: of each row the first, and of each kind of number the largest."""
+    """The samples whose rules are compiled: of each primitive the first, and of each kind of number the largest."""
     for _, group in itertools.groupby(all_cases(), lambda c: c.prim):
         same = list(group)
         chosen = {same[0].index}
@@ -143,7 +143,7 @@ def differentiable(smooth: bool = False) -> Iterator[Case]:
             continue
         if any(o.dtype in dtypes.FLOAT8 for o in case.sample.operands):
             continue
-        # Jaxprs say the dtype of each variable, so rows that have one stay as they are.
+        # Jaxprs say the dtype of each variable, so primitives that have one stay as they are.
         if case.prim.partial_eval is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
             case = case.wide
         key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
@@ -158,7 +158,7 @@ def results(prim: Primitive, out: Any) -> list[Any]:
 
 
 def ref(case: Case, operands: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """The meaning of the row."""
+    """The meaning of the primitive."""
     with np.errstate(all="ignore"):
         return [np.asarray(o) for o in results(case.prim, case.prim.ref(*operands, **case.sample.params))]
 

@@ -1,10 +1,10 @@
-"""The batch column of every row is a loop, over every combination of mapped axes."""
+"""The batch column of every primitive is a loop, over every combination of mapped axes."""
 
 import numpy as np
 import pytest
 from support.oracle import reference
-from support.row_checks import check_batch, check_batch_of_nothing
-from support.rows import all_cases, ref
+from support.primitive_checks import check_batch, check_batch_of_nothing
+from support.primitive_samples import all_cases, ref
 
 from functorch_like.core import BatchAxis, NotDefined, aval_of
 from functorch_like.errors import FtError
@@ -35,7 +35,7 @@ def elementwise(case):
 
 @pytest.mark.parametrize("case", [p for p in CASES if p.values[0].index == 1 and elementwise(p.values[0])])
 def test_operands_mapped_alike_are_not_moved(case):
-    """An elementwise row whose operands share the mapped axis applies itself, once, and leaves the axis there."""
+    """An elementwise primitive whose operands share the mapped axis applies itself, once, and leaves the axis there."""
     dim = min(1, case.sample.operands[0].ndim)
     args = [np.stack(case.variants(k, 3), dim) for k in range(len(case.sample.operands))]
     with reference() as trace:
