@@ -62,6 +62,8 @@ KEYS = {"PRNGKey", "clone", "key", "key_data", "key_impl", "wrap_key_data"}
 
 #: Those whose last operations XLA compiles differently where the parameters are constants, in units of 2**-24.
 ROUNDED = {"ball": 8, "t": 8}
+#: The same where programs may run in the quick tier, whose last digits may differ.
+ROUNDED_QUICKLY = {"laplace": 4, "logistic": 4, "cauchy": 4, **ROUNDED}
 
 
 def test_every_distribution_is_here():
@@ -75,12 +77,13 @@ def test_numbers_do_not_depend_on_transformations(name):
     f, keys = CASES[name], random.split(random.key(3), 2)
     expected = np.stack([np.asarray(f(k)) for k in keys])
     jitted = ft.jit(f)
+    rounded = ROUNDED if ft.backends.compilation.tiers == "off" else ROUNDED_QUICKLY
     for way, result in {
         "jit": np.stack([np.asarray(jitted(k)) for k in keys]),
         "vmap": ft.vmap(f)(keys),
         "jit of vmap": ft.jit(ft.vmap(f))(keys),
     }.items():
-        if name in ROUNDED:
-            np.testing.assert_allclose(result, expected, rtol=ROUNDED[name] * 2.0**-24, err_msg=way)
+        if name in rounded:
+            np.testing.assert_allclose(result, expected, rtol=rounded[name] * 2.0**-24, err_msg=way)
         else:
             np.testing.assert_array_equal(result, expected, err_msg=way)
