@@ -409,5 +409,7 @@ class Array:
         """The devices the array is on."""
     def to_device(self, device: DeviceLike, /, *, stream: object = None) -> Array:
         """The array on another device."""
+    def copy_to_host_async(self) -> None:
+        """Start the copy to the host for which a later read waits."""
     def addressable_data(self, index: int) -> Array:
         """The part on one of the devices of this process."""
