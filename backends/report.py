@@ -51,7 +51,7 @@ class Description(Display):
         lines: list[tuple[str, ...]] = [tuple(paint(title, "head") for title in (*_HEAD[:3], _HEAD[4]))]
         for name, value, source, _, effect in self.rows:
             changed = "orange" if source != "default" else "blue"
-            lines.append((name, paint(terminal.trimmed(value, 24), changed), source, marks.get(effect, effect)))
+            lines.append((name, paint(terminal.trimmed(value, 22), changed), source, marks.get(effect, effect)))
         found = [*terminal.columns(lines), *([""] if reasons else [])]
         for reason, mark in marks.items():
             found += terminal.wrapped(reason.removeprefix("no: "), f"{mark:<8} ")
