@@ -1,4 +1,4 @@
-"""The accuracy report judges every row it names, and rows stay as exact as they are."""
+"""The accuracy report judges every primitive it names, and primitives stay as exact as they are."""
 
 import sys
 
@@ -8,7 +8,7 @@ import pytest
 from functorch_like import core
 from functorch_like.errors import ArgumentError
 from functorch_like.testing import accuracy, peer
-from functorch_like.testing.accuracy import Errors, Row
+from functorch_like.testing.accuracy import Accuracy, Errors
 from functorch_like.testing.accuracy_cases import CASES, inputs
 
 # Ulp: what the lowerings give, rounded up.
@@ -22,20 +22,20 @@ SINGLE = {
 DOUBLE = {"erfc": 5, "erf_inv": 5, "atanh": 3, "tanh": 4, "sinh": 3, "polygamma m=2": 4}
 
 
-def test_rows_exist():
-    assert {case.row for case in CASES.values()} <= set(core.TABLE)
+def test_primitives_exist():
+    assert {case.primitive for case in CASES.values()} <= set(core.TABLE)
 
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_errors_stay_small(name):
-    row = accuracy.measure(name, "float32", 300)
-    assert row.ours.ulp <= SINGLE[name] and not row.ours.wrong, row
+    found = accuracy.measure(name, "float32", 300)
+    assert found.ours.ulp <= SINGLE[name] and not found.ours.wrong, found
 
 
 @pytest.mark.parametrize("name", DOUBLE)
 def test_errors_stay_small_in_double_precision(name):
-    row = accuracy.measure(name, "float64", 300)
-    assert row.ours.ulp <= DOUBLE[name] and not row.ours.wrong, row
+    found = accuracy.measure(name, "float64", 300)
+    assert found.ours.ulp <= DOUBLE[name] and not found.ours.wrong, found
 
 
 @pytest.mark.parametrize("name", ["sin", "cos", "tan", "rem"])
@@ -53,21 +53,21 @@ def test_large_arrays_are_rounded_once(name):
 @pytest.mark.parametrize("name", ["sin", "cosh", "atan", "atanh", "log1p", "sqrt", "tanh"])
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_results_are_close(name, dtype):
-    row = accuracy.measure(name, dtype, 200)
-    assert row.ours.ulp <= 4 and not row.ours.wrong, row
+    found = accuracy.measure(name, dtype, 200)
+    assert found.ours.ulp <= 4 and not found.ours.wrong, found
 
 
 def test_the_report_is_printed(capsys):
-    assert accuracy.main(["--row", "sqrt", "--dtype", "float32", "--dtype", "bfloat16", "--points", "50"]) == 0
+    assert accuracy.main(["--primitive", "sqrt", "--dtype", "float32", "--dtype", "bfloat16", "--points", "50"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert len(out) == 3 and out[1].startswith("sqrt") and "bfloat16" in out[2]
 
 
 def test_the_page_is_written(tmp_path, capsys):
     page = tmp_path / "accuracy.md"
-    accuracy.main(["--row", "sqrt", "--dtype", "float32", "--points", "50", "--markdown", str(page)])
+    accuracy.main(["--primitive", "sqrt", "--dtype", "float32", "--points", "50", "--markdown", str(page)])
     capsys.readouterr()
-    assert page.read_text().splitlines()[-3:-1] == ["| row | float32 |", "|---|---|"]
+    assert page.read_text().splitlines()[-3:-1] == ["| primitive | float32 |", "|---|---|"]
 
 
 def test_an_error_is_seen():
@@ -83,11 +83,11 @@ def test_an_error_is_seen():
 
 
 def test_what_is_less_exact_than_jax_is_told():
-    row = Row("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.9, (), 0, ""))
-    assert not accuracy.worse(row)
-    assert accuracy.worse(row._replace(theirs=Errors(1.0, (), 0, "")))
-    assert accuracy.worse(row._replace(ours=Errors(1.0, (), 1, "")))
-    assert not accuracy.worse(row._replace(theirs="no such function"))
+    found = Accuracy("exp", "float32", "mpmath", 9, Errors(2.0, (), 0, ""), Errors(1.9, (), 0, ""))
+    assert not accuracy.worse(found)
+    assert accuracy.worse(found._replace(theirs=Errors(1.0, (), 0, "")))
+    assert accuracy.worse(found._replace(ours=Errors(1.0, (), 1, "")))
+    assert not accuracy.worse(found._replace(theirs="no such function"))
 
 
 def test_another_python_evaluates():
