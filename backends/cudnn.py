@@ -39,7 +39,7 @@ class _Settings(Module, name="cudnn"):
         "Whether operations without a fixed order of sums are replaced by slower ones that have it, or refused.\n\n"
         "`backends.use_deterministic_algorithms` goes further: it also fixes which kernels are chosen.",
         changes="compile option xla_gpu_exclude_nondeterministic_ops",
-        elsewhere={"cpu": "programs for CPUs give the same bits each time"},
+        elsewhere={"cpu": "it is about GPUs"},
         options=lambda on, platform: {"xla_gpu_exclude_nondeterministic_ops": True} if on else {},
     )
     benchmark = Setting(

@@ -1,9 +1,10 @@
 """The same bits in every run.
 
-Programs for CPUs give the same bits each time on one machine. On GPUs sums may be added up in another order each time
-(scatter, max pooling backwards, products whose sums several units share), and XLA chooses kernels by timing them. With
-`use_deterministic_algorithms` it takes slower ones with a fixed order, and does not time. Other machines, versions of
-XLA and settings may give other bits all the same.
+A compiled program for CPUs gives the same bits each time on one machine; but `compilation.tiers` compiles a program
+twice, and the last digits may change when the optimised form takes over. On GPUs sums may be added up in another order
+each time (scatter, max pooling backwards, products whose sums several units share), and XLA chooses kernels by timing
+them. With `use_deterministic_algorithms` programs for CPUs are optimised at once; on GPUs XLA takes slower kernels with
+a fixed order, and does not time. Other machines, versions of XLA and settings may give other bits all the same.
 https://openxla.org/xla/determinism
 """
 
@@ -40,10 +41,12 @@ class Determinism(Module):
         Kind("'off', 'warn' or 'on'", _check, _parse, _MODES),
         "Whether programs must give the same bits in each run.\n\n"
         "'on': kernels with a fixed order of sums, chosen without timing; operations that have none are refused before "
-        "anything is compiled. 'warn': these are warned of.",
-        changes="compile option xla_gpu_deterministic_ops; how select_and_scatter is lowered",
-        elsewhere={"cpu": "programs for CPUs give the same bits each time"},
-        options=lambda mode, platform: {} if mode == "off" else {"xla_gpu_deterministic_ops": True},
+        "anything is compiled. 'warn': these are warned of. Programs for CPUs are optimised at once, whatever "
+        "`compilation.tiers` says, because the last digits may differ between tiers.",
+        changes="compile option xla_gpu_deterministic_ops; how select_and_scatter is lowered; tiers on CPUs",
+        options=lambda mode, platform: (
+            {} if mode == "off" or platform == "cpu" else {"xla_gpu_deterministic_ops": True}
+        ),
     )
 
 

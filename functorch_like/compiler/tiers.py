@@ -162,7 +162,9 @@ def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mo
     """Return True if a program may start in the quick tier."""
     if compilation.tiers == "off" or mode != "default" or lowered.partitioning is not None:
         return False
-    if device.platform != "cpu" or client.CPU_ASYNC or determinism.wanted() or lowered.jaxpr.effects:
+    if device.platform != "cpu" or client.CPU_ASYNC or lowered.jaxpr.effects:
+        return False
+    if determinism.are_deterministic_algorithms_enabled():
         return False
     # Whoever sets one of these options has chosen a tier.
     if not option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})}):

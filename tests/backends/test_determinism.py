@@ -22,7 +22,7 @@ def options(platform="gpu"):
 def test_options_on_gpus():
     assert not {k: v for k, v in options().items() if "determin" in k or "autotune" in k}
     with backends.flags(deterministic_algorithms=True):
-        assert options()["xla_gpu_deterministic_ops"] is True
+        assert options()["xla_gpu_deterministic_ops"] is True and not options("cpu")
     with backends.cudnn.flags(deterministic=True, benchmark=False):
         assert options()["xla_gpu_exclude_nondeterministic_ops"] is True and options()["xla_gpu_autotune_level"] == 0
         assert not options("cpu"), "programs for CPUs are deterministic"

@@ -162,7 +162,9 @@ TRAINING = textwrap.dedent("""
 
 def run(folder, how):
     command = [sys.executable, "-P", "-c", TRAINING, str(folder), how]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    # The last digits of a loss may differ between tiers of compilation, and a kill moves the step that changes them.
+    variables = {**os.environ, "FT_DETERMINISTIC_ALGORITHMS": "1"}
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True, env=variables)
 
 
 def losses_in(folder):
