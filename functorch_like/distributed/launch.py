@@ -14,11 +14,12 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import IO, Any
 
-from functorch_like.distributed.child_processes import end_with_parent, status_text
+from functorch_like.distributed.child_processes import end_with_parent, exit_status, status_text
 
 _PASSED_ON = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
 )
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Launch:
@@ -52,6 +53,7 @@ class Launch:
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
         self._statuses: dict[int, int] = {}
         self._stopping = False
+        self._ended_by = 0
         self._forced_at = float("inf")
         self._threads: list[threading.Thread] = []
         self._to_start = [
@@ -123,22 +125,27 @@ class Launch:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, number)
 
-    def end_by_force_in_a_while(self) -> None:
-        """End the processes by force that are left after the time of grace."""
+    def end_on(self, number: int) -> None:
+        """Note the signal that asks for the end, and end what is left after the time of grace by force."""
+        self._ended_by = number
+        self._end_by_force_in_a_while()
+
+    def _end_by_force_in_a_while(self) -> None:
         self._stopping = True
         self._forced_at = min(self._forced_at, time.monotonic() + self._grace)
 
     def stop(self) -> None:
         """Ask all processes to end, and end them by force in a while."""
         if not self._stopping:
-            self.end_by_force_in_a_while()
+            self._end_by_force_in_a_while()
             self.signal(signal.SIGTERM)
 
     def wait(self) -> int:
         """Wait until all have ended; return the exit status for the launcher.
 
         Returns:
-            0, or that of the first process that failed, as a shell gives it: 128 plus the number of a signal.
+            0, or that of the first process that failed, as a shell gives it: 128 plus the number of a signal. Where a
+            signal came before all processes were started, that of the signal.
         """
         first_failure = None
         with self._ended:
@@ -153,7 +160,11 @@ class Launch:
         for thread in self._threads:
             thread.join(2.0)
         failed = first_failure or next(((r, s) for r, s in self._statuses.items() if s), None)
-        return 0 if failed is None else failed[1] if failed[1] > 0 else 128 - failed[1]
+        return self._status_of_starts() if failed is None else exit_status(failed[1])
+
+    def _status_of_starts(self) -> int:
+        """Return the exit status of a launch none of whose processes failed."""
+        return 0 if len(self._processes) == len(self._to_start) else exit_status(-self._ended_by)
 
     def _end_by_force(self) -> None:
         if time.monotonic() > self._forced_at:
@@ -179,8 +190,8 @@ def pass_signals_on(launch: Launch) -> None:
 
     def pass_on(number: int, frame: FrameType | None) -> None:
         launch.signal(number)
-        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            launch.end_by_force_in_a_while()
+        if signal.Signals(number).name in _ENDING:
+            launch.end_on(number)
 
     for number in _PASSED_ON:
         signal.signal(number, pass_on)

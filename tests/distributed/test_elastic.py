@@ -289,6 +289,13 @@ def test_an_error_of_the_users_code_ends_the_run(tmp_path):
     assert errors.count(" failed") == 1 and "begins" in errors and "generation 2" not in errors
 
 
+def test_a_run_that_a_signal_ends_has_failed(tmp_path):
+    with job(tmp_path, 1000, 2) as training:
+        training.wait_for(lambda reports: len(reports) > 4)
+        training.process.terminate()
+        assert training.process.wait(LIMIT) == 128 + signal.SIGTERM
+
+
 def test_workers_that_die_again_and_again(tmp_path):
     kill = "os.kill(os.getpid(), signal.SIGKILL)"
     status, _, errors = run_script(tmp_path, kill, "--nproc", "1", "--max-restarts", "2")

@@ -11,6 +11,7 @@ from support.processes import LIMIT, environment, launch
 
 from functorch_like.distributed.child_processes import status_text
 from functorch_like.distributed.coordinator import free_address
+from functorch_like.distributed.launch import Launch
 from functorch_like.distributed.run import parse
 
 SHORT = ["--grace", "2"]
@@ -123,6 +124,13 @@ def test_signals_end_all(script, number):
     assert launcher.wait(LIMIT) != 0
     launcher.stdout.close()
     assert len(pids) == 4 and all_ended(pids)
+
+
+def test_a_signal_before_the_first_process_is_a_failure():
+    launch = Launch([sys.executable, "-c", "raise SystemExit(0)"], 2, 2, 0, {})
+    launch.end_on(signal.SIGTERM)
+    launch.start()
+    assert launch.wait() == 128 + signal.SIGTERM
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

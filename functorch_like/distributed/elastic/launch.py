@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-from functorch_like.distributed.child_processes import status_text
+from functorch_like.distributed.child_processes import exit_status, status_text
 from functorch_like.distributed.coordinator import free_address
 from functorch_like.distributed.elastic.host_state import steps_in_memory
 from functorch_like.distributed.elastic.keeper import ADDRESS, JOINED_FILE, STATE_FILE, WORKER
@@ -74,7 +74,7 @@ class ElasticLaunch(Launch):
                 self._end_by_force()
         for thread in self._threads:
             thread.join(2.0)
-        return self._failed
+        return self._failed or self._status_of_starts()
 
     def _settle(self, rank: int, status: int) -> None:
         """Handle the end of a worker: replace it, or not."""
@@ -89,7 +89,8 @@ class ElasticLaunch(Launch):
         self._settled.add(rank)
         if status and not self._stopping:
             tell(f"worker {rank} {status_text(status)}; the others are ended")
-            self._fail(status if status > 0 else 128 - status)
+        if status:
+            self._fail(exit_status(status))
 
     def _fail(self, status: int) -> None:
         self._failed = self._failed or status
