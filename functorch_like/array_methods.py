@@ -348,6 +348,7 @@ def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
 
 def _copy_to_host_async(self: Any) -> None:
     """Start the copy to the host that a later read waits for; several devices are copied when they are read."""
+    xla.arrays.check_alive(self)
     if len(self.devices()) == 1:
         self._copy_single_device_array_to_host_async()
 

@@ -50,7 +50,8 @@ def flatten_one_level_with_keys(tree: Any) -> Any:
     """Pairs of key and child, and the aux data; None for a leaf."""
     found = registry.flatten_one_level_with_keys(tree)
     fields = getattr(tree, "_fields", None) if isinstance(tree, tuple) else None
-    if fields is not None and found is not None:
+    # A class that was registered has keys and aux data of its own; for other named tuples the aux data is the class.
+    if fields is not None and found is not None and found[1] is type(tree):
         # TRAP: C++ gives every child of a named tuple the key of the first.
         keys = [GetAttrKey(name) for name in fields]
         return [(key, child) for key, (_, child) in zip(keys, found[0], strict=True)], found[1]

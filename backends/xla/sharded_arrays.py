@@ -84,15 +84,20 @@ def from_callback(aval: ShapedArray, where: Any, part: Callable[[tuple[slice, ..
         key = tuple((s.start, s.stop) for s in index)
         if key not in made:
             made[key] = np.asarray(part(index))
-        value = made[key]
-        if value.shape != shape or value.dtype != aval.dtype:
-            raise ShapeError(
-                f"the part {_shown(index)} is {value.dtype}{list(value.shape)}, expected {aval.dtype}{list(shape)}",
-                fix="return the part of the global array that the index selects",
-            )
-        return np.array(value, order="C")
+        check_part(made[key], aval.update(shape=shape), index)
+        return np.array(made[key], order="C")
 
     return _assemble(aval, where, cut)
+
+
+def check_part(part: np.ndarray[Any, Any], expected: ShapedArray, index: tuple[slice, ...]) -> None:
+    """Raise ShapeError for a part of another shape or dtype than its index selects."""
+    if part.shape != expected.shape or part.dtype != expected.dtype:
+        shape = list(expected.shape)
+        raise ShapeError(
+            f"the part {_shown(index)} is {part.dtype}{list(part.shape)}, expected {expected.dtype}{shape}",
+            fix="return the part of the global array that the index selects",
+        )
 
 
 def _assemble(aval: ShapedArray, where: Any, cut: Callable[[tuple[slice, ...]], np.ndarray[Any, Any]]) -> Any:
@@ -124,6 +129,7 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
                 f"a part is {x.aval!r}, expected {aval.update(shape=shape)!r} of {aval!r}",
                 fix="parts have the shape that sharding.shard_shape(shape) returns",
             )
+        arrays.check_alive(x)
         by_device[arrays.device_of(x)] = x
     wanted = [where._device] if single else where.mesh.local_devices
     if len(parts) != len(wanted) or set(by_device) != set(wanted):

@@ -92,8 +92,8 @@ class _Table:
             return self.listing()
         else:
             raise public_names.missing(self.module, name)
-        self.namespace[name] = found
-        return found
+        # Threads that ask at once must get one object: pickle and comparisons by `is` rely on it.
+        return self.namespace.setdefault(name, found)
 
     def listing(self) -> list[str]:
         """The package's `__dir__`."""

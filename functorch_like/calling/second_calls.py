@@ -22,7 +22,9 @@ NO_CALL: Any = object()
 _PACKAGE = __name__.partition(".")[0]
 _OF_ARRAYS = ("numpy", "lax", "nn", "scipy", "random", "image", "ops")
 #: Files that stand between an operation and the line that asks for it.
-_BETWEEN = ("api_boundary.py", "second_calls.py", "promotion.py", "array_methods.py", "eager_jit.py", "options.py")
+_BETWEEN = (
+    "api_boundary.py", "second_calls.py", "promotion.py", "array_methods.py", "eager_jit.py", "options.py", "makers.py",
+)  # fmt: skip
 
 
 def second_call(error: Exception, fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

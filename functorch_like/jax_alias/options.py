@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any, NamedTuple
 
-_PLACED = (
-    "arange array asarray bincount broadcast_to dot empty full linspace matmul matvec ones ravel repeat reshape "
-    "tensordot vdot vecdot vecmat zeros empty_like full_like ones_like zeros_like eye percentile"
-)
+_PLACED = "bincount broadcast_to dot matmul matvec percentile ravel repeat reshape tensordot vdot vecdot vecmat"
 _DRAWN = (
     "ball bernoulli beta binomial bits categorical cauchy chisquare dirichlet double_sided_maxwell exponential f gamma "
     "generalized_normal geometric gumbel laplace loggamma logistic lognormal maxwell multinomial multivariate_normal "
@@ -37,7 +33,7 @@ _CHECKED = (
 #: Module, its functions, and those parameters that have no effect on results.
 IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax", "pmap", "backend"),
-    ("jax.numpy", _PLACED, "out_sharding device"),
+    ("jax.numpy", _PLACED, "out_sharding"),
     ("jax.numpy.linalg", "tensordot matmul", "out_sharding"),
     ("jax.lax", _LAX_PLACED, "out_sharding"),
     ("jax.lax", _ROUNDED, "accuracy"),
@@ -97,17 +93,20 @@ def _table() -> dict[tuple[str, str], Adaption]:
 
 def adapted(module: str, name: str, fun: Any) -> Any:
     """Return a function that takes JAX's parameters, or what it was given if the table has nothing for it."""
-    adaption = _table().get((module, name))
-    if adaption is None or not callable(fun) or isinstance(fun, type):
+    if (module, name) not in _table() or not callable(fun) or isinstance(fun, type):
         return fun
-    return _adapted(fun, *adaption)
+    return _adapted(module, name, fun)
 
 
-def _adapted(fun: Callable[..., Any], ignored: tuple[str, ...], renamed: dict[str, str]) -> FunctionType:
+@functools.cache
+def _adapted(module: str, name: str, fun: Callable[..., Any]) -> Callable[..., Any]:
+    ignored, renamed = _table()[module, name]
+
     @functools.wraps(fun)
     def called(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
             kwargs = {renamed.get(name, name): value for name, value in kwargs.items() if name not in ignored}
         return fun(*args, **kwargs)
 
-    return called  # type: ignore[return-value]
+    called.__module__, called.__qualname__ = module, name  # by these, pickle finds it
+    return called

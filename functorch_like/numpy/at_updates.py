@@ -7,7 +7,7 @@ Positions that are out of bounds are dropped (see `mode`). Where an index occurs
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
 
@@ -74,11 +74,7 @@ class IndexUpdate:
         return IndexRef(self.array, index)
 
     def __setitem__(self, index: Index, value: Any) -> None:
-        raise ImmutableError(
-            "x.at gives changed copies, and cannot be assigned to",
-            fix="x = x.at[i].set(value)",
-            at=str(source_info.user_line(state.source) or ""),
-        )
+        raise _no_assignment("x = x.at[i].set(value)")
 
     def __repr__(self) -> str:
         return f"IndexUpdate({self.array!r})"
@@ -96,6 +92,21 @@ class IndexRef:
 
     def __init__(self, array: Any, index: Index) -> None:
         self.array, self.index = array, index
+
+    def __iadd__(self, values: Any) -> Never:
+        raise _no_assignment("x = x.at[i].add(value)")
+
+    def __isub__(self, values: Any) -> Never:
+        raise _no_assignment("x = x.at[i].subtract(value)")
+
+    def __imul__(self, values: Any) -> Never:
+        raise _no_assignment("x = x.at[i].multiply(value)")
+
+    def __itruediv__(self, values: Any) -> Never:
+        raise _no_assignment("x = x.at[i].divide(value)")
+
+    def __ipow__(self, values: Any) -> Never:
+        raise _no_assignment("x = x.at[i].power(value)")
 
     def __repr__(self) -> str:
         return f"IndexRef({self.array!r}, {self.index!r})"
@@ -122,9 +133,16 @@ class IndexRef:
         """x, with x[idx] += values, once for each time an index occurs."""
         return _update("add", self, values, indices_are_sorted, unique_indices, mode)
 
-    def subtract(self, values: ArrayLike, **options: Any) -> Array:
-        """x, with x[idx] -= values."""
-        return _update("add", self, negative(values), **_named(options))
+    def subtract(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
+        """x, with x[idx] -= values, once for each time an index occurs."""
+        return _update("add", self, negative(values), indices_are_sorted, unique_indices, mode)
 
     def multiply(
         self,
@@ -161,13 +179,29 @@ class IndexRef:
         """x, with x[idx] = maximum(x[idx], values)."""
         return _update("max", self, values, indices_are_sorted, unique_indices, mode)
 
-    def divide(self, values: ArrayLike, **options: Any) -> Array:
+    def divide(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] /= values."""
-        return divide(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
+        ones = IndexRef(ones_like(self.array), self.index)
+        return divide(self.array, _update("mul", ones, values, indices_are_sorted, unique_indices, mode))
 
-    def power(self, values: ArrayLike, **options: Any) -> Array:
+    def power(
+        self,
+        values: ArrayLike,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         """x, with x[idx] **= values."""
-        return power(self.array, IndexRef(ones_like(self.array), self.index).multiply(values, **options))
+        ones = IndexRef(ones_like(self.array), self.index)
+        return power(self.array, _update("mul", ones, values, indices_are_sorted, unique_indices, mode))
 
     def apply(
         self,
@@ -218,12 +252,12 @@ for _name, _method in vars(IndexRef).copy().items():
         setattr(IndexRef, _name, wrap_public_function(_method, name=_name))
 
 
-def _named(options: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "is_sorted": options.pop("indices_are_sorted", False),
-        "unique": options.pop("unique_indices", False),
-        "mode": options.pop("mode", None),
-    }
+def _no_assignment(fix: str) -> ImmutableError:
+    return ImmutableError(
+        "x.at gives changed copies, and cannot be assigned to",
+        fix=fix,
+        at=str(source_info.user_line(state.source) or ""),
+    )
 
 
 def _update(

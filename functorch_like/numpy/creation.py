@@ -197,7 +197,7 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
 
     Args:
         a: array-like.
-        order: not used: arrays have no order in memory.
+        order: accepted for NumPy's sake: None, "K" or "C"; arrays have no order in memory.
 
     >>> fnp.copy(fnp.ones(2)).tolist()
     [1.0, 1.0]

@@ -44,7 +44,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     n = aval_of(a).ndim
     if n < 2:
         raise promotion.error(ShapeError, f"{aval_of(a)!r} is no matrix", "give an array of two dimensions or more")
-    i, j = (axis_of(d, n, "fnp.diagonal") for d in (axis1, axis2))
+    i, j = _plane(axis1, axis2, n, "fnp.diagonal")
     k = operator.index(offset)
     a = structural.transpose(a, permutation=(*(d for d in range(n) if d not in (i, j)), i, j))
     rows, columns = aval_of(a).shape[-2:]
@@ -55,6 +55,14 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         none = structural.slice(a, start_indices=(0,) * n, limit_indices=(*outer, 0, 0), strides=None)
         return structural.reshape(none, shape=(*outer, 0))
     return getitem(a, (Ellipsis, at - min(k, 0), at + max(k, 0)))
+
+
+def _plane(axis1: int, axis2: int, n: int, what: str) -> tuple[int, int]:
+    """Return the dimensions of rows and columns, from 0."""
+    i, j = axis_of(axis1, n, what), axis_of(axis2, n, what)
+    if i == j:
+        raise promotion.error(ShapeError, f"{what}: axis1={axis1} and axis2={axis2} are one", "name two dimensions")
+    return i, j
 
 
 def trace(
@@ -85,7 +93,7 @@ def trace(
 @eager_jit(static=("offset", "axis1", "axis2", "dtype"))
 def _trace(a: Any, offset: int, axis1: int, axis2: int, dtype: Any) -> Any:
     n = aval_of(a).ndim
-    i, j = (axis_of(d, n, "fnp.trace") for d in (axis1, axis2))
+    i, j = _plane(axis1, axis2, n, "fnp.trace")
     order = (*(d for d in range(n) if d not in (i, j)), i, j)
     a = _widened(structural.transpose(a, permutation=order), dtype)
     on = diagonal_band(aval_of(a).shape, offset, elementwise.eq)

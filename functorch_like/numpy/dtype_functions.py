@@ -142,8 +142,10 @@ def iscomplexobj(x: Any) -> bool:
         return issubclass(x, (complex, np.complexfloating))
     if isinstance(x, np.dtype):
         return x.kind == "c"
-    if hasattr(x, "dtype"):  # a dtype of typed keys is none of NumPy's
-        return getattr(x.dtype, "kind", None) == "c"
+    if hasattr(type(x), "__jax_array__"):
+        return iscomplexobj(x.__jax_array__())
+    if hasattr(x, "dtype"):  # an array of another library, or typed keys
+        return bool(np.iscomplexobj(x))
     return isinstance(x, (list, tuple)) and any(map(iscomplexobj, x))
 
 

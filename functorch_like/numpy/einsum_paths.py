@@ -138,7 +138,7 @@ def _info(
         path, name = tuple((0, 1) if k == 0 else (0, n - 1 - k) for k in range(n - 1)), "left to right"
     elif callable(how):
         found: Any = how([frozenset(letters) for letters in inputs], frozenset(result), sizes, limit)
-        path, name = _checked(tuple(tuple(step) for step in found), n, text), _name(how)
+        path, name = _checked(tuple(tuple(step) for step in found), n, text), name_of(how)
     else:
         package = opt_einsum.get_opt_einsum()
         found, _ = package.contract_path(text, *shapes, shapes=True, optimize=how, memory_limit=limit)
@@ -152,10 +152,6 @@ def _info(
         steps=tuple(_steps(inputs, result, sizes, path)),
         naive_flops=_flops(every, set(result), sizes, n),
     )
-
-
-def _name(strategy: Any) -> str:
-    return name_of(strategy)
 
 
 def _checked(path: Path, count: int, text: str) -> Path:

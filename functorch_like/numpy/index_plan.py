@@ -128,7 +128,11 @@ def _expand(entry: Any, shape: tuple[int, ...], sized: bool) -> list[Any]:
         return _scalar_mask(bool(entry))
     if isinstance(entry, (list, tuple)):
         entry = np.asarray(entry, dtypes.default_int()) if len(entry) == 0 else asarray(entry)
-    if not promotion.is_array(entry) or aval_of(entry).dtype != dtypes.bool_:
+    if not promotion.is_array(entry):
+        if not hasattr(type(entry), "__jax_array__"):
+            return [entry]
+        entry = entry.__jax_array__()
+    if aval_of(entry).dtype != dtypes.bool_:
         return [entry]
     concrete = entry.concrete() if isinstance(entry, Tracer) else entry
     if concrete is None:

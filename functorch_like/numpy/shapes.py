@@ -58,8 +58,8 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def size(a: Any, axis: int | None = None) -> int:
-    """The number of elements, or the size along an axis.
+def size(a: Any, axis: Axis = None) -> int:
+    """The number of elements, or the size along an axis; along several, the product of their sizes.
 
     Args:
         a: array-like.
@@ -69,7 +69,7 @@ def size(a: Any, axis: int | None = None) -> int:
     (6, 3)
     """
     sizes = shape(a)
-    return math.prod(sizes) if axis is None else sizes[axis_of(axis, len(sizes), "fnp.size")]
+    return math.prod(sizes if axis is None else (sizes[d] for d in axes_of(axis, len(sizes), "fnp.size")))
 
 
 #: Shapes that were found to fit an aval.
@@ -152,7 +152,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements in one dimension.
 
     Args:
-        a: array-like.
+        a: array or number.
         order: "C": the last dimension runs fastest; "F": the first one.
 
     >>> fnp.ravel(fnp.ones((2, 2))).shape

@@ -53,7 +53,11 @@ def make_array_from_callback(
             fix="give a function that takes an index and returns that part of the array",
         )
     if isinstance(where, named_sharding.SingleDeviceSharding):
-        return sharded_arrays.place(_part(data_callback((slice(None),) * len(shape)), dtype), where, False)
+        index = (slice(None),) * len(shape)
+        whole = _part(data_callback(index), dtype)
+        wanted = ShapedArray(shape, dtypes.as_dtype(whole.dtype if dtype is None else dtype))
+        sharded_arrays.check_part(whole, wanted, index)
+        return sharded_arrays.place(whole, where, False)
     sharded_arrays.check_concrete(where)
     named_sharding.check_divides(where, shape, f"an array of shape {shape}")
     kept: dict[Any, np.ndarray[Any, Any]] = {}

@@ -35,15 +35,25 @@ def _jittered(seed: int) -> Move:
 
     def move(x: Array, size: float) -> Array:
         moves = rng.standard_normal(x.shape)
-        return np.asarray(x * (1 + size * (moves if seed % 2 else np.abs(moves))))
+        factor = 1 + size * (moves if seed % 2 else np.abs(moves))
+        return _in_parts(x, lambda part: part * factor)
 
     return move
+
+
+def _in_parts(x: Array, change: Callable[[Array], Array]) -> Array:
+    """Change real and imaginary part each by itself: in complex arithmetic an infinite one makes the other NaN."""
+    if x.dtype.kind != "c":
+        return np.asarray(change(x))
+    changed = np.empty(x.shape, np.result_type(x.dtype, np.complex128))
+    changed.real, changed.imag = change(x.real), change(x.imag)
+    return changed
 
 
 def _rounded(x: Array, size: float) -> Array:
     """Round to a dtype's numbers whose unit of rounding is `size`: differences of close numbers become 0."""
     if x.dtype.kind == "c":
-        return np.asarray(_rounded(x.real, size) + 1j * _rounded(x.imag, size))
+        return _in_parts(x, lambda part: _rounded(part, size))
     mantissa, exponent = np.frexp(x)
     step = 2.0 ** (math.floor(math.log2(size)) - 1)  # a power of two, so that 1 stays 1
     return np.asarray(np.ldexp(np.round(mantissa / step) * step, exponent))

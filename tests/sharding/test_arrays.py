@@ -255,6 +255,10 @@ def test_wrong_parts_are_refused(mesh):
         ft.make_array_from_callback(X.shape, where, lambda index: X)
     with pytest.raises(ft.FtError, match="does not divide by 4"):
         ft.make_array_from_callback((6,), where, lambda index: X[0][index])
+    single = SingleDeviceSharding(ft.devices()[1])
+    for part, shown in ((X[:2], r"float32\[2, 16\]"), (X.astype("int32"), r"int32\[8, 16\]")):
+        with pytest.raises(ft.FtError, match=rf"the part \[:, :\] is {shown}, expected float32\[8, 16\]"):
+            ft.make_array_from_callback(X.shape, single, lambda index, part=part: part, dtype="float32")
     parts = [ft.device_put(X[:2], device) for device in ft.devices()]
     with pytest.raises(ft.FtError, match="7 arrays on"):
         ft.make_array_from_single_device_arrays(X.shape, where, parts[:7])
@@ -348,3 +352,14 @@ def test_deleted_arrays_are_refused(mesh):
 def test_live_arrays_are_found(mesh):
     x = put(mesh, P("x"))
     assert any(x is y for y in ft.live_arrays())
+
+
+def test_deleted_parts_are_named(mesh):
+    parts = [ft.device_put(X[:2], device) for device in ft.devices()]
+    parts[0].delete()
+    for where, given in ((NamedSharding(mesh, P("x")), parts), (SingleDeviceSharding(ft.devices()[0]), parts[:1])):
+        shape = X.shape if len(given) > 1 else (2, 16)
+        with pytest.raises(ft.FtError, match="was donated to a computation or deleted"):
+            ft.make_array_from_single_device_arrays(shape, where, given)
+    with pytest.raises(ft.FtError, match="was donated to a computation or deleted"):
+        parts[0].copy_to_host_async()

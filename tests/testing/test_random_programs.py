@@ -172,6 +172,13 @@ def test_error_bars_know_what_rounding_does_inside_of_bodies(wrap):
     assert (exact < 2e-9).all() and (bars > 2e-8).all()
 
 
+def test_error_bars_keep_a_real_part_beside_an_infinite_one():
+    real = lambda x, y: ft.lax.real(ft.lax.complex(x, y))
+    ((exact, bars),) = with_bars(*_staged(real, np.array([1.0, 2.0]), np.array([np.inf, 3.0])), eps=1e-7)
+    np.testing.assert_array_equal(exact, [1, 2])
+    assert (bars < 1e-5).all()
+
+
 def test_error_bars_know_that_differences_may_become_zero():
     # float32 makes 0 of 1 - tanh(16.5), which is 1e-14.
     difference = lambda x: fnp.sign(1 - fnp.tanh(x))

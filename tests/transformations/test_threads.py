@@ -156,3 +156,13 @@ def test_randomness_is_each_threads_own():
                 np.testing.assert_allclose(np.asarray(mapped(np.zeros(3, np.float32))), want, rtol=1e-6)
 
     at_once(work)
+
+
+def test_a_lazy_name_is_one_object():
+    before, found = fnp.__dict__.pop("convolve", None), []
+    try:
+        at_once(lambda k: found.append(fnp.convolve))
+        assert len(found) == THREADS and len({id(f) for f in found}) == 1
+    finally:
+        if before is not None:
+            fnp.__dict__["convolve"] = before

@@ -1,5 +1,6 @@
 import dataclasses
 from collections import OrderedDict, defaultdict, namedtuple
+from typing import NamedTuple
 
 import pytest
 
@@ -147,3 +148,19 @@ def test_dataclasses():
         tree.register_dataclass(Bad, ["a"], ["c"])
     with pytest.raises(ArgumentError, match="both"):
         tree.register_dataclass(Bad, ["a"])
+
+
+def test_a_named_tuple_that_is_registered_keeps_its_keys():
+    class Pair(NamedTuple):
+        value: object
+        label: object
+
+    ft.tree_util.register_pytree_with_keys(
+        Pair, lambda p: (((ft.tree_util.DictKey("only"), p.value),), p.label), lambda label, c: Pair(c[0], label)
+    )
+    from functorch_like.backends.xla import pytree
+
+    keyed, label = pytree.flatten_one_level_with_keys(Pair(1, "a"))
+    assert list(keyed) == [(ft.tree_util.DictKey("only"), 1)] and label == "a"
+    keyed, _ = pytree.flatten_one_level_with_keys(Point(1, 2))
+    assert [str(key) for key, _ in keyed] == [".x", ".y"]

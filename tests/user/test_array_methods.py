@@ -132,6 +132,28 @@ def test_assignment_shows_the_way():
     assert y.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize(
+    ("change", "method"),
+    [
+        (operator.iadd, "add"), (operator.isub, "subtract"), (operator.imul, "multiply"),
+        (operator.itruediv, "divide"), (operator.ipow, "power"),
+    ],
+)  # fmt: skip
+def test_changes_in_place_at_an_index_show_the_way(change, method):
+    with pytest.raises(ImmutableError, match=rf"x = x\.at\[i\]\.{method}\(value\)"):
+        change(X.at[0], 5)
+
+
+@pytest.mark.parametrize(("method", "want"), [("subtract", 0 - 2), ("divide", 3 / 2), ("power", 3**2)])
+def test_all_updates_take_the_same_options(method, want):
+    x = fnp.asarray([0.0, 3.0]) if method != "subtract" else fnp.zeros(2)
+    update = getattr(x.at[fnp.asarray([7])], method)
+    assert update(2.0, mode="clip").tolist() == [0, want]
+    assert update(2.0).tolist() == x.tolist()
+    with pytest.raises(TypeError, match=f"{method}\\(\\) got an unexpected keyword argument 'mod'"):
+        update(2.0, mod="clip")
+
+
 FORBIDDEN = {
     "bool": (lambda x: 1 if x > 0 else 2, "lax.cond"),
     "int": (int, "static_argnums"),

@@ -78,3 +78,22 @@ def test_functions_that_take_functions_are_called_once():
         ft.jit(lambda x: x)(Boxed(Y))
     with pytest.raises(ft.errors.ShapeError):
         fnp.add(Boxed(Y), fnp.ones(2))
+
+
+def test_indices_and_masks():
+    x, mask = fnp.asarray(X), Boxed(np.array([True, False, True]))
+    assert x[Boxed(1)] == X[1] and x[mask].tolist() == [3, 5]
+    assert x.at[Boxed(1)].set(7).tolist() == [3, 7, 5]
+    assert x.at[mask].add(1).tolist() == [4, 2, 6]
+
+
+def test_functions_of_scipy():
+    import scipy.special
+
+    for name in ("gammaln", "erf", "expit", "ndtr"):
+        want = getattr(scipy.special, name)(X.astype(float))
+        np.testing.assert_allclose(getattr(ft.scipy.special, name)(Boxed(X)), want, rtol=1e-6)
+
+
+def test_is_it_complex():
+    assert fnp.iscomplexobj(Boxed(X + 1j)) and fnp.isrealobj(Boxed(X))

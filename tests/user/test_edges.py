@@ -161,6 +161,16 @@ def test_is_it_complex():
         assert fnp.isrealobj(x) is not want, x
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, "complex64", np.dtype("complex64"), object()])
+def test_arrays_of_other_libraries_may_be_complex(dtype):
+    class Foreign:
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(2, np.complex64)
+
+    Foreign.dtype = dtype
+    assert fnp.iscomplexobj(Foreign()) and not fnp.isrealobj(Foreign())
+
+
 def test_what_is_not_mapped_may_be_anything():
     double = lambda mode, x: 2 * x if mode == "double" else x
     np.testing.assert_array_equal(ft.vmap(double, in_axes=(None, 0))("double", np.ones(2)), [2, 2])
@@ -297,4 +307,7 @@ def test_internals_pass_where_promotion_is_refused():
         np.testing.assert_array_equal(fnp.packbits(x, axis=1), np.packbits(x, axis=1))
         np.testing.assert_array_equal(fnp.unpackbits(x, axis=1), np.unpackbits(x, axis=1))
         small = ft.image.resize(image, (2, 3), "linear", antialias=False)
+        integrals = special.fresnel(image)
+        np.testing.assert_allclose(special.expn(2, x + 1.5), scipy_special.expn(2, x + 1.5), rtol=1e-6)
+    np.testing.assert_allclose(integrals, scipy_special.fresnel(image.astype(float)), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(small, image.reshape(2, 2, 3, 2).mean((1, 3)), rtol=1e-5, atol=1e-6)

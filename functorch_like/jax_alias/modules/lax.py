@@ -19,7 +19,7 @@ _MOVING = (
 )  # fmt: skip
 
 for _name in _MOVING:
-    globals()[_name] = moving_keys(getattr(lax, _name))
+    globals()[_name] = moving_keys(getattr(lax, _name), "jax.lax")
 del _name
 
 

@@ -1,9 +1,8 @@
-"""`jax.numpy`: functions that move typed keys, and names that NumPy has no more."""
+"""`jax.numpy`: functions that move typed keys, where arrays are made, and names that NumPy has no more."""
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,8 +11,12 @@ import numpy as np
 import functorch_like as ft
 from functorch_like import lax
 from functorch_like import numpy as fnp
+from functorch_like.backends.xla import named_sharding
+from functorch_like.errors import ArgumentError
+from functorch_like.jax_alias import options
 from functorch_like.jax_alias.modules import dtypes
 from functorch_like.jax_alias.modules.arrays import Array
+from functorch_like.jax_alias.modules.sharding import concrete
 from functorch_like.numpy.einsum import einsum_by
 from functorch_like.random.typed_keys import is_keys, over_words
 
@@ -28,8 +31,8 @@ _MOVING = (
 )  # fmt: skip
 
 
-def moving_keys(fun: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that moves elements, for typed keys, too."""
+def moving_keys(fun: Callable[..., Any], module: str) -> Callable[..., Any]:
+    """Return a function that moves elements, for typed keys, too; pickle finds it in a module of the alias."""
 
     @functools.wraps(fun)
     def moved(*args: Any, **kwargs: Any) -> Any:
@@ -37,17 +40,44 @@ def moving_keys(fun: Callable[..., Any]) -> Callable[..., Any]:
             return over_words(fun, *args, **kwargs)
         return fun(*args, **kwargs)
 
+    moved.__module__ = module
     return moved
 
 
 for _name in _MOVING:
-    globals()[_name] = moving_keys(getattr(fnp, _name))
+    globals()[_name] = moving_keys(getattr(fnp, _name), "jax.numpy")
+
+#: Functions that make arrays, on the devices that `out_sharding` names.
+_MAKING = (
+    "arange", "array", "asarray", "empty", "empty_like", "eye", "full", "full_like", "linspace", "ones", "ones_like",
+    "zeros", "zeros_like",
+)  # fmt: skip
+
+
+def placed(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that makes arrays and takes JAX's `out_sharding` for its `device`."""
+
+    @functools.wraps(fun)
+    def made(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        if out_sharding is not None:
+            if kwargs.get("device") is not None:
+                raise ArgumentError(f"{fun.__name__} was given device= and out_sharding=", fix="give one of them")
+            kwargs["device"] = named_sharding.from_user(concrete(out_sharding), "out_sharding")
+        return fun(*args, **kwargs)
+
+    made.__module__ = "jax.numpy"
+    return made
+
+
+for _name in _MAKING:
+    globals()[_name] = placed(globals().get(_name, getattr(fnp, _name)))
 del _name
 
 
 def einsum(*operands: Any, _dot_general: Any = None, out_sharding: Any = None, **kwargs: Any) -> Any:
     """Return `fnp.einsum`; `_dot_general` makes its products, which flax replaces by quantized ones."""
-    if _dot_general is None or inspect.unwrap(_dot_general) is inspect.unwrap(lax.dot_general):
+    ours = lax.dot_general, options.adapted("jax.lax", "dot_general", lax.dot_general)
+    if _dot_general is None or _dot_general in ours:
         return fnp.einsum(*operands, **kwargs)
     return einsum_by(_dot_general, *operands, **kwargs)
 
@@ -69,7 +99,7 @@ def size(a: Any, axis: Any = None) -> int:
 
 def astype(x: Any, dtype: Any, /, *, copy: bool = False, device: Any = None) -> Any:
     """Return an array in another dtype; typed keys have one only."""
-    return x.astype(dtype) if is_keys(x) else fnp.astype(x, dtype)
+    return x.astype(dtype) if is_keys(x) else fnp.astype(x, dtype, device=device)
 
 
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:

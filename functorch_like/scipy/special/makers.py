@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
 from functorch_like.calling.api_boundary import finalize_error
+from functorch_like.calling.second_calls import NO_CALL, second_call
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import promotion
@@ -68,19 +69,14 @@ def make(
 
     def function(*args: Any, **named: Any) -> Any:
         try:
-            if named or len(args) != len(parts):
-                try:
-                    args = signature.bind(*args, **named).args
-                except TypeError:
-                    given = ", ".join([str(len(args)), *named])
-                    raise promotion.error(
-                        ArgumentError,
-                        f"special.{name} takes {len(parts)} arguments, got {given}",
-                        f"give {', '.join(parts)}",
-                    ) from None
-            return fast(*promotion.numbers(*args))
-        except FtError as e:
-            finalize_error(e)
+            given = args if not named and len(args) == len(parts) else _bound(name, signature, args, named)
+            return fast(*promotion.numbers(*given))
+        except Exception as e:
+            result = second_call(e, function, args, named)
+            if result is not NO_CALL:
+                return result
+            if isinstance(e, FtError):
+                finalize_error(e)
             raise
 
     doc = _DOC.format(
@@ -91,6 +87,15 @@ def make(
     )  # fmt: skip
     function.is_boundary, function.__signature__ = True, signature  # type: ignore[attr-defined]
     return promotion.named(function, name, doc, promotion.caller())
+
+
+def _bound(name: str, signature: Signature, args: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments of a call in their order."""
+    try:
+        return signature.bind(*args, **named).args
+    except TypeError as e:
+        fix = f"give {', '.join(signature.parameters)}"
+        raise promotion.error(ArgumentError, f"special.{name}: {e}", fix) from None
 
 
 def one(name: str, body: Callable[..., Any], summary: str, at: str = "0.5") -> Unary:
