@@ -416,7 +416,10 @@ def _int_dtype(value: int) -> np.dtype[Any]:
         return dtypes.default_int()
     if -(2**63) <= value < 2**63:
         return dtypes.int64
-    raise NumberError(f"the Python int {value} does not fit 64 bits", fix="make it a float, or split it")
+    raise NumberError(
+        f"the Python int {value} does not fit int64, the widest dtype that ints become by themselves",
+        fix="name a dtype that holds it, as in fnp.asarray(n, 'uint64'); or make it a float",
+    )
 
 
 def is_value(x: Any) -> bool:

@@ -36,6 +36,8 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     >>> lax.full((2,), 7).tolist()
     [7, 7]
     """
+    if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
+        fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
     if aval.shape:
         raise error(ShapeError, f"lax.full was given {aval!r} to fill with", "give a scalar, or use broadcast_in_dim")

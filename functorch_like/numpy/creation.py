@@ -104,6 +104,8 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     if not host.dtype.isnative:
         host = native(host)
     named = dtype is not None
+    if named and dtype.kind in "iu" and host.dtype.kind in "fO" and all(issubclass(k, int) for k in kinds):
+        host = _ints(a, dtype)
     if not named:
         dtype = _sequence_dtype(a, kinds, host)
     if host.dtype.kind in "iu":
@@ -115,6 +117,14 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         )
     out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
+
+
+def _ints(a: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Python ints of which NumPy makes floats, because int64 does not hold the largest nor uint64 all others."""
+    host = np.asarray(a, object)
+    for extreme in (host.min(), host.max()):
+        promotion.check_int(extreme, dtype)
+    return host.astype(dtype)
 
 
 def _check_masks(a: Sequence[Any]) -> None:
@@ -266,6 +276,8 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, device:
     [7, 7]
     """
     sizes = shape_of(shape, "fnp.full")
+    if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
+        fill_value = promotion.host(fill_value, dtypes.as_dtype(dtype))
     aval = aval_of(fill_value if not isinstance(fill_value, (list, tuple)) else asarray(fill_value))
     wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
     if aval.shape and promotion.broadcast_shapes(sizes, aval.shape) != sizes:

@@ -151,6 +151,22 @@ def test_compile_time_evaluation_inside_of_derivatives():
     np.testing.assert_allclose(ft.vmap(f)(np.array([1.0, 2.0])), [np.sin(1), 2 * np.sin(2)])
 
 
+def test_integers_that_uint64_alone_holds():
+    most = 2**64 - 1
+    for made in (
+        fnp.asarray([most, 1], "uint64"), fnp.asarray([[most], [True]], "uint64")[:, 0],
+        fnp.full((2,), most, "uint64").at[1].set(1), fnp.full_like(fnp.zeros(2, "uint64"), most).at[1].set(1),
+        ft.lax.full((2,), most, "uint64").at[1].set(1),
+        ft.jit(lambda: fnp.full((2,), most, "uint64"))().at[1].set(1),
+    ):  # fmt: skip
+        assert made.dtype == "uint64" and made.tolist() == [most, 1]
+    for outside in ([most, -1], [most + 1, 0]):
+        with pytest.raises(ft.errors.NumberError, match="is out of bounds for uint64"):
+            fnp.asarray(outside, "uint64")
+    with pytest.raises(ft.errors.NumberError, match=r"name a dtype that holds it"):
+        fnp.asarray(most)
+
+
 def test_is_it_complex():
     for x, want in (
         ([1, 2j], True), ([1, [2.0, 3j]], True), ([1, 2.0], False), ((), False), (complex, True), (float, False),
