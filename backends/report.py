@@ -102,6 +102,8 @@ def bug_report() -> str:
             if name in _ENVIRONMENT or name.startswith("FT_")
         },
     }
+    changed = {name: s for name, s in sorted(SETTINGS.items()) if s.source != "default"}
+    sections["settings that were changed"] = {name: f"{s.value!r} (from: {s.source})" for name, s in changed.items()}
     text = []
     for title, entries in sections.items():
         text += [title, *(f"  {name}: {value}" for name, value in entries.items() or {"none": ""}.items()), ""]

@@ -17,6 +17,7 @@ from functorch_like.backends import xla
 from functorch_like.core import Tracer, aval_of, leak, state, transform_stack
 from functorch_like.errors import (
     ConcretizationError,
+    DonatedError,
     DtypeError,
     FtError,
     ImmutableError,
@@ -152,7 +153,10 @@ def array_interface(self: Any) -> dict[str, Any]:
     dtype = self.aval.dtype
     if dtype.isbuiltin != 1:  # before values are read: NumPy's own conversion comes by here
         raise AttributeError(f"the array interface has no name for {dtype.name}; convert it: x.astype('float32')")
-    values = xla.to_numpy(self)
+    try:
+        values = xla.to_numpy(self)
+    except DonatedError as e:  # what looks for the attribute goes on to others, which say so
+        raise AttributeError("the array was donated to a computation or deleted") from e
     # A buffer, and no address: it lives as long as whoever reads it.
     return {"version": 3, "shape": values.shape, "typestr": values.dtype.str, "data": np.ascontiguousarray(values).data}
 

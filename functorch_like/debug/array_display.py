@@ -183,7 +183,9 @@ def _of_numbers(sample: np.ndarray[Any, Any]) -> list[tuple[str, str]]:
         pairs = [("absolute values", f"{_number(size.min())} to {_number(size.max())}, mean {_number(size.mean())}")]
     elif finite.size:
         low, high = finite.min(), finite.max()
-        mean, spread = finite.astype(np.float64).mean(), finite.astype(np.float64).std()
+        largest = float(max(abs(float(low)), abs(float(high)))) or 1.0
+        scaled = finite / largest  # sums and squares of large numbers overflow
+        mean, spread = scaled.mean() * largest, scaled.std() * largest
         pairs = [("range", f"{_number(low)} to {_number(high)}")]
         pairs.append(("mean", f"{_number(mean)}, standard deviation {_number(spread)}"))
     odd = {"zero": wide == 0, "NaN": np.isnan(wide), "infinite": np.isinf(wide)}

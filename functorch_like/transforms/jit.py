@@ -552,6 +552,8 @@ class _Jit:
         self.fast._clear_cache()
         if self.branches is not None:
             self.branches.clear()
+        if self.tiers is not None:
+            self.tiers.forget()
 
 
 @transformation

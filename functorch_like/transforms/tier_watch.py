@@ -87,6 +87,9 @@ class TierWatch:
     def _attribute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Credit the time that has gathered to the program of the last call: a sample by time, so fair in the end."""
         spent, self._spent = self._spent, 0.0
+        if not self._programs:  # `clear_caches` has dropped them
+            self.forget()
+            return
         program = self._jitted.compiled_before(args, kwargs)
         if program is not None:
             self._credit(program, spent)
@@ -149,6 +152,12 @@ class TierWatch:
         if public._function is self._installed:
             public._function = nesting.with_room(self._jitted.checked(self._jitted.fast))
         self._installed = None
+
+    def forget(self) -> None:
+        """Measure no program of those so far."""
+        with self._lock:
+            self._programs.clear()
+            self._uninstall()
 
     def finish(self) -> None:
         """Compile the optimised forms of all programs, wait for them, and exchange."""

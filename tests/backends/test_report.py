@@ -13,6 +13,7 @@ import functorch_like as ft
 from functorch_like import backends
 from functorch_like.backends.__main__ import main
 from functorch_like.backends.external_settings import External
+from functorch_like.backends.report import bug_report
 
 
 def test_describe_names_value_source_and_effect():
@@ -117,6 +118,12 @@ def test_every_setting_is_tested():
     declared = [name for name, s in backends.settings.SETTINGS.items() if not isinstance(s, External)]
     untested = [name for name in declared if name.rpartition(".")[2] not in text]
     assert not untested, f"no test names {untested}"
+
+
+def test_the_report_for_bugs_has_whole_values():
+    chosen = {"xla_cpu_prefer_vector_width": 256, "xla_cpu_enable_fast_min_max": True}
+    with backends.xla.options(**chosen):
+        assert all(f"('{name}', {value})" in bug_report() for name, value in chosen.items())
 
 
 def test_the_report_for_bugs():

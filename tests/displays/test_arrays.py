@@ -56,6 +56,14 @@ def test_what_is_not_finite_is_counted_and_left_out_of_the_range():
     assert list(told) == ["of these"]
 
 
+@pytest.mark.filterwarnings("error")
+def test_large_floats_do_not_overflow():
+    told = dict(array_display.statistics(np.full(20, 1.7e308)))
+    assert told["mean"] == "1.7e+308, standard deviation 0"
+    told = dict(array_display.statistics(np.zeros(20)))
+    assert told["mean"] == "0, standard deviation 0"
+
+
 def test_narrow_floats_do_not_overflow():
     told = dict(array_display.statistics(np.full(2000, 60000, "float16")))
     assert told["mean"] == "6e+04, standard deviation 0"

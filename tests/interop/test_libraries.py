@@ -66,6 +66,11 @@ def test_the_array_interface_is_a_read_only_view():
         assert not hasattr(fnp.ones(2, name), "__array_interface__")
         assert np.asarray(fnp.ones(2, name)).dtype == name
     assert ft.eval_shape(lambda x: fnp.ones(int(hasattr(x, "__array_interface__"))), X).shape == (0,)  # of a tracer
+    gone = fnp.ones(2)
+    gone.delete()
+    assert not hasattr(gone, "__array_interface__")
+    with pytest.raises(ft.errors.DonatedError):
+        np.asarray(gone)
 
 
 def test_pillow():

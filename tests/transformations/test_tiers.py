@@ -307,6 +307,24 @@ def test_a_program_that_comes_again_is_optimised_sooner(monkeypatch):
     assert worths[1] < worths[0] / 2
 
 
+@pytest.mark.parametrize("forget", [lambda f: f.clear_cache(), lambda f: ft.clear_caches()], ids=["its", "all"])
+def test_a_function_that_forgets_its_programs_is_not_measured(clock, monkeypatch, forget):
+    watches, follow = [], tier_watch.TierWatch.follow
+    monkeypatch.setattr(tier_watch.TierWatch, "follow", lambda self, p: (watches.append(self), follow(self, p))[1])
+    f = ft.jit(lambda x: curve(x))
+    f(X)
+    (watch,) = watches
+    assert watch._installed is not None
+    forget(f)
+    gc.collect()
+    with backends.compilation.flags(tiers="off"):
+        check(f(X))  # compiles
+        clock[1] = 1.0  # time that would be credited to a program of the quick tier
+        check(f(X))
+    assert watch._installed is None
+    check(f(X))
+
+
 def test_caches_are_cleared_under_way(clock):
     f = ft.jit(curve)
     f(X)
