@@ -9,7 +9,7 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.settings import Values
+from functorch_like.backends.settings import SETTINGS, Values
 from functorch_like.caches import known
 from functorch_like.calling.call_signature import argument_path, kinds_of
 
@@ -94,13 +94,19 @@ def _of_settings(old: Sequence[Any], new: Sequence[Any]) -> list[str]:
             continue
         if isinstance(before, Values) and isinstance(now, Values):
             found += [
-                f"setting {k}: {before.set.get(k, 'default')!r} before, {now.set.get(k, 'default')!r} now"
+                f"setting {k}: {_value(before, k)} before, {_value(now, k)} now"
                 for k in sorted({**before.set, **now.set})
                 if before.set.get(k) != now.set.get(k)
             ]
         else:
             found.append(f"setting {name}: {before!r} before, {now!r} now")
     return found
+
+
+def _value(values: Values, name: str) -> str:
+    """Return the value of a setting as text; one that is not set has its default."""
+    default = SETTINGS[name].default if name in SETTINGS else None
+    return repr(values.set.get(name, default))
 
 
 def _of_place(old: Any, new: Any, tree: Any) -> str:

@@ -71,7 +71,7 @@ def test_settings():
     f = ft.jit(lambda x: x @ x.T)
     f(X)
     with backends.flags({"cpu.fast_lowerings": False}):
-        assert why(f, X) == "setting cpu.fast_lowerings: 'default' before, False now"
+        assert why(f, X) == "setting cpu.fast_lowerings: True before, False now"
     ft.set_default_dtype("float64")
     try:
         assert why(f, X) == "setting default_float: 'float32' before, 'float64' now"
