@@ -72,7 +72,8 @@ def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, const
         own = exported(sizes)
         if all(template.is_text(own.mlir_module(p), sizes) for p, template in program.templates.items()):
             return
-        reason = _difference(program.at(**sizes), own)
+        largest = 2 * max(*sizes.values(), *program.samples[-1][0].values())
+        reason = next(filter(None, (_difference(program.at(**sizes), own, scale) for scale in (1, largest))), "")
     except FtError as e:
         reason = f"{type(e).__name__}: {e.args[0] if e.args else e}".split("\n")[0]
     if reason:
@@ -82,31 +83,35 @@ def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, const
         )
 
 
-def _difference(found: Any, own: Any) -> str:
-    """The difference of results; an empty text for none."""
+def _difference(found: Any, own: Any, scale: int) -> str:
+    """The difference of results for arguments of some scale; an empty text for none."""
     if [(a.shape, a.dtype) for a in found.out_avals] != [(a.shape, a.dtype) for a in own.out_avals]:
         return f"it gives {own.out_avals}, not {found.out_avals}"
     if xla.default_device().platform not in {"gpu" if p == "cuda" else p for p in own.platforms}:
         return ""  # lowering for another platform chose an algorithm by size; the program was read, which checks types
     rng = np.random.default_rng(0)
-    args, kwargs = own.in_tree.unflatten([_argument(rng, a) for a in own.in_avals])
+    args, kwargs = own.in_tree.unflatten([_argument(rng, a, scale) for a in own.in_avals])
     results = [xla.flatten(e.call(*args, **kwargs))[0] for e in (found, own)]
-    return "" if all(itertools.starmap(_close, zip(*results, strict=True))) else "it gives other results"
+    # Roundings of large arguments are large where a function is periodic; another limit changes whole values.
+    loose = 1 if scale == 1 else 30
+    return "" if all(_close(*pair, loose) for pair in zip(*results, strict=True)) else "it gives other results"
 
 
-def _argument(rng: np.random.Generator, aval: Any) -> Any:
+def _argument(rng: np.random.Generator, aval: Any, scale: int) -> Any:
+    """Draw an argument: small values first; then values as large as sizes, of which functions may make limits."""
     if aval.dtype == dtypes.bool_:
         return rng.integers(0, 2, aval.shape).astype(bool)
     if dtypes.is_integer(aval.dtype):
-        return rng.integers(0, 3, aval.shape).astype(aval.dtype)
-    return rng.normal(size=aval.shape).astype(aval.dtype)
+        drawn = rng.integers(0, 3, aval.shape) if scale == 1 else rng.integers(-scale, scale + 1, aval.shape)
+        return drawn.clip(dtypes.iinfo(aval.dtype).min, dtypes.iinfo(aval.dtype).max).astype(aval.dtype)
+    return (scale * rng.normal(size=aval.shape)).astype(aval.dtype)
 
 
-def _close(found: Any, own: Any) -> bool:
+def _close(found: Any, own: Any, loose: int) -> bool:
     got, want = np.asarray(found), np.asarray(own)
     if got.dtype == dtypes.bool_ or dtypes.is_integer(got.dtype):
         return np.array_equal(got, want)
-    tolerance = float(np.sqrt(dtypes.finfo(got.dtype).eps))
+    tolerance = min(0.1, loose * float(np.sqrt(dtypes.finfo(got.dtype).eps)))
     wide = np.complex128 if dtypes.is_complex(got.dtype) else np.float64
     got, want = got.astype(wide), want.astype(wide)
     finite = np.abs(want[np.isfinite(want)])

@@ -174,6 +174,29 @@ def test_errors_of_the_function_tell_the_sizes():
 @pytest.mark.parametrize(
     "fun",
     [
+        lambda i, t: fnp.where(i < min(t.shape[0], 64), t, 0.0),
+        lambda i, t: fnp.minimum(t, float(min(t.shape[0], 64))) + i,
+    ],
+    ids=["where", "minimum"],
+)
+def test_limits_that_follow_from_sizes_are_seen(fun):
+    b = export.symbolic_shape("b")
+    with pytest.raises(UnsupportedError, match=r"(?s)another program for.*it gives other results.*'b <= "):
+        export.export(ft.jit(fun))(Spec(b, "int32"), Spec(b, "float32"))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 65, 200])
+def test_a_limit_of_indices_that_follows_from_sizes(size):
+    rows = lambda m, i, t: t[m.clip(i, 0, min(t.shape[0], 64) - 1)]
+    b = export.symbolic_shape("b")
+    made = export.export(ft.jit(lambda i, t: rows(fnp, i, t)))(Spec(b, "int32"), Spec(b, "float32"))
+    i, t = RNG.integers(0, 2 * size, size).astype("int32"), array(size)
+    np.testing.assert_array_equal(made.call(i, t), rows(np, i, t))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
         lambda x: sum(x[i] for i in range(x.shape[0])),
         lambda x: x * np.linspace(0, 1, x.shape[0]).astype("float32"),
         lambda x: x + 2.0 ** (x.shape[0] % 7),
