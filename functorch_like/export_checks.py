@@ -51,6 +51,8 @@ def check(program: Any, exported: Callable[[Sizes], Any], scope: Scope, base: Si
 
 def _ends(allowed: list[int], middle: int) -> tuple[list[int], list[int]]:
     """Sizes to compare below and above one, the nearest first."""
+    if not allowed:
+        return [], []
     small = {*allowed[:3], *(n for n in _SMALL if n in allowed)}
     large = {max(n for n in allowed if n <= limit) for limit in _LARGE if allowed[0] <= limit}
     chosen = sorted(small | large)
@@ -73,7 +75,8 @@ def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, const
         if all(template.is_text(own.mlir_module(p), sizes) for p, template in program.templates.items()):
             return
         largest = 2 * max(*sizes.values(), *program.samples[-1][0].values())
-        reason = next(filter(None, (_difference(program.at(**sizes), own, scale) for scale in (1, largest))), "")
+        found = program.at(**sizes)
+        reason = next(filter(None, (_difference(found, own, scale) for scale in _scales(largest))), "")
     except FtError as e:
         reason = f"{type(e).__name__}: {e.args[0] if e.args else e}".split("\n")[0]
     if reason:
@@ -81,6 +84,10 @@ def _compare(program: Any, exported: Callable[[Sizes], Any], sizes: Sizes, const
             f"{program.fun_name} is another program for {told} than for sizes such as {typical}: {reason}",
             fix=f"export it with a constraint that leaves these sizes out, such as {constraint!r}",
         )
+
+
+def _scales(largest: int) -> list[int]:
+    return [1, *(32**k for k in range(1, 4) if 32**k < largest), largest]
 
 
 def _difference(found: Any, own: Any, scale: int) -> str:

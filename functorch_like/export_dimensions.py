@@ -25,7 +25,9 @@ _CALLED: dict[str, Callable[..., int]] = {"mod": operator.mod, "floordiv": opera
 _POLYNOMIAL = (ast.BinOp, ast.UnaryOp, ast.USub, ast.Add, ast.Sub, ast.Mult, ast.Constant, ast.Name, ast.Load)
 
 #: Sizes at which a program is tried, by range: an operation may be lowered otherwise for small arrays or large ones.
-RANGES = (range(9, 60), range(130, 400), range(1030, 2100))
+_RANGES = (range(9, 60), range(130, 400), range(1030, 2100))
+#: The same, where constraints leave too few of these.
+_OTHER_RANGES = (range(2, 9), range(64, 4097, 64), range(512, 16385, 512), range(2100, 20000))
 
 
 class Scope:
@@ -53,8 +55,15 @@ class Scope:
         """Return True where dimensions fulfil the constraints."""
         return all(_value(p, values, t) for p, t in zip(self.parsed, self.constraints, strict=True))
 
-    def samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:
-        """Some values of the dimensions, all different; fewer where the constraints leave no more."""
+    def samples(self, names: Sequence[str], count: int) -> list[list[dict[str, int]]]:
+        """So many values of the dimensions, all different, for each range of sizes that has them."""
+        for ranges in (_RANGES, _OTHER_RANGES):
+            drawn = [self._samples(names, sizes, count) for sizes in ranges]
+            if any(len(values) == count for values in drawn):
+                return [values for values in drawn if len(values) == count]
+        return []
+
+    def _samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:
         rng = np.random.default_rng(0)
         choices = [rng.permutation(np.asarray(sizes)).tolist() for _ in names]
         found: list[dict[str, int]] = []
@@ -87,7 +96,7 @@ class Dimension:
 
     def __init__(self, text: str, scope: Scope) -> None:
         self.text, self.scope, self.parsed = text, scope, _parsed(text, ast.expr)
-        self.names = tuple(sorted({n.id for n in ast.walk(self.parsed) if isinstance(n, ast.Name)}))
+        self.names = tuple(sorted({n.id for n in ast.walk(self.parsed) if isinstance(n, ast.Name)} - _CALLED.keys()))
 
     def at(self, values: Mapping[str, int]) -> int:
         """The size for values of the names."""
@@ -178,8 +187,8 @@ def symbolic_shape(
             elements = inner
         case elements:
             pass
-    texts = [ast.unparse(element) for element in elements]
-    return tuple(int(t) if t.isdigit() else Dimension(t, within) for t in texts)
+    made = [Dimension(ast.unparse(element), within) for element in elements]
+    return tuple(d if d.names else d.at({}) for d in made)
 
 
 def symbolic_scope(*constraints: str) -> Scope:
@@ -231,10 +240,12 @@ def _parsed(text: str, kind: type) -> Any:
         found = None
     allowed = (ast.BinOp, ast.Constant, ast.Name, ast.Compare, ast.Call, ast.UnaryOp, ast.USub, ast.Load,
                *_BINARY, *_COMPARED)  # fmt: skip
+    nodes = [] if found is None else list(ast.walk(found))
+    comparisons = sum(isinstance(n, ast.Compare) for n in nodes)
     if (
-        found is None
-        or not isinstance(found, kind)
-        or not all(isinstance(n, allowed) and _plain(n) for n in ast.walk(found))
+        not isinstance(found, kind)
+        or comparisons != (kind is ast.Compare)
+        or not all(isinstance(n, allowed) and _plain(n) for n in nodes)
     ):
         raise ArgumentError(
             f"{text!r} is no expression of dimensions",
@@ -247,7 +258,9 @@ def _plain(node: ast.AST) -> bool:
     if isinstance(node, ast.Constant):
         return type(node.value) is int
     if isinstance(node, ast.Call):
-        return isinstance(node.func, ast.Name) and node.func.id in _CALLED and not node.keywords
+        if not isinstance(node.func, ast.Name) or node.func.id not in _CALLED or node.keywords:
+            return False
+        return len(node.args) == 2 or (node.func.id in ("max", "min") and len(node.args) > 2)
     return not isinstance(node, ast.Compare) or len(node.ops) == 1
 
 
@@ -262,12 +275,13 @@ def _value(node: Any, values: Mapping[str, int], text: str) -> Any:
             return values[name]
         case ast.UnaryOp(operand=operand):
             return -evaluate(operand)
-        case ast.BinOp(left=left, op=op, right=right):
-            try:
-                return _BINARY[type(op)](evaluate(left), evaluate(right))
-            except ZeroDivisionError:
-                raise ShapeError(f"{text!r} divides by 0 for {dict(values)}", fix="pass other sizes") from None
         case ast.Compare(left=left, ops=[op], comparators=[right]):
             return _COMPARED[type(op)](evaluate(left), evaluate(right))
+        case ast.BinOp(left=left, op=op, right=right):
+            function, operands = _BINARY[type(op)], (left, right)
         case _:
-            return _CALLED[node.func.id](*map(evaluate, node.args))
+            function, operands = _CALLED[node.func.id], node.args
+    try:
+        return function(*map(evaluate, operands))
+    except ZeroDivisionError:
+        raise ShapeError(f"{text!r} divides by 0 for {dict(values)}", fix="pass other sizes") from None

@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -21,7 +23,7 @@ from functorch_like.calling import api_boundary
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, TreeError, UnsupportedError
 from functorch_like.export_checks import check
-from functorch_like.export_dimensions import RANGES, Dimension, Scope, solved
+from functorch_like.export_dimensions import Dimension, Scope, solved
 from functorch_like.export_template import Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
@@ -97,6 +99,8 @@ class SymbolicExported:
         if set(dimensions) != set(self.samples[0][0]):
             raise ArgumentError(f"the dimensions are {', '.join(self.samples[0][0])}, not {', '.join(dimensions)}")
         for name, size in dimensions.items():
+            if not isinstance(size, (int, np.integer)):
+                raise ArgumentError(f"{name} = {size!r} is no size", fix="give an int")
             if size < 1:
                 raise ShapeError(f"{self.fun_name} is called with {name} = {size}", fix="use sizes of 1 and more")
         self.scope.check(dimensions, self.fun_name)
@@ -191,21 +195,19 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
             raise
 
     first: Exception | None = None
-    for sizes in RANGES:
-        samples = scope.samples(names, sizes, 4 + len(names) - 1)
-        if len(samples) < 4 + len(names) - 1:
-            continue
+    for samples in scope.samples(names, 4 + len(names) - 1):
         solved([s.shape for s in specs], [_concrete(s, samples[0]).shape for s in specs], name)
         try:
             made = [(values, concrete(values)) for values in samples]
-            program = SymbolicExported(made, _patterns([e for _, e in made], specs), scope)
+            program = SymbolicExported(made, _patterns([e for _, e in made], specs, samples), scope)
             program.templates  # noqa: B018 (compares them)
             check(program, concrete, scope, min(samples, key=lambda d: math.prod(d.values())))
             return program
         except UnsupportedError as e:
             first = first or e
     raise first or ArgumentError(
-        f"constraints {scope.constraints} leave too few sizes to export {name} for", fix="export it for each size"
+        f"constraints {scope.constraints} leave too few sizes below 20000 to export {name} for",
+        fix="export it for each size",
     )
 
 
@@ -213,9 +215,9 @@ def _concrete(leaf: Any, values: Mapping[str, int]) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(tuple(_size(d, values) for d in leaf.shape), leaf.dtype, leaf.weak_type, leaf.sharding)
 
 
-def _patterns(programs: Sequence[Any], specs: Sequence[Any]) -> list[Any]:
-    """Shapes of the arguments; those that vary are the symbolic ones, in order."""
-    remaining = iter(specs)
+def _patterns(programs: Sequence[Any], specs: Sequence[Any], samples: Sequence[Mapping[str, int]]) -> list[Any]:
+    """Shapes of the arguments; those that vary are the symbolic ones, in order, but for those that constraints fix."""
+    remaining = (s for s in specs if len({_concrete(s, values).shape for values in samples}) > 1)
     avals = zip(*(e.in_avals for e in programs), strict=True)
     return [of[0].shape if len({a.shape for a in of}) == 1 else next(remaining).shape for of in avals]
 

@@ -64,6 +64,37 @@ def test_constraints_hold_for_calls(made):
         made.call(w, array(2, 3), array(3, 2))
     with pytest.raises(ArgumentError, match="too few sizes"):
         export.export(ft.jit(fnp.sin))(Spec(export.symbolic_shape("b", ("b == 8",)), "float32"))
+    for size in (2.5, "3"):
+        with pytest.raises(ArgumentError, match="is no size"):
+            made.at(b=4, t=size)
+    by_zero = Spec(export.symbolic_shape("b", ("mod(b, 0) == 0",)), "float32")
+    with pytest.raises(ShapeError, match="divides by 0"):
+        export.export(ft.jit(fnp.sin))(by_zero)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "size"), [("b <= 8", 1), ("b <= 8", 7), ("mod(b, 512) == 0", 1024), ("b >= 3000", 3001)]
+)
+def test_constraints_that_leave_small_or_large_sizes(constraint, size):
+    made = export.export(ft.jit(lambda x: x * 2 + x.sum()))(Spec(export.symbolic_shape("b", (constraint,)), "float32"))
+    x = array(size)
+    np.testing.assert_allclose(made.call(x), 2 * x + x.sum(dtype=np.float64), rtol=1e-4, atol=1e-3)
+
+
+def test_a_dimension_that_constraints_fix():
+    scope = export.symbolic_scope("s == t + 1")
+    specs = [Spec(export.symbolic_shape(text, scope=scope), "float32") for text in ("s - t", "t", "s")]
+    made = export.export(ft.jit(lambda one, t, s: (one.sum(), 2 * t, 3 * s)))(*specs)
+    found = made.call(array(1), np.ones(4, "float32"), np.ones(5, "float32"))
+    assert [x.tolist() for x in found[1:]] == [[2.0] * 4, [3.0] * 5]
+
+
+def test_functions_in_dimensions():
+    scope = export.symbolic_scope("b >= 8")
+    specs = [Spec(export.symbolic_shape(text, scope=scope), "float32") for text in ("max(b, 8)", "b")]
+    made = export.export(ft.jit(lambda x, y: (x.sum(), y.sum())))(*specs)
+    for b in (8, 11):
+        assert [float(x) for x in made.call(np.ones(max(b, 8), "float32"), np.ones(b, "float32"))] == [max(b, 8), b]
 
 
 def test_expressions():
@@ -77,7 +108,24 @@ def test_expressions():
         made.call(x, array(12))
 
 
-@pytest.mark.parametrize("text", ["b, t!", "b if t else 1", "f(b)", "b.c", "1.5 * b", "b, 'c'", "*b", "b = 2", "b]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "b, t!",
+        "b if t else 1",
+        "f(b)",
+        "b.c",
+        "1.5 * b",
+        "b, 'c'",
+        "*b",
+        "b = 2",
+        "b]",
+        "b > 2",
+        "(b > 2) + 1",
+        "mod(b)",
+        "max(b)",
+    ],
+)
 def test_no_expression(text):
     with pytest.raises(ArgumentError, match=r"no (expression|list) of dimensions"):
         export.symbolic_shape(text)
@@ -86,7 +134,7 @@ def test_no_expression(text):
 def test_shapes_as_text():
     assert str(export.symbolic_shape("(b, 3)")) == str(export.symbolic_shape("b, 3")) == "(b, 3)"
     assert str(export.symbolic_shape("(b + 1)*2, max(b, t), mod(t, 2)")) == "((b + 1) * 2, max(b, t), mod(t, 2))"
-    assert export.symbolic_shape("") == ()
+    assert export.symbolic_shape("") == () and export.symbolic_shape("2 * 3, max(1, 4)") == (6, 4)
     b, t = export.symbolic_shape("b, t")
     assert [d.at({"b": 7, "t": 2}) for d in (2 * b + t, b - t, 9 - b, b // t, b % 4)] == [16, 5, 2, 3, 3]
 
