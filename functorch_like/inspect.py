@@ -11,6 +11,7 @@ import numpy as np
 from functorch_like.backends import xla
 from functorch_like.backends.xla import events
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.compiler.lower import lower
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.debug import array_display, tree_display
@@ -107,10 +108,7 @@ def history(fun: Callable[..., Any]) -> Callable[..., History]:
     >>> [stage.name for stage in stages][-4:]
     ['jaxpr', 'simplified jaxpr', 'StableHLO', 'optimized HLO']
     """
-    if not callable(fun):
-        raise ArgumentError(
-            f"history takes a function, got {type(fun).__name__}", fix="history(f)(x), not history(f(x))"
-        )
+    check_callable(fun, "history")
 
     @api_boundary.public
     def shown(*args: Any, **kwargs: Any) -> History:

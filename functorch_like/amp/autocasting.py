@@ -13,6 +13,7 @@ from functorch_like import dtypes
 from functorch_like.amp.policy import NOTHING, Policy, make_policy
 from functorch_like.avals import ShapedArray
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import EVALUATE, Primitive, Trace, abstract_eval, aval_of, new_trace, state
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
@@ -248,11 +249,7 @@ def autocast(
 
 
 def _cast_function(fun: Any, policy: Policy) -> Any:
-    if not callable(fun):
-        raise ArgumentError(
-            f"autocast takes a function, got {fun!r:.60}",
-            fix='ft.autocast(f)(x); a block is `with ft.autocast(dtype="bfloat16"):`',
-        )
+    check_callable(fun, "autocast", 'ft.autocast(f)(x); a block is `with ft.autocast(dtype="bfloat16"):`')
     if inspect.iscoroutinefunction(fun) or inspect.isgeneratorfunction(fun) or inspect.isasyncgenfunction(fun):
         raise ArgumentError(
             f"{name_of(fun)} is a generator or coroutine, whose body runs after the call has returned",

@@ -9,6 +9,7 @@ from functorch_like import dtypes, lax, tree
 from functorch_like import numpy as fnp
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Array, aval_of
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.transforms.grad import value_and_grad
@@ -106,8 +107,7 @@ def scaled_value_and_grad(
     >>> bool(out.finite), out.value.item(), out.grads.tolist()
     (True, 4.0, [4.0, 4.0])
     """
-    if not callable(fun):
-        raise ArgumentError(f"scaled_value_and_grad takes a function, got {fun!r:.60}", fix="pass the loss function")
+    check_callable(fun, "scaled_value_and_grad", "pass the loss function")
     _check_factors(growth_interval, growth, shrink, smallest, largest)
     positions = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(n < 0 for n in positions):

@@ -13,6 +13,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla.callbacks import barrier
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.primitives.effects import callbacks as rows
@@ -146,10 +147,7 @@ def host_function(
 
     `numbers` tells whether numbers become arrays, or go along as they are.
     """
-    if not callable(callback):
-        raise ArgumentError(
-            f"{name} takes a function, got {callback!r:.60} of type {type(callback).__name__}", fix=f"{name}(f, ...)"
-        )
+    check_callable(callback, name, f"{name}(f, ...)")
     avals, structure = promised(result_shape_dtypes)
     operands, rebuild = split_values(args, kwargs, numbers)
 

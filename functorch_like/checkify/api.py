@@ -52,8 +52,7 @@ def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Cal
     >>> err.get(), float(out)
     (None, 0.5)
     """
-    if not callable(f):
-        raise ArgumentError(f"checkify takes a function, got {f!r:.60}", fix="checkify(f)(x)")
+    traced_function.check_callable(f, "checkify")
     wanted = frozenset(errors)
     if not wanted <= all_checks:
         raise ArgumentError(

@@ -41,8 +41,7 @@ class LoopBody(NamedTuple):
 
 def check_function(f: Any, what: str, usage: str) -> None:
     """Raise unless it can be called."""
-    if not callable(f):
-        raise error(ArgumentError, f"lax.{what} takes a function, got {f!r:.60} of type {type(f).__name__}", usage)
+    traced_function.check_callable(f, f"lax.{what}", usage)
 
 
 def fixed_point(

@@ -11,8 +11,8 @@ from functorch_like.backends.xla.mesh import AbstractMesh, Mesh, make_mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding, check_axes
 from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling import api_boundary
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import aval_of
-from functorch_like.errors import ArgumentError
 from functorch_like.transforms.jit import jit
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def data_parallel(
     >>> w.tolist(), float(value)
     ([0.6000000238418579, 0.6000000238418579], 4.0)
     """
-    if not callable(step):
-        raise ArgumentError(f"data_parallel takes a function, got {step!r:.60}", fix="data_parallel(step)")
+    check_callable(step, "data_parallel", "data_parallel(step)")
     mesh = make_mesh((-1,), (axis,)) if mesh is None else mesh
     check_axes(mesh, (axis,), "data_parallel")
     held = NamedSharding(mesh, PartitionSpec()) if state is None else state

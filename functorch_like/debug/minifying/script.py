@@ -66,7 +66,8 @@ def script(program: Program, kind: str) -> str:
     tail = _TAIL.get(kind, _RUN).format(main=main, jaxpr=staged)
     run = "\n".join(f"    {line}" if line else "" for line in tail.strip().splitlines())
     body = "\n\n\n".join([head, *writer.functions, f"args = [\n    {args},\n]" if args else "args = []"])
-    return f"{body}\nwith backends.cache.flags(enabled=False):\n{run}\n"
+    # As in the search: the optimised program, compiled anew.
+    return f'{body}\nwith backends.cache.flags(enabled=False), backends.compilation.flags(tiers="off"):\n{run}\n'
 
 
 class _Writer:

@@ -11,8 +11,9 @@ from typing import Any
 
 from functorch_like import core, tree
 from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import Primitive, Trace, new_trace, state
-from functorch_like.errors import ArgumentError, FtError
+from functorch_like.errors import FtError
 from functorch_like.experimental.sparse.format import JAXSparse
 from functorch_like.experimental.sparse.sparsify_rules import RULES, BroadcastTracer, SparseTracer, elementwise
 from functorch_like.primitives.base.shapes import broadcast_in_dim
@@ -102,8 +103,7 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
         >>> f(m, fnp.asarray([1.0, 10.0])).todense().tolist()
         [[0.0, 40.0], [9.0, 0.0]]
     """
-    if not callable(f):
-        raise ArgumentError(f"sparsify takes a function, got {f!r:.60}", fix="sparsify(f)(mat, x)")
+    check_callable(f, "sparsify", "sparsify(f)(mat, x)")
 
     @functools.wraps(f, updated=())
     def sparsified(*args: Any, **kwargs: Any) -> Any:
