@@ -104,7 +104,7 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
     if not host.dtype.isnative:
         host = native(host)
     named = dtype is not None
-    if named and dtype.kind in "iu" and host.dtype.kind in "fO" and all(issubclass(k, int) for k in kinds):
+    if named and dtype.kind in "iu" and host.dtype.kind in "fO" and _are_ints(kinds):
         host = _ints(a, dtype)
     if not named:
         dtype = _sequence_dtype(a, kinds, host)
@@ -117,6 +117,10 @@ def _from_sequence(a: Sequence[Any], dtype: Any) -> Any:
         )
     out = xla.device_put(host.astype(dtypes.as_dtype(dtype)))
     return out if named else dtype_origins.made(out)
+
+
+def _are_ints(kinds: set[type]) -> bool:
+    return bool(kinds) and all(issubclass(k, int) for k in kinds)
 
 
 def _ints(a: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

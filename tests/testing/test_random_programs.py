@@ -187,8 +187,8 @@ def test_error_bars_know_that_differences_may_become_zero():
         assert exact == 1 and (bars >= 1) == moves
 
 
-def _staged(f, x):
-    made = differential.staged(f, [x])
+def _staged(f, *xs):
+    made = differential.staged(f, list(xs))
     return made.jaxpr, made.args
 
 

@@ -139,7 +139,7 @@ def test_promotion_and_refusals():
     assert S.erf(1).dtype == np.float32 and S.i0e(np.float16(1) * np.ones(2, np.float16)).dtype == np.float16
     with pytest.raises(DtypeError, match="real"):
         S.gammainc(1j, 1.0)
-    with pytest.raises(ArgumentError, match="2 arguments"):
+    with pytest.raises(ArgumentError, match="missing a required argument: 'x'"):
         S.gammainc(1.0)
 
 

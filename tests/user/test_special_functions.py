@@ -115,7 +115,7 @@ def test_transformations_and_refusals():
     assert S.dawsn(fnp.ones(2, fnp.bfloat16)).dtype == fnp.bfloat16 and S.exp1(1).dtype == np.float32
     with pytest.raises(DtypeError, match="real"):
         S.dawsn(1j)
-    with pytest.raises(ArgumentError, match="2 arguments"):
+    with pytest.raises(ArgumentError, match="missing a required argument: 'm'"):
         S.poch(1.0)
 
 
@@ -141,6 +141,10 @@ def test_tables_and_sums():
 def test_arguments_are_given_by_name_too():
     assert float(S.beta(a=2.0, b=3.0)) == float(S.beta(2.0, b=3.0)) == float(S.beta(2.0, 3.0))
     assert list(inspect.signature(S.betainc).parameters) == ["a", "b", "x"]
-    for wrong in (lambda: S.beta(1.0), lambda: S.beta(1.0, c=2.0), lambda: S.beta(1.0, 2.0, b=3.0)):
-        with pytest.raises(ArgumentError, match="2 arguments"):
+    for wrong, reason in (
+        (lambda: S.beta(1.0), "missing a required argument: 'b'"),
+        (lambda: S.beta(1.0, c=2.0), "missing a required argument: 'b'|unexpected keyword argument 'c'"),
+        (lambda: S.beta(1.0, 2.0, b=3.0), "multiple values for argument 'b'"),
+    ):
+        with pytest.raises(ArgumentError, match=reason):
             wrong()
