@@ -101,7 +101,7 @@ def _difference(found: Any, own: Any, scale: int) -> str:
     results = [xla.flatten(e.call(*args, **kwargs))[0] for e in (found, own)]
     # Roundings of large arguments are large where a function is periodic; another limit changes whole values.
     loose = 1 if scale == 1 else 30
-    return "" if all(_close(*pair, loose) for pair in zip(*results, strict=True)) else "it gives other results"
+    return "" if all(_close(x, y, loose) for x, y in zip(*results, strict=True)) else "it gives other results"
 
 
 def _argument(rng: np.random.Generator, aval: Any, scale: int) -> Any:

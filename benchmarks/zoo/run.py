@@ -40,27 +40,30 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--samples", type=int, default=11, help="samples in each process (default 11)")
     parser.add_argument("--json", default="zoo.json", metavar="FILE", help="where results are kept (default zoo.json)")
     parser.add_argument("--again", action="store_true", help="try again what failed")
-    return parser.parse_args(given)
+    options = parser.parse_args(given)
+    options.models = [m for m in MODELS if any(fnmatch(m, pattern) for pattern in options.model or ["*"])]
+    if not options.models:
+        parser.error(f"no model is named {' or '.join(options.model)}; there are {', '.join(MODELS)}")
+    return options
 
 
 def main(given: list[str] | None = None) -> int:
-    """Measure what the file lacks, print the table, and return 1 where losses disagree."""
+    """Measure what the file lacks, print the table, and return 1 where losses disagree or a process failed."""
     options = arguments(given)
     file = Path(options.json)
     results = json.loads(file.read_text()) if file.exists() else {}
-    models = [m for m in MODELS if any(fnmatch(m, pattern) for pattern in options.model or ["*"])]
-    sides = [side for side in SIDES if side in (options.side or SIDES)]
-    for turn in range(options.rounds):
-        for model in models:
-            for side in sides:
-                key = f"{model} {side} {options.size} {turn}"
-                if key in results and not (options.again and "error" in results[key]):
-                    continue
-                print(f"{key} ...", file=sys.stderr, flush=True)
-                results[key] = measured(model, side, options)
-                keep(file, results)
+    models, sides = options.models, [side for side in SIDES if side in (options.side or SIDES)]
+    chosen = [f"{m} {s} {options.size} {turn}" for turn in range(options.rounds) for m in models for s in sides]
+    for key in chosen:
+        model, side, *_ = key.split()
+        if key in results and not (options.again and "error" in results[key]):
+            continue
+        print(f"{key} ...", file=sys.stderr, flush=True)
+        results[key] = measured(model, side, options)
+        keep(file, results)
     print(table(results, models, sides, options.size))
-    return int(bool(disagreements(results, models, sides, options.size)))
+    failed = any("error" in results[key] for key in chosen)
+    return int(failed or bool(disagreements(results, models, sides, options.size)))
 
 
 def measured(model: str, side: str, options: argparse.Namespace) -> dict:
