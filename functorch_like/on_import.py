@@ -50,6 +50,11 @@ class _Loader:
     def __init__(self, loader: Any) -> None:
         self.loader = loader
 
+    def __getattr__(self, name: str) -> Any:  # `get_source`, `get_code` and others, which tools ask loaders for
+        if name == "loader":  # of an instance that copy or pickle has just made
+            raise AttributeError(name)
+        return getattr(self.loader, name)
+
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> types.ModuleType | None:
         return self.loader.create_module(spec)
 

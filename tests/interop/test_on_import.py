@@ -1,7 +1,9 @@
 """Actions after the import of a module are done once, and leave the module as its own loader makes it."""
 
+import copy
 import importlib
 import importlib.util
+import runpy
 import sys
 
 import pytest
@@ -25,6 +27,13 @@ def test_an_action_waits_for_the_import_and_is_done_once(module):
     assert seen == [1] and type(made.__loader__).__name__ == type(made.__spec__.loader).__name__ == "SourceFileLoader"
     importlib.reload(made)
     assert seen == [1]
+
+
+def test_tools_read_a_module_before_its_import(module):
+    on_import(module, print)
+    loader = importlib.util.find_spec(module).loader
+    assert loader.get_source(module) == "x = 1\n" and copy.copy(loader).loader is loader.loader
+    assert runpy.run_module(module)["x"] == 1
 
 
 def test_a_module_that_is_loaded_is_taken_at_once(module):
