@@ -64,7 +64,8 @@ def vmap(
             "same" (as the key says) gives all of them the same numbers, "different" draws for element number i from
             `random.fold_in(key, i)`, "error" raises. Keys that are mapped over differ in any case.
         buckets: sizes to which the axis is padded, or True for powers of two: what is compiled for one number of
-            elements serves all of a bucket. Not together with axis_name.
+            elements serves all of a bucket. Not together with axis_name. Effects, such as `debug.print`, run for the
+            padding, too.
 
     Returns:
         The mapped function.

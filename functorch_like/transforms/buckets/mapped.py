@@ -1,6 +1,6 @@
 """`vmap(f, buckets=...)`: elements are padded to a bucket's size, and the results cut.
 
-Elements do not see each other, so there is nothing to mask.
+Elements do not see each other, so there is nothing to mask; effects run for the padding, too.
 """
 
 from __future__ import annotations
