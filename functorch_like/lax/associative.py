@@ -7,10 +7,11 @@ from typing import Any
 
 from functorch_like import tree
 from functorch_like.calling import traced_function
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import T
 from functorch_like.core import aval_of, state
 from functorch_like.errors import ArgumentError, ShapeError
-from functorch_like.lax.carries import check_function, told
+from functorch_like.lax.carries import told
 from functorch_like.lax.operands import axis_of, error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
@@ -41,7 +42,7 @@ def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, a
     >>> lax.associative_scan(fnp.multiply, fnp.asarray([1, 2, 3, 4, 5])).tolist()
     [1, 2, 6, 24, 120]
     """
-    check_function(fn, "associative_scan", "lax.associative_scan(fn, elems)")
+    check_callable(fn, "lax.associative_scan", "lax.associative_scan(fn, elems)")
     call = traced_function.arguments((elems,))
     size, axes = _sizes(call, axis)
     if size is None:  # no leaves

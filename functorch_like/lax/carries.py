@@ -39,11 +39,6 @@ class LoopBody(NamedTuple):
     y_tree: Any
 
 
-def check_function(f: Any, what: str, usage: str) -> None:
-    """Raise unless it can be called."""
-    traced_function.check_callable(f, f"lax.{what}", usage)
-
-
 def fixed_point(
     f: Callable[..., Any], call: FlatCall, starts: Sequence[Any], what: str, through: Any = None, pair: bool = True
 ) -> LoopBody:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Carry
 from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
-from functorch_like.lax.carries import check_function
 from functorch_like.lax.loops import loop
 from functorch_like.lax.operands import error
 from functorch_like.lax.unbounded import run_while
@@ -78,7 +78,7 @@ def fori_loop(
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
     110
     """
-    check_function(body_fun, "fori_loop", "lax.fori_loop(lower, upper, lambda i, val: val, init_val)")
+    check_callable(body_fun, "lax.fori_loop", "lax.fori_loop(lower, upper, lambda i, val: val, init_val)")
     dtype = _bounds_dtype(lower, upper)
     if isinstance(lower, Tracer) or isinstance(upper, Tracer):
         if unroll not in (None, False):

@@ -47,9 +47,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     >>> lax.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-    square = (
-        aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]
-    )  # else the primitive says what is wrong
+    square = aval_of(x).ndim > 1 and aval_of(x).shape[-1] == aval_of(x).shape[-2]  # else the primitive refuses it
     return cholesky_lu.cholesky(_hermitian(x) if symmetrize_input and square else x)
 
 

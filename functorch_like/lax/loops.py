@@ -12,11 +12,12 @@ from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall
+from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Carry, R, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
-from functorch_like.lax.carries import check_function, fixed_point, merged, unchanged
+from functorch_like.lax.carries import fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow import scan as row
@@ -93,7 +94,7 @@ def scan(
     >>> total.item(), sums.tolist()
     (10, [1, 3, 6, 10])
     """
-    check_function(f, "scan", "lax.scan(lambda carry, x: (carry, y), init, xs)")
+    check_callable(f, "lax.scan", "lax.scan(lambda carry, x: (carry, y), init, xs)")
     if isinstance(xs, Watched):
         f, xs = xs.attach(f, length, bool(reverse))
     return loop(f, init, xs, length, reverse, unroll, "scan")
@@ -225,7 +226,7 @@ def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     >>> lax.map(lambda x: x * x, fnp.arange(4)).tolist()
     [0, 1, 4, 9]
     """
-    check_function(f, "map", "lax.map(f, xs)")
+    check_callable(f, "lax.map", "lax.map(f, xs)")
     if batch_size is None:
         return loop(f, None, xs, None, False, 1, "map", _each)[1]
     if isinstance(batch_size, bool) or not isinstance(batch_size, (int, np.integer)) or batch_size < 1:

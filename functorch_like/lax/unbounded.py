@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes
 from functorch_like.calling import traced_function
-from functorch_like.calling.traced_function import TracedFunction
+from functorch_like.calling.traced_function import TracedFunction, check_callable
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
-from functorch_like.lax.carries import check_function, fixed_point, merged, told, unchanged
+from functorch_like.lax.carries import fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order.control_flow import while_loop as row
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
@@ -57,8 +57,8 @@ def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry
     >>> lax.while_loop(lambda x: x < 100, lambda x: 2 * x, 3).item()
     192
     """
-    check_function(cond_fun, "while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
-    check_function(body_fun, "while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
+    check_callable(cond_fun, "lax.while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
+    check_callable(body_fun, "lax.while_loop", "lax.while_loop(lambda val: val < 9, lambda val: val + 1, init_val)")
     return run_while(cond_fun, body_fun, init_val, "while_loop")
 
 

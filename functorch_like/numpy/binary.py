@@ -66,11 +66,9 @@ def _inexact(primitive: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
         if a is b and a.dtype.kind in "fc" and type(x) not in promotion.NUMBERS:
             return primitive(x, y)
         x, y = promotion.promote_and_broadcast2(x, y)
-        return (
-            primitive(x, y)
-            if aval_of(x).dtype.kind in "fc"
-            else primitive(promotion.to_inexact(x), promotion.to_inexact(y))
-        )
+        if aval_of(x).dtype.kind not in "fc":
+            x, y = promotion.to_inexact(x), promotion.to_inexact(y)
+        return primitive(x, y)
 
     return body
 

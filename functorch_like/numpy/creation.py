@@ -131,6 +131,11 @@ def _ints(a: Sequence[Any], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return host.astype(dtype)
 
 
+def listed(a: Any) -> Any:
+    """Return a list or tuple as an array; anything else, numbers too, as it is."""
+    return asarray(a) if isinstance(a, (list, tuple)) else a
+
+
 def _check_masks(a: Sequence[Any]) -> None:
     for item in a:
         if isinstance(item, np.ndarray):
@@ -282,7 +287,7 @@ def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, device:
     sizes = shape_of(shape, "fnp.full")
     if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
         fill_value = promotion.host(fill_value, dtypes.as_dtype(dtype))
-    aval = aval_of(fill_value if not isinstance(fill_value, (list, tuple)) else asarray(fill_value))
+    aval = aval_of(listed(fill_value))
     wanted = aval.dtype if dtype is None else dtypes.as_dtype(dtype)
     if aval.shape and promotion.broadcast_shapes(sizes, aval.shape) != sizes:
         why = f"fnp.full of shape {sizes} with values {aval!r}"
@@ -344,7 +349,7 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
 
 
 def _like(a: Any) -> Any:
-    return a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a if not isinstance(a, (list, tuple)) else asarray(a))
+    return a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(listed(a))
 
 
 def full_like(

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.creation import asarray, listed
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import eager_jit
@@ -294,17 +294,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     >>> bool(fnp.array_equal(fnp.arange(3), fnp.arange(3))), bool(fnp.array_equal(fnp.arange(3), fnp.arange(4)))
     (True, False)
     """
-    a1, a2 = _array_of(a1), _array_of(a2)
+    a1, a2 = listed(a1), listed(a2)
     if aval_of(a1).shape != aval_of(a2).shape:
         return asarray(False)
     same = equal(a1, a2)
     if equal_nan and dtypes.is_inexact(aval_of(a1).dtype) and dtypes.is_inexact(aval_of(a2).dtype):
         same = logical_or(same, logical_and(not_equal(a1, a1), not_equal(a2, a2)))
     return every(same)
-
-
-def _array_of(a: ArrayLike) -> Any:
-    return asarray(a) if isinstance(a, (list, tuple)) else a
 
 
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
@@ -320,7 +316,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
     >>> bool(fnp.array_equiv(fnp.ones(3), fnp.ones((2, 3))))
     True
     """
-    a1, a2 = _array_of(a1), _array_of(a2)
+    a1, a2 = listed(a1), listed(a2)
     try:
         promotion.broadcast_shapes(aval_of(a1).shape, aval_of(a2).shape)
     except ValueError:

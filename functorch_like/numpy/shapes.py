@@ -13,7 +13,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
-from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.creation import asarray, listed
 from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -43,7 +43,7 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> fnp.shape(fnp.ones((2, 3)))
     (2, 3)
     """
-    return aval_of(a if not isinstance(a, (list, tuple)) else asarray(a)).shape
+    return aval_of(listed(a)).shape
 
 
 def ndim(a: Any) -> int:

@@ -11,7 +11,7 @@ from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.creation import asarray, listed
 from functorch_like.numpy.guarded_sizes import count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
@@ -168,7 +168,7 @@ def searchsorted(
         )
     if sorter is not None:
         a = getitem(a, sorter)
-    return _searchsorted(*promotion.numbers(a, v if not isinstance(v, (list, tuple)) else asarray(v)), side=side)
+    return _searchsorted(*promotion.numbers(a, listed(v)), side=side)
 
 
 def _precedes(is_complex: bool, side: str) -> Any:

@@ -36,9 +36,9 @@ _FLOAT_DOC = """{summary}
 
 def _inexact(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
-        return primitive(
-            x if aval_of(x).dtype.kind in "fc" and type(x) not in promotion.NUMBERS else promotion.to_inexact(x)
-        )
+        if aval_of(x).dtype.kind not in "fc" or type(x) in promotion.NUMBERS:
+            x = promotion.to_inexact(x)
+        return primitive(x)
 
     return body
 
