@@ -55,13 +55,17 @@ class Scope:
         """Return True where dimensions fulfil the constraints."""
         return all(_value(p, values, t) for p, t in zip(self.parsed, self.constraints, strict=True))
 
-    def samples(self, names: Sequence[str], count: int) -> list[list[dict[str, int]]]:
+    def samples(self, names: Sequence[str], count: int) -> Iterator[list[dict[str, int]]]:
         """So many values of the dimensions, all different, for each range of sizes that has them."""
+        found = False
         for ranges in (_RANGES, _OTHER_RANGES):
-            drawn = [self._samples(names, sizes, count) for sizes in ranges]
-            if any(len(values) == count for values in drawn):
-                return [values for values in drawn if len(values) == count]
-        return []
+            for sizes in ranges:
+                values = self._samples(names, sizes, count)
+                if len(values) == count:
+                    found = True
+                    yield values
+            if found:
+                return
 
     def _samples(self, names: Sequence[str], sizes: range, count: int) -> list[dict[str, int]]:
         rng = np.random.default_rng(0)

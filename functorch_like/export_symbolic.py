@@ -199,7 +199,7 @@ def exported_for(exported: Callable[..., Any], args: tuple[Any, ...], kwargs: di
         solved([s.shape for s in specs], [_concrete(s, samples[0]).shape for s in specs], name)
         try:
             made = [(values, concrete(values)) for values in samples]
-            program = SymbolicExported(made, _patterns([e for _, e in made], specs, samples), scope)
+            program = SymbolicExported(made, _patterns(made, specs), scope)
             program.templates  # noqa: B018 (compares them)
             check(program, concrete, scope, min(samples, key=lambda d: math.prod(d.values())))
             return program
@@ -215,10 +215,10 @@ def _concrete(leaf: Any, values: Mapping[str, int]) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(tuple(_size(d, values) for d in leaf.shape), leaf.dtype, leaf.weak_type, leaf.sharding)
 
 
-def _patterns(programs: Sequence[Any], specs: Sequence[Any], samples: Sequence[Mapping[str, int]]) -> list[Any]:
+def _patterns(made: Sequence[tuple[Mapping[str, int], Any]], specs: Sequence[Any]) -> list[Any]:
     """Shapes of the arguments; those that vary are the symbolic ones, in order, but for those that constraints fix."""
-    remaining = (s for s in specs if len({_concrete(s, values).shape for values in samples}) > 1)
-    avals = zip(*(e.in_avals for e in programs), strict=True)
+    remaining = (s for s in specs if len({_concrete(s, values).shape for values, _ in made}) > 1)
+    avals = zip(*(e.in_avals for _, e in made), strict=True)
     return [of[0].shape if len({a.shape for a in of}) == 1 else next(remaining).shape for of in avals]
 
 

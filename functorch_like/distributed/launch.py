@@ -16,10 +16,8 @@ from typing import IO, Any
 
 from functorch_like.distributed.child_processes import end_with_parent, exit_status, status_text
 
-_PASSED_ON = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2") if hasattr(signal, name)
-)
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")
+_PASSED_ON = tuple(getattr(signal, name) for name in (*_ENDING, "SIGUSR1", "SIGUSR2") if hasattr(signal, name))
 
 
 class Launch:

@@ -87,9 +87,9 @@ class ElasticLaunch(Launch):
             super()._start(rank, *self._starts[rank])
             return
         self._settled.add(rank)
-        if status and not self._stopping:
-            tell(f"worker {rank} {status_text(status)}; the others are ended")
         if status:
+            if not self._stopping:
+                tell(f"worker {rank} {status_text(status)}; the others are ended")
             self._fail(exit_status(status))
 
     def _fail(self, status: int) -> None:
