@@ -1,6 +1,6 @@
 """Names for how exact products are: those of StableHLO, of JAX and of PyTorch, and what each stands for.
 
-A row's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or what
+A primitive's parameter `precision` is one of PRECISIONS, the name of an algorithm, a pair of precisions, None, or what
 settings gave: `Fp32`.
 """
 

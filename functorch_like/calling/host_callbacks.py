@@ -16,7 +16,7 @@ from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, TreeError
-from functorch_like.primitives.effects import callbacks as rows
+from functorch_like.primitives.effects import callbacks
 
 
 @api_boundary.public
@@ -60,12 +60,12 @@ def pure_callback(
     >>> f(fnp.asarray([4.0, 5.0])).tolist()
     [6.0, 24.0]
     """
-    if vmap_method not in rows.METHODS:
-        raise ArgumentError(f"vmap_method={vmap_method!r} is unknown", fix=f"use one of {rows.METHODS}")
+    if vmap_method not in callbacks.METHODS:
+        raise ArgumentError(f"vmap_method={vmap_method!r} is unknown", fix=f"use one of {callbacks.METHODS}")
     if sharding is not None:
         warnings.warn("sharding= has no effect on pure_callback: it gets whole arrays, on the host", stacklevel=3)
     host, operands, structure = host_function(callback, result_shape_dtypes, args, kwargs, "pure_callback")
-    return structure.unflatten(rows.pure_callback(*operands, fun=host, vmap_method=vmap_method))
+    return structure.unflatten(callbacks.pure_callback(*operands, fun=host, vmap_method=vmap_method))
 
 
 @api_boundary.public
@@ -107,7 +107,7 @@ def io_callback(
     if sharding is not None:
         warnings.warn("sharding= has no effect on io_callback: it gets whole arrays, on the host", stacklevel=3)
     host, operands, structure = host_function(callback, result_shape_dtypes, args, kwargs, "io_callback")
-    return structure.unflatten(rows.io_callback(*operands, fun=host, ordered=bool(ordered)))
+    return structure.unflatten(callbacks.io_callback(*operands, fun=host, ordered=bool(ordered)))
 
 
 @api_boundary.public
@@ -142,7 +142,7 @@ def host_function(
     kwargs: dict[str, Any],
     name: str,
     numbers: bool = True,
-) -> tuple[rows.Host, list[Any], Any]:
+) -> tuple[callbacks.Host, list[Any], Any]:
     """A function of pytrees as one of flat arrays, those arrays, and the structure of its results.
 
     `numbers` tells whether numbers become arrays, or go along as they are.
@@ -165,7 +165,7 @@ def host_function(
         return outs
 
     call.__name__ = getattr(callback, "__name__", type(callback).__name__)
-    return rows.Host(call, name, avals), operands, structure
+    return callbacks.Host(call, name, avals), operands, structure
 
 
 def split_values(

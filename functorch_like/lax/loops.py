@@ -20,7 +20,7 @@ from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.lax.carries import fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
-from functorch_like.primitives.higher_order.control_flow import scan as row
+from functorch_like.primitives.higher_order.control_flow import scan as scan_primitives
 from functorch_like.transforms.jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
 
@@ -127,12 +127,12 @@ def loop(
 def apply(
     jaxpr: Jaxpr, consts: list[Any], starts: list[Any], xs: list[Any], length: int, reverse: bool, unroll: int
 ) -> list[Any]:
-    """Bind the row. What the body hands on unchanged is the same for all steps: no carry, but a const."""
+    """Bind the primitive. What the body hands on unchanged is the same for all steps: no carry, but a const."""
     n, m = len(consts), len(starts)
     made, same = jaxpr.memo(("scan", n, m), lambda: unchanged(jaxpr, n, m))
     still = [s for s, u in zip(starts, same, strict=True) if u]
     moving = [s for s, u in zip(starts, same, strict=True) if not u]
-    outs = row.scan(
+    outs = scan_primitives.scan(
         *(*consts, *still, *moving, *xs),
         jaxpr=made,
         num_consts=n + len(still),

@@ -1,4 +1,4 @@
-"""Operands as rows want them: what `lax` does to numbers, sizes and axes, and the makers of its functions.
+"""Operands as primitives want them: what `lax` does to numbers, sizes and axes, and the makers of its functions.
 
 A *number* is a Python or NumPy scalar, or a weakly typed array of rank 0. It takes the dtype of the arrays it meets,
 if that is of its kind or higher; nothing else is ever converted.
@@ -64,7 +64,7 @@ def host(x: Any, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def value(x: Any) -> Any:
-    """`x` as a value that rows and C++ take: a Python number becomes a (weak) NumPy scalar of its own dtype."""
+    """`x` as a value that primitives and C++ take: a Python number becomes a (weak) NumPy scalar of its own dtype."""
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     return np.asarray(x, aval_of(x).dtype)[()]
@@ -222,11 +222,11 @@ def _named(function: Any, name: str, summary: str, names: Sequence[str], example
     return function
 
 
-def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Unary:
+def unary(name: str, primitive: Callable[[Any], Any], summary: str, example: str, gives: str = "") -> Unary:
     """A function of one array or number."""
 
     def body(x: Any) -> Any:
-        return row(value(x))
+        return primitive(value(x))
 
     body.__name__ = name
     fast = eager_jit(ints=True)(body)
@@ -234,18 +234,18 @@ def unary(name: str, row: Callable[[Any], Any], summary: str, example: str, give
     def function(x: ArrayLike, /) -> Array:
         if type(x) is ArrayImpl:
             return fast(x)
-        return row(x) if isinstance(x, Tracer) else fast(*checked(x))
+        return primitive(x) if isinstance(x, Tracer) else fast(*checked(x))
 
     return _named(function, name, summary, ("x",), example, gives)
 
 
-def binary(name: str, row: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Binary:
+def binary(name: str, primitive: Callable[[Any, Any], Any], summary: str, example: str, gives: str = "") -> Binary:
     """A function of two arrays of one shape and dtype, in which numbers take those of the other."""
 
     def body(x: Any, y: Any) -> Any:
         if type(x) in PYTHON or type(y) in PYTHON or aval_of(x) is not aval_of(y):
             x, y = _repeated(*match(x, y))
-        return row(x, y)
+        return primitive(x, y)
 
     body.__name__ = name
     fast = eager_jit(ints=True)(body)

@@ -38,10 +38,10 @@ _DOC = """{summary}
     """
 
 
-def _reduction(name: str, row: Any, summary: str, at: str, shows: str) -> Any:
+def _reduction(name: str, primitive: Any, summary: str, at: str, shows: str) -> Any:
     def function(operand: Any, axes: Any) -> Any:
         operand = value(operand)
-        return row(operand, axes=axes_of(axes, aval_of(operand).ndim))
+        return primitive(operand, axes=axes_of(axes, aval_of(operand).ndim))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _DOC.format(name=name, summary=summary, at=at, shows=shows)
@@ -120,10 +120,10 @@ _RUNNING_DOC = """{summary} along a dimension, from its start or its end.
     """
 
 
-def _running(name: str, row: Any, summary: str, shows: str) -> Any:
+def _running(name: str, primitive: Any, summary: str, shows: str) -> Any:
     def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
         operand = value(operand)
-        return row(operand, axis=axis_of(axis, aval_of(operand).ndim), reverse=bool(reverse))
+        return primitive(operand, axis=axis_of(axis, aval_of(operand).ndim), reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _RUNNING_DOC.format(name=name, summary=summary, shows=shows)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Binary, Unary
 
 
-def _two(name: str, row: Any, summary: str) -> Binary:
-    made = binary(name, row, summary, f"lax.{name}(2.0, 1.5).shape = ()")
+def _two(name: str, primitive: Any, summary: str) -> Binary:
+    made = binary(name, primitive, summary, f"lax.{name}(2.0, 1.5).shape = ()")
     made.__module__ = __name__
     return made
 
 
-def _one(name: str, row: Any, summary: str) -> Unary:
-    made = unary(name, row, summary, f"lax.{name}(0.5).shape = ()")
+def _one(name: str, primitive: Any, summary: str) -> Unary:
+    made = unary(name, primitive, summary, f"lax.{name}(0.5).shape = ()")
     made.__module__ = __name__
     return made
 

@@ -12,7 +12,7 @@ from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
 from functorch_like.lax.carries import fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
-from functorch_like.primitives.higher_order.control_flow import while_loop as row
+from functorch_like.primitives.higher_order.control_flow import while_loop as while_primitives
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
 from functorch_like.transforms.jit import jit_is_disabled
 
@@ -79,7 +79,7 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
     asks = cond.jaxpr.memo(("while", n, *same), lambda: rearranged(cond.jaxpr, [*range(n), *order]))
     still = [s for s, u in zip(body.starts, same, strict=True) if u]
     moving = [s for s, u in zip(body.starts, same, strict=True) if not u]
-    outs = row.while_(
+    outs = while_primitives.while_(
         *(*cond.consts, *still, *body.consts, *still, *moving),
         cond_jaxpr=asks,
         body_jaxpr=steps,

@@ -90,13 +90,13 @@ def reduce_window(
     if known is None or len(leaves) > 1:
         jaxpr = body_of(computation, structure, avals, "reduce_window")
         return structure.unflatten(higher.reduce_window(*leaves, *starts, jaxpr=jaxpr, **params))
-    _, row, combine, identity = known
+    _, primitive, combine, identity = known
     (x,), (start,) = leaves, starts
     if is_identity(start, identity(avals[0].dtype)):
-        return structure.unflatten([row(x, **params)])
+        return structure.unflatten([primitive(x, **params)])
     config = tuple((lo, hi, b - 1) for (lo, hi), b in zip(params["padding"], params["base_dilation"], strict=True))
     ones = (1,) * avals[0].ndim
-    out = row(
+    out = primitive(
         structural.pad(x, start, padding_config=config),
         **params | {"padding": ((0, 0),) * avals[0].ndim, "base_dilation": ones},
     )

@@ -45,9 +45,9 @@ def array_of(x: Any) -> Any:
     return x if isinstance(x, (ArrayImpl, Tracer)) or type(x) in promotion.NUMBERS else np.asarray(x)
 
 
-def over(row: Any, x: Any, axes: tuple[int, ...]) -> Any:
+def over(primitive: Any, x: Any, axes: tuple[int, ...]) -> Any:
     """A reduction, repeated back to the shape of its operand."""
-    return reductions.spread(row(x, axes=axes), aval_of(x).shape, axes)
+    return reductions.spread(primitive(x, axes=axes), aval_of(x).shape, axes)
 
 
 def shift_of(x: Any, axes: tuple[int, ...]) -> Any:

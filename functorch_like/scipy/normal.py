@@ -1,4 +1,4 @@
-"""The normal distribution's functions, of rows."""
+"""The normal distribution's functions, made of primitives."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def places(
 
 def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[bool]) -> PartialEval:
     tape_of: list[Any] = []
-    rows: list[Equation] = []
+    equations: list[Equation] = []
     variables: list[Any] = []
     residuals = _Residuals()
 
@@ -87,7 +87,7 @@ def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[
             outs = evaluate(jaxpr, args)
         variables[:] = [tape.var(o) for o in outs]
         tape_of[:] = [a._var for a, u in zip(args, unknown, strict=True) if u]
-        rows[:] = [
+        equations[:] = [
             Equation(
                 e.prim, [a if type(a) is Var else residuals.atom(a) for a in e.inputs], e.params, e.outputs, e.source
             )
@@ -103,7 +103,7 @@ def _partial_eval_jaxpr(jaxpr: Jaxpr, unknown: Sequence[bool], wanted: Sequence[
     staged, consts = derive(jaxpr, "known", "known half", fun, avals)
     linear = Jaxpr(
         [*residuals.vars, *tape_of],
-        rows,
+        equations,
         [v for v in variables if v is not None],
         f"{jaxpr.name}_linear",
         f"linear half of {jaxpr.name}",

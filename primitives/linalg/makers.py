@@ -1,8 +1,8 @@
 """Shared parts of linear algebra: stacks of matrices, products, triangles, lowering by other primitives.
 
 The last one or two dimensions of each operand are a vector or a matrix; those before count them, and are the same for
-all operands. The rows take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the results
-are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they say so.
+all operands. The primitives take float32, float64, complex64 and complex128. Where LAPACK reports a failure, the
+results are NaN. On CPUs they call LAPACK, on GPUs cuSOLVER and its like; where there is no kernel, they say so.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ def linalg_primitive(
     alternatives: Sequence[Alternative] = (),
     linear: int | None = None,
 ) -> Primitive:
-    """A row whose operands are stacks of matrices (rank 2) or vectors (rank 1).
+    """A primitive whose operands are stacks of matrices (rank 2) or vectors (rank 1).
 
     Args:
-        name: of the row.
+        name: of the primitive.
         ranks: of each operand, without the leading dimensions.
         shape: `(*shapes, dtype, **params) -> [(shape, dtype), ...]` of the results, for one matrix.
         ref: `(*operands, **params) -> results` for one matrix that is not empty.
@@ -199,9 +199,9 @@ class Stack:
         return self.e.op("stablehlo.select", [wide, self.e.full(nan(aval.dtype), aval), x], [aval])
 
     def inline(self, fun: Callable[..., Any], *operands: Any, ins: Sequence[ShapedArray] | None = None) -> Any:
-        """Lower what a function of values does, row by row; it returns one value or several.
+        """Lower what a function of values does, primitive by primitive; it returns one value or several.
 
-        Without `ins`, the operands have the avals of the row's own.
+        Without `ins`, the operands have the avals of the primitive's own.
         """
         trace = _Inline(self.e)
         with core.set_current_trace(trace):
@@ -230,7 +230,7 @@ class _Emitted(core.Tracer):
 
 
 class _Inline(core.Trace):
-    """Writes the rows that are bound into the program being lowered."""
+    """Writes the primitives that are bound into the program being lowered."""
 
     __slots__ = ("_e",)
 

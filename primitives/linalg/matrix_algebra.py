@@ -1,4 +1,4 @@
-"""Algebra of stacks of matrices in terms of rows, for the rules of the rows of linear algebra."""
+"""Algebra of stacks of matrices, for the rules of the primitives of linear algebra."""
 
 from __future__ import annotations
 

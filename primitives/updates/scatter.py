@@ -148,12 +148,12 @@ scatter_mul = scatter_primitive(
 
 
 # --------------------------------------------------------------------------------------- scatter_min, scatter_max
-def _extreme_jvp(row: Callable[[], Primitive]) -> Any:
+def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         """The operand's element and the updates that attain the extreme share the derivative evenly."""
         operand, indices, updates = primals
         base, _, news = tangents
-        out = row()(operand, indices, updates, **params)
+        out = primitive()(operand, indices, updates, **params)
         old = _cast(elementwise.eq(operand, out), operand)
         new = _cast(elementwise.eq(updates, read_back(out, indices, aval_of(updates), params)), operand)
         count = scatter_add(old, indices, new, **params)

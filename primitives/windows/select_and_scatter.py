@@ -144,27 +144,27 @@ def _scatter_shape(source: ShapedArray, operand: ShapedArray, **params: Any) -> 
     return source.update(shape=operand.shape)
 
 
-def _linear_jvp(row: Any) -> Any:
+def _linear_jvp(primitive: Any) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         """Linear in the first operand; which element the second one selects is constant almost everywhere."""
         change = tangents[0]
-        return row()(*primals, **params), None if change is None else row()(change, primals[1], **params)
+        return primitive()(*primals, **params), None if change is None else primitive()(change, primals[1], **params)
 
     return jvp
 
 
-def _linear_transpose(row: Any) -> Any:
+def _linear_transpose(primitive: Any) -> Any:
     def transpose(ct: Any, args: Sequence[Any], **params: Any) -> list[Any]:
         known = type(args[1]) is not UndefinedPrimal  # a derivative in the second operand alone is zero
-        return [row()(ct, args[1], **params) if known else None, None]
+        return [primitive()(ct, args[1], **params) if known else None, None]
 
     return transpose
 
 
-def _batch(row: Any) -> Any:
+def _batch(primitive: Any) -> Any:
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         args, at = align(axis, args, dims)
-        return row()(*args, **batched_params(params, at)), at
+        return primitive()(*args, **batched_params(params, at)), at
 
     return batch
 

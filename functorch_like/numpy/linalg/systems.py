@@ -18,7 +18,7 @@ from functorch_like.numpy.shapes import arr
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu, svd
 from functorch_like.primitives.linalg import matrix_algebra as M
-from functorch_like.primitives.linalg import solve as rows
+from functorch_like.primitives.linalg import solve as solve_primitives
 from functorch_like.primitives.reductions import reductions
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -66,7 +66,7 @@ def _solve(a: Any, b: Any) -> Any:
         b = structural.reshape(b, shape=(*aval_of(b).shape, 1))
     lead = promotion.broadcast_shapes(aval_of(a).shape[:-2], aval_of(b).shape[:-2])
     a, b = (promotion.broadcast(x, (*lead, *aval_of(x).shape[-2:])) for x in (a, b))
-    x = rows.solve(a, b, transpose_a=False)
+    x = solve_primitives.solve(a, b, transpose_a=False)
     return structural.reshape(x, shape=aval_of(x).shape[:-1]) if vector else x
 
 
@@ -88,7 +88,7 @@ def inv(a: ArrayLike) -> Array:
 @eager_jit
 def _inv(a: Any) -> Any:
     a = promotion.to_inexact(a)
-    return rows.solve(a, M.eye_like(a), transpose_a=False)
+    return solve_primitives.solve(a, M.eye_like(a), transpose_a=False)
 
 
 def det(a: ArrayLike) -> Array:

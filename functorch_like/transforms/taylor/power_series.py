@@ -51,14 +51,14 @@ def over(x: Any, y: Any) -> Any:
     return None if x is None else elementwise.div(x, y)
 
 
-def folded(x: Series, y: Series, pairs: Sequence[tuple[float, int, int]], row: Any = elementwise.mul) -> Any:
+def folded(x: Series, y: Series, pairs: Sequence[tuple[float, int, int]], product: Any = elementwise.mul) -> Any:
     """The sum of `factor * x[i] * y[j]` over triples (factor, i, j)."""
-    return plus(*(times(f, row(x[i], y[j])) for f, i, j in pairs if x[i] is not None and y[j] is not None and f))
+    return plus(*(times(f, product(x[i], y[j])) for f, i, j in pairs if x[i] is not None and y[j] is not None and f))
 
 
-def convolution(x: Series, y: Series, k: int, row: Any = elementwise.mul) -> Any:
+def convolution(x: Series, y: Series, k: int, product: Any = elementwise.mul) -> Any:
     """The k-th coefficient of a product."""
-    return folded(x, y, [(1, i, k - i) for i in range(k + 1)], row)
+    return folded(x, y, [(1, i, k - i) for i in range(k + 1)], product)
 
 
 def product(x: Series, y: Series) -> list[Any]:
@@ -80,14 +80,14 @@ def integrated(x: Series, w: Series, k: int) -> Any:
 
 
 # ---------------------------------------------------------------------------------- solutions of differential equations
-def _solution(row: Any, slope: Callable[[Series, Series, int], Any], *, before: Any = None) -> Rule:
-    """z = row(x), where z' = w x'. `slope(x, z, k)` is the k-th coefficient of w, by those of z up to the k-th.
+def _solution(primitive: Any, slope: Callable[[Series, Series, int], Any], *, before: Any = None) -> Rule:
+    """z = primitive(x), where z' = w x'. `slope(x, z, k)` is the k-th coefficient of w, by those of z up to the k-th.
 
     With `before`, w is a series of its own, made once by `before(x)`.
     """
 
     def solved(x: Series) -> list[Series]:
-        z = [row(x[0])]
+        z = [primitive(x[0])]
         w: list[Any] = before(x[:-1]) if before else []
         for k in range(1, len(x)):
             if not before:

@@ -84,8 +84,8 @@ def _gather(x: Series, indices: Series, **params: Any) -> list[Series]:
 def _product(prim: Primitive, operands: Operands, params: dict[str, Any]) -> list[Series]:
     """Primitives that are linear in each of two operands: products of coefficients whose orders add up."""
     x, y, *rest = operands
-    row = lambda a, b: prim(a, b, *(r[0] for r in rest), **params)
-    return [[convolution(x, y, k, row) for k in range(len(x))]]
+    product = lambda a, b: prim(a, b, *(r[0] for r in rest), **params)
+    return [[convolution(x, y, k, product) for k in range(len(x))]]
 
 
 # ---------------------------------------------------------------------------------------------------- constant, chosen
@@ -94,13 +94,15 @@ def _constant(prim: Primitive) -> Rule:
     return lambda *operands, **params: [[prim(*(x[0] for x in operands), **params), *[None] * (len(operands[0]) - 1)]]
 
 
-def _larger(row: Any, first: Any, second: Any) -> Rule:
+def _larger(primitive: Any, first: Any, second: Any) -> Rule:
     """Of two numbers one; where they tie, their mean."""
 
     def chosen(x: Series, y: Series) -> list[Series]:
         left, right = first(x[0], y[0]), second(x[0], y[0])
         part = lambda c, share: None if c is None else elementwise.mul(c, share)
-        return [[row(x[0], y[0]), *(plus(part(a, left), part(b, right)) for a, b in zip(x[1:], y[1:], strict=True))]]
+        return [
+            [primitive(x[0], y[0]), *(plus(part(a, left), part(b, right)) for a, b in zip(x[1:], y[1:], strict=True))]
+        ]
 
     return chosen
 
