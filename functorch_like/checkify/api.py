@@ -13,7 +13,7 @@ from functorch_like.calling.call_signature import FlatCall, Static
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import split_values
 from functorch_like.calling.pickling import transformation
-from functorch_like.checkify import custom, flow  # noqa: F401  (their rules)
+from functorch_like.checkify import custom, flow, shards  # noqa: F401  (their rules)
 from functorch_like.checkify.error import Error
 from functorch_like.checkify.run import run
 from functorch_like.checkify.state import NONE, all_checks, user_checks

@@ -41,7 +41,7 @@ def pmap(
     Args:
         fun: takes and returns pytrees of arrays. Left out, `pmap` returns a decorator.
         axis_name: name of the axis for collectives.
-        in_axes: as for `vmap`: an int or None for each argument, or one for all.
+        in_axes: as for `vmap`: an int or None for each argument, or one for all. Keyword arguments map over axis 0.
         out_axes: as for `vmap`; None takes the result of one device.
         static_broadcasted_argnums: positions of arguments that are compiled in.
         devices: the devices to use, in order; `ft.devices()` if None.
@@ -75,13 +75,11 @@ def pmap(
     axis = axis_name if isinstance(axis_name, str) else "pmap"
     static = set(as_tuple(static_broadcasted_argnums))
 
-    def mapped(*args: Any) -> Any:
+    def mapped(*args: Any, **named: Any) -> Any:
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
-        leaves, structure = xla.flatten(dynamic)
-        dims = [
-            d if d is None else d % max(aval_of(x).ndim, 1)
-            for d, x in zip(_over(in_axes, dynamic, static, f"in_axes of pmap({name})"), leaves, strict=True)
-        ]
+        leaves, structure = xla.flatten((dynamic, named))
+        prefixes = _over(in_axes, dynamic, static, f"in_axes of pmap({name})") + [0] * len(xla.flatten(named)[0])
+        dims = [d if d is None else d % max(aval_of(x).ndim, 1) for d, x in zip(prefixes, leaves, strict=True)]
         size = _size(leaves, dims, axis_size, name)
         mesh = make_mesh((size,), (axis,), devices=devices)
 
@@ -90,8 +88,9 @@ def pmap(
 
         def one(*parts: Any) -> Any:
             flat = [x if d is None else _without(x, d) for x, d in zip(parts, dims, strict=True)]
-            rest = iter(structure.unflatten(flat))
-            out = fun(*(a if i in static else next(rest) for i, a in enumerate(args)))
+            rest, keywords = structure.unflatten(flat)
+            rest = iter(rest)
+            out = fun(*(a if i in static else next(rest) for i, a in enumerate(args)), **keywords)
             outs, tree_of_outs = xla.flatten(out)
             wanted = tree.broadcast_prefix(out_axes, out, f"out_axes of pmap({name})")
             trees[:] = [tree_of_outs]

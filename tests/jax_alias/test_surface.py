@@ -172,3 +172,23 @@ def test_types_of_nodes_and_symbolic_zeros(run):
     print(jnp.iscomplexobj(jax.random.key(0)), jnp.iscomplexobj(np.ones(1, complex)))
     """
     assert run(text) == "False True"
+
+
+def test_errors_of_checks_start_with_the_user_s_message_and_platforms_are_there_once_used(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax._src import xla_bridge
+    from jax.experimental import checkify
+    print(len(xla_bridge._backends or {}))
+    def f(x):
+        checkify.check(x > 0, "too small: {}", x)
+        return x
+    error, _ = checkify.checkify(jax.vmap(f))(jnp.array([1.0, -2.0]))
+    try:
+        checkify.check_error(error)
+    except checkify.JaxRuntimeError as e:
+        print(str(e).splitlines()[0])
+    print(list(xla_bridge._backends))
+    """
+    first, told, last = run(text).splitlines()
+    assert first == "0" and told == "too small: -2.0 (at mapped index 1)" and "cpu" in last

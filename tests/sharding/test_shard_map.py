@@ -5,6 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import checkify as ck
 from functorch_like import lax
 from functorch_like.sharding import AbstractMesh, NamedSharding
 from functorch_like.sharding import PartitionSpec as P
@@ -371,3 +372,46 @@ def test_pmap(line):
         ft.pmap(lambda x, y: x)(X, X[:4])
     with pytest.raises(ft.FtError, match="nothing"):
         ft.pmap(lambda x: x, in_axes=None)(X)
+
+
+def test_pmap_maps_keyword_arguments_over_their_first_axis(line):
+    f = lambda x, *, scale, shift: x * scale["a"] + shift
+    scale, shift = {"a": np.arange(8.0, dtype=np.float32)}, X[:, 0]
+    close(ft.pmap(f, in_axes=1)(X[:, :8].T, scale=scale, shift=shift), X[:, :8] * scale["a"][:, None] + shift[:, None])
+    with pytest.raises(ft.FtError, match="different sizes"):
+        ft.pmap(lambda x, y: x)(X, y=X[:4])
+
+
+# -------------------------------------------------------------------------------------------------------------- checks
+@pytest.mark.parametrize("way", [lambda f: ck.checkify(f), lambda f: ft.jit(ck.checkify(f))], ids=["eager", "jit"])
+def test_the_check_of_the_first_device_that_fails_counts(mesh, way):
+    def f(x, w):
+        ck.check(fnp.all(x > 0), "no element may be negative, total {}", x.sum())
+        ck.check(w > 0, "w is {}", w)
+        return lax.psum(x * w, "x")
+
+    split = {"mesh": mesh, "in_specs": (P("x", "y"), P()), "out_specs": P(None, "y")}
+    checked = way(ft.shard_map(f, **split))
+    good = np.abs(X) + 1
+    err, out = checked(good, np.float32(2.0))
+    assert err.get() is None
+    close(out, (good * 2).reshape(4, 2, 16).sum(0))
+    for place, total in (((3, 10), -99), ((7, 0), -200)):
+        bad = np.ones_like(X)
+        bad[7, 0] = bad[place] = -300
+        bad[place] = total - 15
+        err, _ = checked(bad, np.float32(2.0))
+        assert err.get().startswith(f"no element may be negative, total {float(total)} (")
+    assert checked(good, np.float32(-1.0))[0].get().startswith("w is -1.0 (")
+
+
+def test_a_mapped_function_is_checked_on_each_device(line):
+    def f(x):
+        ck.check(x.sum() < 100, "too much: {}", x.sum())
+        return x / lax.psum(x, "i")
+
+    checked = ck.checkify(ft.pmap(f, axis_name="i"))
+    err, out = checked(X)
+    assert err.get() is None
+    close(out, X / X.sum(0), 1e-3)
+    assert checked(X + 10)[0].get().startswith("too much: ")

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import functorch_like as ft
+from functorch_like.backends.xla.client import started
 
-#: Platforms by name, as `jax._src.xla_bridge` keeps them.
-_backends: dict[str, Any] = {}
+
+class _Started(Mapping[str, Any]):
+    """Platforms by name, as `jax._src.xla_bridge` keeps them: none before a device was used."""
+
+    def _now(self) -> dict[str, Any]:
+        return backends() if started() else {}
+
+    def __getitem__(self, platform: str) -> Any:
+        return self._now()[platform]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._now())
+
+    def __len__(self) -> int:
+        return len(self._now())
+
+
+_backends = _Started()
 
 
 class Backend:

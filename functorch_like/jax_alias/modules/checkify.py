@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+from functorch_like import checkify
 from functorch_like.checkify import check as debug_check
 from functorch_like.errors import CheckError
 
@@ -11,3 +13,17 @@ __all__ = ["debug_check"]
 
 JaxRuntimeError = CheckError
 ErrorCategory = Any
+
+_WHERE = re.compile(r"(?:(?:at mapped index [\d, ]+|in step \d+ of \w+): )+")
+
+
+def check_error(error: Any) -> None:
+    """As `ft.checkify.check_error`; the user's message comes first, the step or element at which it failed after it."""
+    try:
+        checkify.check_error(error)
+    except CheckError as failed:
+        where = _WHERE.match(text := failed.args[0])
+        if where is None:
+            raise
+        told = f"{text[where.end() :]} ({where[0].removesuffix(': ')})"
+        raise CheckError(told, at=failed.at) from None
