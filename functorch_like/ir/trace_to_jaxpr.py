@@ -65,6 +65,8 @@ class StageTrace(Trace):
 
     __slots__ = ("_const_of", "const_vars", "consts", "equations", "hosts", "looked")
 
+    follows = False  # whether Python control flow that depends on values is followed
+
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
         self.staging = True

@@ -20,7 +20,8 @@ from functorch_like.errors import UnsupportedError
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.transforms.jit_stages import Traced
 from functorch_like.transforms.paths import report, segments, transformed
-from functorch_like.transforms.paths.path_trace import PathTrace, staging_trace
+from functorch_like.transforms.paths.following import staging_trace
+from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.programs import PathProgram, merged, rolled, straight
 from functorch_like.transforms.paths.rolled import find_loop
 from functorch_like.transforms.paths.tree import Node, Tree, endless

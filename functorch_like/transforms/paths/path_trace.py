@@ -6,66 +6,25 @@ ones in NumPy, which is sooner than compiling; others, and those with effects, a
 
 from __future__ import annotations
 
-import sys
-import weakref
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from functorch_like import source_info
-from functorch_like.core import EVALUATE, ArrayImpl, Primitive, Tracer, set_current_trace, state
-from functorch_like.errors import ConcretizationError
+from functorch_like.core import EVALUATE, ArrayImpl, Tracer, set_current_trace
 from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects
 from functorch_like.ir.reference import reference
-from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
+from functorch_like.ir.trace_to_jaxpr import StageTracer
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.transforms.paths.python_state import PythonState, python_state
-from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, value_of, words_of
+from functorch_like.transforms.paths.following import FollowingTrace
+from functorch_like.transforms.paths.python_state import PythonState
+from functorch_like.transforms.paths.words import LARGEST_GUARD, Words, words_of
 
 #: Elements of all results of a segment, up to which NumPy computes them.
 _SMALL = 100_000
 _KNOWN_LOOPS = frozenset({"while", "scan"})
-
-
-#: Guards of one path: a loop that has more compiles for hours.
-MOST_GUARDS = 5_000
-
-
-class TooManyGuards(ConcretizationError):
-    """A path has too many guards."""
-
-
-class Guard(NamedTuple):
-    """A value that Python asked for, and what it was.
-
-    Attributes:
-        var: the traced value.
-        words: its bits.
-        what: the conversion: "bool", "int", ...
-        line: the user's line.
-        end: the number of equations before it.
-        alive: the variables that Python still holds.
-        state: the state of Python at this point, where it is known.
-    """
-
-    var: Var
-    words: Words
-    what: str
-    line: source_info.Line | None
-    end: int
-    alive: list[Var]
-    state: PythonState | None
-
-
-def staging_trace() -> StageTrace | None:
-    """Return the trace that stages what the current trace computes, or None."""
-    trace = state.trace
-    while trace is not EVALUATE and not isinstance(trace, StageTrace):
-        trace = trace.parent
-    return trace if isinstance(trace, StageTrace) else None
 
 
 def plain(x: Any, element: int = 0) -> Any:
@@ -78,7 +37,7 @@ def plain(x: Any, element: int = 0) -> Any:
     return x
 
 
-class PathTrace(StageTrace):
+class PathTrace(FollowingTrace):
     """Records equations like its base, and answers what Python asks of a traced value.
 
     Args:
@@ -89,24 +48,17 @@ class PathTrace(StageTrace):
         exact: whether segments run as compiled programs, because their results are those of the call.
     """
 
-    __slots__ = (
-        "_born", "_forced", "_leaves", "_ran", "_resume", "base", "bottom", "element", "exact", "guards", "ran_effects",
-        "values",
-    )  # fmt: skip
+    __slots__ = ("_forced", "_leaves", "_ran", "_resume", "element", "exact", "ran_effects", "values")
 
     def __init__(
         self, name: str, leaves: Sequence[Any], forced: Sequence[Words] = (), element: int = 0, exact: bool = False
     ) -> None:
         super().__init__(name, EVALUATE)
         self.values: dict[Var, Any] = {}
-        self.guards: list[Guard] = []
         self.exact, self.element = exact, element
         self.ran_effects = False
-        self.base: list[Any] = []  # Python's frames at the first guard
-        self.bottom: Any = None  # the frame below them
         self._leaves, self._forced = iter(leaves), list(forced)
         self._resume: Any = None
-        self._born: list[tuple[Any, Var]] = []
         self._ran = 0
 
     def input(self, aval: Any) -> StageTracer:
@@ -115,30 +67,10 @@ class PathTrace(StageTrace):
         self.values[tracer._var] = value if type(value) is ArrayImpl else np.asarray(value, aval.dtype)
         return tracer
 
-    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
-        out = super().process(prim, args, params)
-        # Reference counts tell at any time which values Python still holds: those whose tracer lives.
-        self._born += [(weakref.ref(t), t._var) for t in (out if prim.multiple_results else (out,))]
-        return out
+    def guards_on(self, tracer: StageTracer, what: str) -> bool:
+        return tracer.aval.size <= LARGEST_GUARD
 
-    def guard(self, tracer: StageTracer, what: str) -> Any:
-        var, aval = tracer._var, tracer.aval
-        if aval.size > LARGEST_GUARD or self.finished:
-            return None
-        words = next((g.words for g in self.guards if g.var is var), None)
-        if words is None and len(self.guards) >= MOST_GUARDS:
-            raise TooManyGuards(
-                f"{self.name} has asked for {MOST_GUARDS} values on one path",
-                fix="make its longest loop a lax.while_loop or lax.fori_loop",
-            )
-        if words is None:
-            line, found = source_info.user_line(), python_state(self, tracer)
-            alive = [v for t, v in self._born if t() is not None]
-            words = self._decide(var)
-            self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
-        return value_of(words, aval)
-
-    def _decide(self, var: Var) -> Words:
+    def decide(self, var: Var, found: PythonState | None) -> Words:
         if not self._forced:
             self.run([var])
             return words_of(self.values[var])
@@ -147,18 +79,6 @@ class PathTrace(StageTrace):
             self._ran = len(self.equations)
             self._resume(self)
         return words
-
-    def framed(self, flat: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that marks where Python's frames of the traced function begin."""
-
-        def run(*leaves: Any) -> Any:
-            self.bottom = sys._getframe()
-            try:
-                return flat(*leaves)
-            finally:
-                self.bottom, self.base = None, []
-
-        return run
 
     def resume(self, adopt: Any) -> None:
         """Continue a path that has run up to its last forced guard: `adopt(trace)` fills in the values there."""
@@ -170,7 +90,7 @@ class PathTrace(StageTrace):
         for var, const in zip(self.const_vars, self.consts, strict=True):
             self.values.setdefault(var, plain(const, self.element))
         made = {v for e in todo for v in e.outputs}
-        alive = [v for t, v in self._born if t() is not None]
+        alive = self.alive()
         outs = [v for v in dict.fromkeys([*(o for o in outputs if type(o) is Var), *alive]) if v in made]
         self._born = [(t, v) for t, v in self._born if t() is not None]
         acts = any(effects(e) for e in todo)

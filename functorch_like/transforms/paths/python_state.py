@@ -29,7 +29,7 @@ from functorch_like.ir.trace_to_jaxpr import StageTracer
 from functorch_like.transforms.paths.bytecode import point
 
 if TYPE_CHECKING:
-    from functorch_like.transforms.paths.path_trace import PathTrace
+    from functorch_like.transforms.paths.following import FollowingTrace
 
 _MOST_VALUES = 2000
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), np.generic, np.dtype, range)
@@ -58,7 +58,7 @@ class _Hidden(Exception):
     """Something whose state cannot be known."""
 
 
-def python_state(trace: PathTrace, asked: StageTracer) -> PythonState | None:
+def python_state(trace: FollowingTrace, asked: StageTracer) -> PythonState | None:
     """Return the state of Python, called while a guard of the trace is asked for; None where it cannot be known."""
     frames: list[types.FrameType] = []
     frame: types.FrameType | None = sys._getframe(2)
@@ -80,7 +80,7 @@ def python_state(trace: PathTrace, asked: StageTracer) -> PythonState | None:
         return None
 
 
-def _state(trace: PathTrace, frames: list[types.FrameType], asked: StageTracer) -> PythonState:
+def _state(trace: FollowingTrace, frames: list[types.FrameType], asked: StageTracer) -> PythonState:
     shared = sum(all(a is b for a, b in zip(frames[:k], trace.base, strict=False)) for k in range(1, len(frames) + 1))
     shared = min(shared, len(trace.base))
     if not shared:
@@ -95,7 +95,7 @@ def _state(trace: PathTrace, frames: list[types.FrameType], asked: StageTracer) 
 class _Reader:
     """Makes keys of values. Traced values become slots."""
 
-    def __init__(self, trace: PathTrace) -> None:
+    def __init__(self, trace: FollowingTrace) -> None:
         self.trace = trace
         self.slots: list[Var] = []
         self._seen: dict[int, int] = {}

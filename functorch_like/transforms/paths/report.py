@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from functorch_like.errors import ArgumentError
-from functorch_like.transforms.paths.path_trace import Guard
+from functorch_like.transforms.paths.following import Guard
 from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import Node, Tree
 from functorch_like.transforms.paths.words import Words, value_of

@@ -315,7 +315,7 @@ def _progression(values: list[Any]) -> Progression:
     with np.errstate(all="ignore"):
         made = [Progression(first, values[1] - first)]
         power = np.log2(values[1] / first) if first.dtype.kind == "f" else np.nan
-        if power == np.round(power):
+        if np.isfinite(power) and power == np.round(power):
             made.insert(0, Progression(first, None, int(power)))
         for p in made:
             if all(p.at(k) == v for k, v in enumerate(values)):

@@ -19,7 +19,8 @@ from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
 from functorch_like.primitives.higher_order.call import apply
 from functorch_like.transforms.paths import report
-from functorch_like.transforms.paths.path_trace import plain, staging_trace
+from functorch_like.transforms.paths.following import staging_trace
+from functorch_like.transforms.paths.path_trace import plain
 from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import endless
 from functorch_like.transforms.paths.words import Words

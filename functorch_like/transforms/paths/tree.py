@@ -12,7 +12,8 @@ from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects, inner_jaxprs
 from functorch_like.ir.trace_to_jaxpr import stage
-from functorch_like.transforms.paths.path_trace import Guard, PathTrace
+from functorch_like.transforms.paths.following import FollowingTrace, Guard
+from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.words import Words
 
 

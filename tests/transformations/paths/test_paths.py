@@ -201,6 +201,30 @@ def test_mutable_objects_are_part_of_the_state():
     agree(f, (1.0,), (-1.0,), (6.0,), (-6.0,), (7.0,))
 
 
+def test_the_truth_of_a_number_is_two_paths_and_not_one_for_each_value():
+    def f(n, x):
+        total = x * 0
+        while n:
+            total, n = total + x, n - 1
+        return total if x else total - 1
+
+    calls = [(np.int32(n), np.float32(x)) for n, x in ((3, 1), (4, 2), (0, 0), (9, 0), (7, np.nan), (0, -0.0), (5, -1))]
+    assert sum(agree(f, *calls)[3:]) == 0
+    g = paths(f, max_paths=4)
+    for args in calls:
+        g(*args)
+    assert g.paths().total
+
+
+def test_a_number_that_starts_at_zero_is_no_power():
+    def f(x):
+        for k in range(6):
+            x = x - k if x > k else x + k
+        return x
+
+    agree(f, *[(np.float32(k),) for k in (3, 4, 5, 0, -3, 2, 1, -1, 10)])
+
+
 def test_sizes_are_guards_on_counts():
     def f(x, n):
         m = int(n)

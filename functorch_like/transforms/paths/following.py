@@ -1,0 +1,132 @@
+"""Traces that follow Python control flow: each conversion of a traced value to Python is a guard of the path."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from functorch_like import dtypes, source_info
+from functorch_like.core import EVALUATE, Primitive, Trace, state
+from functorch_like.errors import ConcretizationError
+from functorch_like.ir.jaxpr import Jaxpr, Var
+from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
+from functorch_like.primitives.base.shapes import zeros
+from functorch_like.primitives.elementwise.comparison import ne
+from functorch_like.transforms.paths.python_state import PythonState, python_state
+from functorch_like.transforms.paths.words import Words, value_of
+
+#: Guards of one path: a loop that has more compiles for hours.
+MOST_GUARDS = 5_000
+
+
+class TooManyGuards(ConcretizationError):
+    """A path has too many guards."""
+
+
+class Guard(NamedTuple):
+    """A value that Python asked for, and what it was.
+
+    Attributes:
+        var: the traced value.
+        words: its bits.
+        what: the conversion: "bool", "int", ...
+        line: the user's line.
+        end: the number of equations before it.
+        alive: the variables that Python still holds.
+        state: the state of Python at this point, where it is known.
+    """
+
+    var: Var
+    words: Words
+    what: str
+    line: source_info.Line | None
+    end: int
+    alive: list[Var]
+    state: PythonState | None
+
+
+def staging_trace() -> StageTrace | None:
+    """Return the trace that stages what the current trace computes, or None."""
+    trace = state.trace
+    while trace is not EVALUATE and not isinstance(trace, StageTrace):
+        trace = trace.parent
+    return trace if isinstance(trace, StageTrace) else None
+
+
+class FollowingTrace(StageTrace):
+    """Records equations like its base, and a guard wherever Python asks for a value.
+
+    Attributes:
+        guards: in the order in which Python asked.
+        base: Python's frames at the first guard.
+        bottom: the frame below them.
+    """
+
+    __slots__ = ("_born", "_truths", "base", "bottom", "guards")
+
+    follows = True
+
+    def __init__(self, name: str, parent: Trace) -> None:
+        super().__init__(name, parent)
+        self.guards: list[Guard] = []
+        self.base: list[Any] = []
+        self.bottom: Any = None
+        self._born: list[tuple[Any, Var]] = []
+        self._truths: dict[Var, StageTracer] = {}
+
+    def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        out = super().process(prim, args, params)
+        # Reference counts tell at any time which values Python still holds: those whose tracer lives.
+        self._born += [(weakref.ref(t), t._var) for t in (out if prim.multiple_results else (out,))]
+        return out
+
+    def alive(self) -> list[Var]:
+        """Return the variables that Python still holds."""
+        return [v for t, v in self._born if t() is not None]
+
+    def guard(self, tracer: StageTracer, what: str) -> Any:
+        if self.finished or not self.guards_on(tracer, what):
+            return None
+        if what == "bool" and tracer.aval.dtype != dtypes.bool_:  # any other number than zero is one path
+            tracer = self.truth(tracer)
+        var, aval = tracer._var, tracer.aval
+        words = next((g.words for g in self.guards if g.var is var), None)
+        if words is None:
+            if len(self.guards) >= MOST_GUARDS:
+                raise TooManyGuards(
+                    f"{self.name} has asked for {MOST_GUARDS} values on one path",
+                    fix="make its longest loop a lax.while_loop or lax.fori_loop",
+                )
+            line, found, alive = source_info.user_line(), python_state(self, tracer), self.alive()
+            words = self.decide(var, found)
+            self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
+        return value_of(words, aval)
+
+    def guards_on(self, tracer: StageTracer, what: str) -> bool:
+        """Return True where a conversion of a value can be a guard."""
+        raise NotImplementedError
+
+    def decide(self, var: Var, found: PythonState | None) -> Words:
+        """Return what the value asked for is on this path, in this state of Python."""
+        raise NotImplementedError
+
+    def truth(self, tracer: StageTracer) -> StageTracer:
+        """Return whether a number is not zero, recorded once for each."""
+        made = self._truths.get(tracer._var)
+        if made is None:
+            made = self._truths[tracer._var] = self.process(ne, [tracer, zeros(tracer.aval)], {})
+        return made
+
+    def framed(self, flat: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that marks where Python's frames of the traced function begin."""
+
+        def run(*leaves: Any) -> Any:
+            self.bottom = sys._getframe()
+            try:
+                return flat(*leaves)
+            finally:
+                self.bottom, self.base = None, []
+
+        return run
