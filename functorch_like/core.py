@@ -227,11 +227,13 @@ EVALUATE = Evaluate()
 
 
 class _State(threading.local):
-    """State of a thread: its current trace, the source line that re-evaluation carries along, axis names."""
+    """State of a thread: its current trace, the source line that re-evaluation carries along, axis names; and, in rules
+    of functions that a trace has followed, what follows Python control flow there."""
 
     trace: Trace = EVALUATE
     source: Any = None
     axes: tuple[tuple[Any, int], ...] = ()
+    following: Any = None
 
 
 state = _State()

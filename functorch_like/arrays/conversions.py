@@ -26,15 +26,16 @@ from functorch_like.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from functorch_like.ir.trace_to_jaxpr import StageTracer
+from functorch_like.ir.trace_to_jaxpr import StageTracer, follower
 
+_FOLLOW = "; or let jit trace each path: jit(control_flow='paths')"
 _BRANCH = (
     "choose between values with fnp.where or lax.cond, loop with lax.while_loop or lax.fori_loop, or make the argument "
-    "that decides static: jit(static_argnums=...); or let jit trace each path: jit(control_flow='paths')"
+    "that decides static: jit(static_argnums=...)" + _FOLLOW
 )
 _NUMBER = (
     "keep computing with the array itself (fnp.exp for math.exp), or make the argument static: jit(static_argnums=...)"
-    "; or let jit trace each path: jit(control_flow='paths')"
+    + _FOLLOW
 )
 _NUMPY = (
     "use functorch_like.numpy instead of numpy inside transformed functions (fnp.asarray(a)[i] where a NumPy array is "
@@ -47,6 +48,14 @@ _DERIVATIVE = {
     "float": _CONSTANT + "keep computing with the array itself, with fnp.exp for math.exp",
 }
 
+
+#: Conversions that are followed where values are known.
+_FOLLOWED = frozenset({"bool", "int", "index", "float", "complex", "item", "tolist", "tobytes", "numpy.asarray"})
+_TOO_LARGE = "; arrays of more than 16 elements make no paths"
+_UNKNOWN = (
+    "only conditions are followed where values are unknown, as they are in bodies of loops, branches, rules and mapped "
+    "functions, and in lower and trace; take the number outside, and close over it; or keep computing with the array"
+)
 
 _KINDS: dict[str, type[ConcretizationError]] = {
     "bool": TracerBoolConversionError,
@@ -63,6 +72,8 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     """Raise for a traced value where Python needs a number."""
     if tracer._trace.finished:
         raise leak(tracer, what)
+    if follower(tracer._trace) is not None and what in _FOLLOWED:
+        fix = fix.replace(_FOLLOW, "") + _TOO_LARGE if tracer.aval.size > 1 else _UNKNOWN
     made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     aval = tracer.aval

@@ -251,6 +251,8 @@ class FlatCall:
                     )
             return outs
 
+        inner = getattr(fun, "beside", lambda: None)
+        flat.beside = lambda: (trees[0], inner())  # type: ignore[attr-defined]
         return flat, trees
 
     def traced(self) -> bool:

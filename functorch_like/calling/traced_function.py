@@ -13,10 +13,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static
-from functorch_like.core import ArrayImpl, Tracer
+from functorch_like.core import ArrayImpl, Tracer, state
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Jaxpr
-from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.ir.trace_to_jaxpr import follower, stage
 from functorch_like.source_info import name_of
 
 #: Bodies by function; they die with it.
@@ -102,7 +102,7 @@ def staged(
             kept = _BODIES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
             kept = Cache()
-    key = (what, call.key)
+    key = (what, call.key, follower(state.trace) is not None)
     found = kept.get(key)
     if found is None:
         xla.counters.traces += 1

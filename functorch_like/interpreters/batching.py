@@ -9,6 +9,8 @@ from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, named_axis, new_trace, state
 from functorch_like.errors import FtError
+from functorch_like.ir.jaxpr import evaluate
+from functorch_like.ir.trace_to_jaxpr import Undecided, follower, staging_trace
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.comparison import ne
 from functorch_like.primitives.reductions.reductions import reduce_and, reduce_or
@@ -37,9 +39,18 @@ class BatchTracer(Tracer):
         return value.creation_site() if isinstance(value, Tracer) else getattr(value, "traceback", None)
 
     def guarded(self, what: str) -> Any:
-        """The truth on which all elements agree: guards on "all" and "any" take the place of one."""
+        """The truth on which all elements agree: guards on "all" and "any" take the place of one.
+
+        Raises:
+            Undecided: where Python control flow is followed, and elements may each go their own way.
+        """
         if what != "bool" or not isinstance(self.value, Tracer) or self.aval.shape:
             return None
+        trace: Any = self._trace
+        if trace.again:
+            following = follower(trace)
+            if following is not None:
+                raise Undecided(trace, following)
         previous, state.trace = state.trace, self._trace.parent
         try:
             truth = ne(self.value, zeros(self.value.aval)) if self.aval.dtype != dtypes.bool_ else self.value
@@ -56,11 +67,12 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Applies the `batch` rule where an operand has the axis, a collective names it, or a key is drawn from."""
 
-    __slots__ = ("axis", "unseen")
+    __slots__ = ("again", "axis", "unseen")
 
     def __init__(self, name: str, parent: Trace, axis: BatchAxis) -> None:
         super().__init__(name, parent)
         self.axis = axis
+        self.again = False  # whether the function may be staged, along all its paths
         #: Whether the axis may matter to primitives none of whose operands has it.
         self.unseen = axis.name is not None or axis.randomness != "same"
         self.staging = parent.staging or self.unseen
@@ -110,12 +122,61 @@ def batch(
     dims: Sequence[int | None],
     name: str = "vmap",
 ) -> tuple[list[Any], list[int | None]]:
-    """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results."""
+    """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results.
+
+    Where Python control flow is followed, and `fun.beside` says what the function finds beside its results, each
+    element goes its own way; a function that cannot be staged along all its paths needs all elements to agree.
+    """
     trace = BatchTrace(name, state.trace, axis)
-    with new_trace(trace), named_axis(axis.name, axis.size):
-        outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
+    trace.again = hasattr(fun, "beside")
+    around = staging_trace() if trace.again else None
+    start = 0 if around is None else len(around.equations)
+    try:
+        with new_trace(trace), named_axis(axis.name, axis.size):
+            outs = fun(*[a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)])
+    except Undecided as e:
+        if e.trace is not trace:
+            raise
+        following = e.following
+    else:
+        return _parts(trace, outs)
+    if around is not None:
+        around.forget(start)
+    fun = _of_all_paths(following, fun, axis, args, dims, name)
+    return batch(fun, axis, args, dims, name)
+
+
+def _parts(trace: BatchTrace, outs: Sequence[Any]) -> tuple[list[Any], list[int | None]]:
     mine = [type(o) is BatchTracer and o._trace is trace for o in outs]
     return (
         [o.value if m else o for o, m in zip(outs, mine, strict=True)],
         [o.dim if m else None for o, m in zip(outs, mine, strict=True)],
     )
+
+
+def _of_all_paths(
+    following: Any, fun: Any, axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], name: str
+) -> Callable[..., Sequence[Any]]:
+    """Return a function without conditions: staged along all paths, or, where that cannot be, as it is."""
+    values = [k for k, a in enumerate(args) if core.is_value(a)]  # others may be anything, and are not mapped
+
+    def flat(*leaves: Any) -> Sequence[Any]:
+        whole = list(args)
+        for k, leaf in zip(values, leaves, strict=True):
+            whole[k] = leaf
+        return fun(*whole)
+
+    flat.beside = fun.beside  # type: ignore[attr-defined]
+    avals = [aval_of(args[k]) for k in values]
+    avals = [
+        a if (d := dims[k]) is None else a.update(shape=a.shape[:d] + a.shape[d + 1 :])
+        for k, a in zip(values, avals, strict=True)
+    ]
+    try:
+        with named_axis(axis.name, axis.size):
+            jaxpr, consts = following.body(
+                flat, avals, name=name, origin=f"traced by {name}", chain=name, parent=state.trace
+            )
+    except FtError:
+        return lambda *leaves: fun(*leaves)
+    return lambda *leaves: evaluate(jaxpr, [*consts, *(leaves[k] for k in values)])

@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import (
+    EVALUATE,
     ArrayImpl,
     Primitive,
     Trace,
@@ -61,11 +62,12 @@ class StageTrace(Trace):
         hosts: the variables whose dtype NumPy chose, with a description of each, as far as `dtype_origins.py`
             has looked:
         looked: at how many equations and constants.
+        again: whether the function may be staged along other paths, too: what it finds beside its results is known.
     """
 
-    __slots__ = ("_const_of", "const_vars", "consts", "equations", "hosts", "looked")
+    __slots__ = ("_const_of", "again", "const_vars", "consts", "equations", "hosts", "looked")
 
-    follows = False  # whether Python control flow that depends on values is followed
+    follows: bool | None = False  # Python control flow that depends on values; None: not inside of it, either
 
     def __init__(self, name: str, parent: Trace) -> None:
         super().__init__(name, parent)
@@ -75,6 +77,7 @@ class StageTrace(Trace):
         self.const_vars: list[Var] = []
         self.hosts: dict[Var, str] = {}
         self.looked = (0, 0)
+        self.again = False
         self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -99,8 +102,25 @@ class StageTrace(Trace):
         return StageTracer(self, var)
 
     def guard(self, tracer: StageTracer, what: str) -> Any:
-        """The value of a tracer, where Python needs it; None: it has none."""
+        """The value of a tracer, where Python needs it; None: it has none.
+
+        Raises:
+            Undecided: for a condition, where a trace around this one follows Python control flow.
+        """
+        if what == "bool" and self.again and tracer.aval.size == 1 and not self.finished:
+            following = follower(self)
+            if following is not None:
+                raise Undecided(self, following)
         return None
+
+    def forget(self, start: int) -> None:
+        """Drop the equations from a position on: what they are of is staged in another way."""
+        del self.equations[start:]
+
+    @staticmethod
+    def body(fun: Callable[..., Any], avals: Sequence[Any], **of: Any) -> tuple[Jaxpr, list[Any]]:
+        """Return the jaxpr of a function with conditions that is staged inside of a trace that follows them."""
+        raise NotImplementedError
 
     def input(self, aval: ShapedArray) -> StageTracer:
         """A fresh tracer for an input."""
@@ -139,6 +159,44 @@ class StageTrace(Trace):
         return var
 
 
+class RefusingTrace(StageTrace):
+    """Records a function whose Python control flow is not followed, even where that around it is."""
+
+    __slots__ = ()
+
+    follows = None
+
+
+class Undecided(BaseException):
+    """A condition on values that are unknown was met. No error: nothing that users catch may stop it.
+
+    Attributes:
+        trace: that the values belong to.
+        following: of the trace around it that follows Python control flow.
+    """
+
+    def __init__(self, trace: Trace, following: type[StageTrace]) -> None:
+        super().__init__()
+        self.trace, self.following = trace, following
+
+
+def staging_trace() -> StageTrace | None:
+    """Return the trace that stages what the current trace computes, or None."""
+    trace = state.trace
+    while trace is not EVALUATE and not isinstance(trace, StageTrace):
+        trace = trace.parent
+    return trace if isinstance(trace, StageTrace) else None
+
+
+def follower(trace: Trace) -> type[StageTrace] | None:
+    """Return the type of trace that follows Python control flow in a trace; None where nothing does."""
+    while trace is not EVALUATE:
+        if isinstance(trace, StageTrace) and trace.follows is not False:
+            return type(trace) if trace.follows else None
+        trace = trace.parent
+    return state.following
+
+
 def stage(
     fun: Callable[..., Sequence[Any]],
     avals: Sequence[ShapedArray],
@@ -153,7 +211,8 @@ def stage(
     """Record a function of flat arguments and flat results.
 
     Args:
-        fun: takes one tracer for each aval, returns a sequence of values.
+        fun: takes one tracer for each aval, returns a sequence of values. Where it finds something beside them, such as
+            their structure, `fun.beside()` returns it, hashable; then it may have conditions, where these are followed.
         avals: of the arguments.
         name: of the jaxpr.
         origin: how the jaxpr came about, for its text.
@@ -168,10 +227,16 @@ def stage(
     """
     if trace is None:
         trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
-    with new_trace(trace):
-        inputs = [trace.input(a) for a in avals]
-        if hosts:
-            trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
-        outputs = [trace.lift(o) for o in fun(*inputs)]
+        trace.again = hasattr(fun, "beside")
+    try:
+        with new_trace(trace):
+            inputs = [trace.input(a) for a in avals]
+            if hosts:
+                trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
+            outputs = [trace.lift(o) for o in fun(*inputs)]
+    except Undecided as e:
+        if e.trace is not trace:
+            raise
+        return e.following.body(fun, avals, name=name, origin=origin, chain=trace.name, parent=trace.parent)
     jaxpr = Jaxpr([*trace.const_vars, *(t._var for t in inputs)], trace.equations, outputs, name, origin)
     return jaxpr, trace.consts

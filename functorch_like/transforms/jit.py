@@ -32,12 +32,13 @@ from functorch_like.calling.pickling import Transformed, transformation
 from functorch_like.calling.traced_function import check_callable, operands
 from functorch_like.calling.type_variables import P, R
 from functorch_like.compiler.option_rules import MODES
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, named_axis, state
 from functorch_like.errors import ArgumentError, DtypeError, nearest
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interrupts import held
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import RefusingTrace, follower
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.primitives.structural import zeros
 from functorch_like.source_info import name_of
@@ -422,9 +423,15 @@ class _Jit:
         `path` is a trace that follows Python control flow. With guards it is no trace for all arguments, and not kept.
         """
         key = self.key(call)
+        if self.branches is not None and path is None and key in self.branches.served:
+            return self.branches.served[key]
+        through: dict[str, Any] = {} if path is None else {"trace": path, "through": path.framed}
+        if self.control_flow == "error":
+            through = {"trace": RefusingTrace(f"jit({self.spec.name})", state.trace)}
+        elif follower(state.trace) is not None:  # its conditions may be followed here, and are refused elsewhere
+            key = (*key, "followed")
         found = self.traces.get(key)
         if found is None:
-            through = {} if path is None else {"trace": path, "through": path.framed}
             found = Traced(self.fun, call, self.spec, donated=self.donated(call), **through)
             if events.heard():
                 why = recompile_reasons.difference(
@@ -436,6 +443,14 @@ class _Jit:
             if not any(isinstance(c, Tracer) for c in found.consts) and not (path is not None and path.guards):
                 self.traces.keep(key, found, _MOST_TRACES)
         return found
+
+    def whole(self, call: FlatCall) -> Traced:
+        """The trace for a call's signature; of paths, of all of them together.
+
+        Raises:
+            ConcretizationError: where not all paths can be known.
+        """
+        return self.followed().traced(call) if self.follows_paths else self.traced(call)
 
     def donated(self, call: FlatCall) -> tuple[bool, ...]:
         """Return for each leaf whether it is donated."""
@@ -504,7 +519,7 @@ class _Jit:
         """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
         check_hashable(self.static, args, kwargs, self.spec.name)
         call = FlatCall(self.static, args, kwargs, abstract=True)
-        traced = self.traced(call)
+        traced = self.whole(call)
         place = self.place(traced, call)
         return traced if isinstance(place, xla.Device) else traced.placed(place)
 

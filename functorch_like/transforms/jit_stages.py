@@ -24,6 +24,7 @@ from functorch_like.markup.display import Display
 from functorch_like.primitives.higher_order.call import CallSpec
 
 if TYPE_CHECKING:
+    from functorch_like.ir.jaxpr import Jaxpr
     from functorch_like.markup import elements
 
 
@@ -75,12 +76,26 @@ class Traced(Display):
                 through(flat), call.avals, name=spec.name, origin=origin, chain=chain, hosts=call.hosts(), trace=trace
             )
         self.out_tree = trees[0]
+        self._describe(call, spec, donated)
+        self.seconds = time.perf_counter() - started
+
+    def _describe(self, call: FlatCall, spec: CallSpec, donated: Sequence[bool]) -> None:
         self.in_tree, self.in_avals, self.statics = call.tree, call.avals, call.statics
         self.spec, self.donated = spec, tuple(donated)
         self.programs: dict[Any, Any] = {}  # compiled, by device and kinds of numbers
         self.pending: dict[Any, Any] = {}  # futures of those that `warmup` compiles
         self.place: Any = None  # the default device
-        self.seconds = time.perf_counter() - started
+        self.seconds = 0.0
+
+    @classmethod
+    def of(
+        cls, jaxpr: Jaxpr, consts: list[Any], out_tree: Any, call: FlatCall, spec: CallSpec, donated: Sequence[bool]
+    ) -> Traced:
+        """Return the trace that a jaxpr is, of a function that was staged in another way."""
+        made = object.__new__(cls)
+        made.jaxpr, made.consts, made.out_tree = jaxpr, consts, out_tree
+        made._describe(call, spec, donated)
+        return made
 
     def placed(self, place: Any) -> Traced:
         """The same for a mesh: a `Partitioning` of the arguments."""

@@ -113,6 +113,8 @@ def vmap(
             trees[:] = [out_tree]
             return outs
 
+        flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
+
         def run(values: Any, start: Any, count: int) -> list[Any]:
             given = [a if d is None else piece(a, d, start, count) for a, d in zip(values, dims, strict=True)]
             outs, found = batching.batch(

@@ -41,7 +41,7 @@ def compile_ahead(jitted: _Jit, specs: Sequence[Any], wait: bool) -> list[Future
             )
         check_hashable(jitted.static, spec, {}, name)
     calls = [FlatCall(jitted.static, spec, {}, abstract=True) for spec in specs]
-    traces = [jitted.traced(call) for call in calls]
+    traces = [jitted.whole(call) for call in calls]
     if any(call.traced() for call in calls) or any(isinstance(c, Tracer) for t in traces for c in t.consts):
         raise ArgumentError(
             f"{name} is warmed up inside of a transformation, where it has no program of its own",

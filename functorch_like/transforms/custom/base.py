@@ -20,6 +20,7 @@ from functorch_like.calling.type_variables import P, R
 from functorch_like.core import EVALUATE, Tracer, aval_of, is_value, state
 from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError
 from functorch_like.interpreters.forward import Dual
+from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import widened
@@ -187,6 +188,7 @@ class Called:
     def __init__(self, custom: CustomFunction, nondiff: tuple[Any, ...], in_tree: Any) -> None:
         self.custom, self.nondiff, self.in_tree = custom, nondiff, in_tree
         self.out_tree: Any = None
+        self.following = follower(state.trace)
         self.in_avals: list[ShapedArray] = []
 
     def with_nondiff(self, diff: Sequence[Any]) -> list[Any]:
@@ -203,14 +205,31 @@ class Called:
         def fun(*leaves: Any) -> list[Any]:
             self.in_avals = [aval_of(x) for x in leaves]
             args = self.with_nondiff(self.in_tree.unflatten(leaves))
-            with closure_of(self.custom):
+            with self.written_by_user():
                 out = self.custom.fun(*args)
             outs, self.out_tree = xla.flatten(out)
             self.report(self.custom.fun).check_values(outs, self.out_tree)
             return outs
 
         fun.__name__ = self.custom.name
+        fun.beside = lambda: self.out_tree  # type: ignore[attr-defined]
         return fun
+
+    @contextmanager
+    def written_by_user(self) -> Generator[None]:
+        """Around the function and its rules: says what to do where these close over a value which a transformation has
+        changed. Where Python control flow is followed at the call, it is in the rules, too, which run later."""
+        previous, state.following = state.following, self.following
+        try:
+            yield
+        except LeakError as e:
+            e.fix = (
+                f"pass the value to {self.custom.name} as an argument: the function and its rules run apart from what "
+                "surrounds them, and close over plain values only"
+            )
+            raise
+        finally:
+            state.following = previous
 
     def report(self, rule: Any) -> Report:
         """Compose the error for a user's function that returns something wrong."""
@@ -227,16 +246,3 @@ class Called:
             report.check(wanted, given, "return from the rule what the function returns")
         self.out_tree = out_tree
         return outs
-
-
-@contextmanager
-def closure_of(custom: CustomFunction) -> Generator[None]:
-    """Around what the user wrote: says what to do where that closes over a value which a transformation has changed."""
-    try:
-        yield
-    except LeakError as e:
-        e.fix = (
-            f"pass the value to {custom.name} as an argument: the function and its rules run apart from what surrounds "
-            "them, and close over plain values only"
-        )
-        raise

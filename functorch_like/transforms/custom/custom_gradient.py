@@ -77,6 +77,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
             Report(rule, fun, avals).check_values(found, treedef)
             return found
 
+        flat.beside = lambda: trees[0]  # type: ignore[attr-defined]
         wanted = [tangent_aval(a) for a, i in zip(avals, inexact, strict=True) if i]
         name = name_of(rule)
         jaxpr, consts = stage(flat, wanted, name=name, origin="traced by custom_gradient", chain=name)

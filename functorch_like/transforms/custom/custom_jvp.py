@@ -17,7 +17,7 @@ from functorch_like.interpreters.reverse import TapeTrace, dead_code_elimination
 from functorch_like.ir.trace_to_jaxpr import StageTrace, VarTracer
 from functorch_like.primitives.higher_order.custom.custom_jvp import custom_jvp_call
 from functorch_like.source_info import name_of
-from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
+from functorch_like.transforms.custom.base import Called, CustomFunction
 from functorch_like.transforms.custom.rule_checks import Column, Report
 from functorch_like.transforms.custom.symbolic_zeros import (
     SymbolicZero,
@@ -163,7 +163,7 @@ class _Called(Called):
         args = self.in_tree.unflatten([as_array(p) for p in primals])
         directions = [instantiate(t, a, symbolic) for t, a in zip(tangents, self.in_avals, strict=True)]
         recorded = Recorded(tangents)
-        with closure_of(self.custom):
+        with self.written_by_user():
             pair = rule(*self.nondiff, args, self.in_tree.unflatten(directions))
         report = self.report(rule)
         out, tangent = report.pair(pair, "(result, tangent of the result)")

@@ -20,7 +20,7 @@ from functorch_like.primitives.higher_order.control_flow.cond_branches import un
 from functorch_like.primitives.higher_order.custom.custom_fwd import custom_fwd
 from functorch_like.primitives.higher_order.custom.custom_vjp import Bwd, custom_vjp_call
 from functorch_like.source_info import name_of
-from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
+from functorch_like.transforms.custom.base import Called, CustomFunction
 from functorch_like.transforms.custom.rule_checks import Column, described
 from functorch_like.transforms.custom.symbolic_zeros import as_array, instantiate, strong, tangent_aval
 
@@ -161,7 +161,7 @@ class _Called(Called):
         args: Sequence[Any] = leaves
         if self.custom.symbolic_zeros:
             args = [CustomVJPPrimal(x, p) for x, p in zip(leaves, perturbed, strict=True)]
-        with closure_of(self.custom):
+        with self.written_by_user():
             pair = fwd(*self.with_nondiff(self.in_tree.unflatten(args)))
         out, kept = self.report(fwd).pair(pair, "(result, residuals); residuals may be None")
         outs = self.results(fwd, out, expected)
@@ -198,7 +198,7 @@ class _Backward:
         rest = iter(residuals)
         kept = [next(rest) if a else other for a, other in zip(self.arrays, self.others, strict=True)]
         given = [instantiate(ct, a, custom.symbolic_zeros) for ct, a in zip(cts, self.out_avals, strict=True)]
-        with closure_of(custom):
+        with self.called.written_by_user():
             back = custom.bwd(*self.called.nondiff, self.residual_tree.unflatten(kept), self.out_tree.unflatten(given))
         return [strong(ct, a) for ct, a in zip(self.leaves(back), self.in_avals, strict=True)]
 

@@ -16,7 +16,7 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError, TreeError
 from functorch_like.primitives.higher_order.custom.custom_vmap import custom_vmap_call
 from functorch_like.source_info import name_of
-from functorch_like.transforms.custom.base import Called, CustomFunction, closure_of
+from functorch_like.transforms.custom.base import Called, CustomFunction
 from functorch_like.transforms.custom.rule_checks import Column
 from functorch_like.transforms.custom.symbolic_zeros import as_array
 
@@ -99,7 +99,7 @@ class _Called(Called):
         assert rule is not None
         self.in_avals = [aval_of(a) for a in args]
         given = self.in_tree.unflatten([as_array(a) for a in args])
-        with closure_of(self.custom):
+        with self.written_by_user():
             pair = rule(size, self.in_tree.unflatten(list(batched)), *given)
         report = self.report(rule)
         out, out_batched = report.pair(pair, "(results, out_batched)")

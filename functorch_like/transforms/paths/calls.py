@@ -16,18 +16,17 @@ from functorch_like.backends.xla import events
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.calling.call_signature import CHECKED, FlatCall, Static, unwrap_static
-from functorch_like.errors import UnsupportedError
+from functorch_like.core import state
+from functorch_like.ir.trace_to_jaxpr import follower
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.transforms.jit_stages import Traced
-from functorch_like.transforms.paths import report, segments, transformed
-from functorch_like.transforms.paths.following import staging_trace
+from functorch_like.transforms.paths import report, segments, transformed, whole
 from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.programs import PathProgram, merged, rolled, straight
 from functorch_like.transforms.paths.rolled import find_loop
 from functorch_like.transforms.paths.tree import Node, Tree, endless
 from functorch_like.transforms.paths.words import Words
 
-_MOST_TREES = 256
 _MERGE_AFTER = 2  # wrong guesses
 _SWITCH_AFTER = 4  # calls in a row that took the same other path, until C++ runs its program
 
@@ -73,9 +72,13 @@ class Paths:
         limit: how many paths a signature may have.
     """
 
+    MOST_TREES = 256
+
     def __init__(self, jitted: Jitted, limit: int) -> None:
         self.jitted, self.limit = jitted, limit
         self.branches: Cache[Any, Branches] = Cache()
+        self.wholes: Cache[Any, PathProgram] = Cache()  # of all paths, for signatures that calls may not have had
+        self.served: Cache[Any, Traced] = Cache()  # those of them that calls run
         self.known: set[bytes] = set()  # of all programs
         self.serving = False
         static, name = jitted.static, jitted.spec.name
@@ -84,22 +87,27 @@ class Paths:
     def clear(self) -> None:
         """Forget all paths and programs."""
         self.branches.clear()
+        self.wholes.clear()
+        self.served.clear()
         self.fast._clear_cache()
 
     # ------------------------------------------------------------------------------------------------------ dispatch
     def first(self, call: FlatCall) -> tuple[Any, Any, bool] | None:
         """Answer a call of a signature that C++ has not seen; None where the function has no guards for it."""
         jitted = self.jitted
-        if isinstance(staging_trace(), PathTrace):  # its paths are those of the function around it
+        if follower(state.trace) is not None:  # its paths are those of the function around it
             args, kwargs = call.rebuild(call.leaves)
             return jitted.fun(*args, **kwargs), None, True
         key = jitted.key(call)
-        if key in jitted.traces:
+        if key in jitted.traces or key in self.served:
             return None
         found = self.branches.get(key)
         if call.traced():
             return transformed.answer(self, found, call, key)
         if found is None:
+            if key in self.wholes:
+                self.traced(call)
+                return None
             found, finished = self.begin(call, key)
             if found is None:
                 return None
@@ -132,20 +140,26 @@ class Paths:
         traced = jitted.traced(call, trace)
         if not trace.guards:
             return None, None
-        if jitted.shardings is not None:
-            raise UnsupportedError(
-                f"{name} has in_shardings or out_shardings, and Python control flow that depends on values",
-                fix="leave the shardings out, or use lax.cond and lax.while_loop",
-            )
+        if jitted.shardings is not None:  # programs of one path know nothing of meshes
+            self.traced(call)
+            return None, None
         tree = Tree(call, jitted.fun, name)
         leaf = tree.insert(trace, traced.jaxpr, traced.out_tree)
         events.tell("path", name, traced.seconds, why=report.decisions(leaf))
         found = Branches(tree, {}, threading.RLock(), {})
-        self.branches.keep(key, found, _MOST_TREES)
+        self.branches.keep(key, found, self.MOST_TREES)
         if not self.serving:
             self.serving = True
             jitted.serve(self.checked())
         return found, (segments.finish(trace, traced.jaxpr, leaf),) if trace.ran_effects else None
+
+    def whole(self, found: Branches | None, call: FlatCall, key: Any) -> PathProgram | None:
+        """Return the program of all paths, taken or not; None where the function asks for no values."""
+        return whole.whole(self, found, call, key)
+
+    def traced(self, call: FlatCall) -> Traced:
+        """Return the trace of all paths for a signature."""
+        return whole.traced(self, call)
 
     def checked(self) -> Callable[..., Any]:
         """Return the function that users call once there are guards: it looks whether the guess was right."""

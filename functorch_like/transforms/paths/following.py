@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from functorch_like import dtypes, source_info
-from functorch_like.core import EVALUATE, Primitive, Trace, state
+from functorch_like.core import Primitive, Trace
 from functorch_like.errors import ConcretizationError
-from functorch_like.ir.jaxpr import Jaxpr, Var
+from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTrace, StageTracer
 from functorch_like.primitives.base.shapes import zeros
 from functorch_like.primitives.elementwise.comparison import ne
@@ -45,14 +45,6 @@ class Guard(NamedTuple):
     end: int
     alive: list[Var]
     state: PythonState | None
-
-
-def staging_trace() -> StageTrace | None:
-    """Return the trace that stages what the current trace computes, or None."""
-    trace = state.trace
-    while trace is not EVALUATE and not isinstance(trace, StageTrace):
-        trace = trace.parent
-    return trace if isinstance(trace, StageTrace) else None
 
 
 class FollowingTrace(StageTrace):
@@ -103,6 +95,11 @@ class FollowingTrace(StageTrace):
             words = self.decide(var, found)
             self.guards.append(Guard(var, words, what, line, len(self.equations), alive, found))
         return value_of(words, aval)
+
+    def forget(self, start: int) -> None:
+        if not any(g.end > start for g in self.guards):  # others have been computed, or decide already
+            super().forget(start)
+            self._truths = {v: t for v, t in self._truths.items() if any(t._var in e.outputs for e in self.equations)}
 
     def guards_on(self, tracer: StageTracer, what: str) -> bool:
         """Return True where a conversion of a value can be a guard."""

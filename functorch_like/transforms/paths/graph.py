@@ -92,7 +92,7 @@ class Graph:
         for k, pattern in enumerate(ordered):
             place = places[pattern]
             for general in ordered[:k]:
-                if _covers(general, pattern) and places[pattern].edges.keys() <= places[general].edges.keys():
+                if covers(general, pattern) and places[pattern].edges.keys() <= places[general].edges.keys():
                     place = places[pattern] = places[general]
                     break
             self.place_of.update((n, place) for n in alike if _pattern(n) == pattern)
@@ -141,7 +141,7 @@ def _pattern(node: Node) -> tuple[int, ...]:
     return node.guard.state.pattern() if node.guard.state is not None else ()
 
 
-def _covers(general: tuple[int, ...], special: tuple[int, ...]) -> bool:
+def covers(general: tuple[int, ...], special: tuple[int, ...]) -> bool:
     """Return True where all slots that hold one value in the general state do in the special one."""
     return all(special[k] == special[first] for k, first in enumerate(general))
 

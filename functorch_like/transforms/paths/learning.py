@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.errors import FtError
-from functorch_like.transforms.paths.graph import Graph
 from functorch_like.transforms.paths.following import TooManyGuards
+from functorch_like.transforms.paths.graph import Graph
 from functorch_like.transforms.paths.tree import Node
 from functorch_like.transforms.paths.words import Words
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from functorch_like.transforms.paths import report
 
+_WHOLE = "one program of all paths"
+
 
 class PathsReport:
     """The paths of a function; prints as a tree for each signature.
@@ -20,9 +22,12 @@ class PathsReport:
     def __init__(self, name: str, paths: Any) -> None:
         found: list[Any] = [] if paths is None else list(paths.branches.values())
         forms: list[Any] = [paths.merged(b) for b in found] if paths is not None else []
+        wholes = [f for k, f in paths.wholes.items() if k not in paths.branches] if paths is not None else []
+        forms += wholes
         self.name = name
         self.trees = [report.tree_text(b.tree, _kind(paths, b)) for b in found]
-        self.breaks = report.breaks(b.tree for b in found)
+        self.trees += [report.tree_text(f.tree, _WHOLE) for f in wholes]
+        self.breaks = report.breaks([*(b.tree for b in found), *(f.tree for f in wholes)])
         self.total = bool(forms) and all(form is not None and not form.guarded for form in forms)
 
     def __str__(self) -> str:
@@ -37,4 +42,4 @@ def _kind(paths: Any, branches: Any) -> str:
         return "segments"
     if form.kind == "straight":
         return "the path taken last, checked"
-    return "one program, checked" if form.guarded else "one program of all paths"
+    return "one program, checked" if form.guarded else _WHOLE

@@ -43,6 +43,8 @@ def _lines(node: Node | None, indent: str) -> Iterable[str]:
             results = ", ".join(repr(a.aval) for a in node.outputs or ()) or "()"
             yield f"{indent}-> {results} ({count(total, 'equation')})"
             return
+        if not children:
+            yield f"{indent}-> on, as from the same state before"
         for words, child in children[:_WIDEST]:
             yield indent + _decision(child, words)
             yield from _lines(child, indent + "  ")
@@ -105,6 +107,12 @@ def _remedy(tree: Tree) -> str:
     if lines.count(most) > 2:
         return f"the loop at {most} is lax.while_loop or lax.fori_loop"
     return f"the branch at {most} is lax.cond or fnp.where"
+
+
+def widest(tree: Tree) -> str:
+    """Return the line at which most conditions are."""
+    lines = [_line(n.guard) for leaf in tree.leaves for n in leaf.path() if n.guard is not None]
+    return max(lines, key=lines.count, default="?")
 
 
 def warn_of_length(leaf: Node, tree: Tree) -> None:

@@ -17,9 +17,9 @@ from functorch_like.core import Tracer, state, transform_stack
 from functorch_like.errors import ConcretizationError, UnsupportedError
 from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
+from functorch_like.ir.trace_to_jaxpr import staging_trace
 from functorch_like.primitives.higher_order.call import apply
 from functorch_like.transforms.paths import report
-from functorch_like.transforms.paths.following import staging_trace
 from functorch_like.transforms.paths.path_trace import plain
 from functorch_like.transforms.paths.programs import PathProgram
 from functorch_like.transforms.paths.tree import endless
@@ -31,9 +31,11 @@ if TYPE_CHECKING:
 
 def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tuple[Any, Any, bool] | None:
     """Answer a call with traced arguments, or while a function is staged; None where the function has no guards."""
-    known = staging_trace() is None and all(plain(x) is not None for x in call.leaves)
+    if staging_trace() is not None or any(plain(x) is None for x in call.leaves):
+        form = paths.whole(found, call, key)
+        return None if form is None else (form.out_tree.unflatten(_applied(paths, form, call)), None, True)
     if found is None:
-        found = paths.begin(call, key)[0] if known else None
+        found = paths.begin(call, key)[0]
         if found is None:
             return None
     name = paths.jitted.spec.name
@@ -44,27 +46,11 @@ def answer(paths: Paths, found: Branches | None, call: FlatCall, key: Any) -> tu
             fix="transform the function inside of jit instead: jit(grad(f), control_flow='paths')",
             chain=transform_stack(state.trace),
         )
-    if not known:
-        results = _staged(paths, found, call)
-    elif any(_is_mapped(x) for x in call.leaves):
+    if any(_is_mapped(x) for x in call.leaves):
         results = _mapped(paths, found, call)
     else:
         results = _differentiated(paths, found, call)
     return results, None, True
-
-
-def _staged(paths: Paths, found: Branches, call: FlatCall) -> Any:
-    form = paths.merged(found)
-    if form is None or form.guarded:
-        name = paths.jitted.spec.name
-        raise ConcretizationError(
-            f"{name} is traced where values are unknown, and not all of its paths are known:\n"
-            f"{report.tree_text(found.tree)}",
-            fix=f"call {name}.learn(...) with arguments of this shape before, let the outer function follow paths, too "
-            "(control_flow='paths'), or use lax.cond and lax.while_loop",
-            chain=transform_stack(state.trace),
-        )
-    return form.out_tree.unflatten(_applied(paths, form, call))
 
 
 def _applied(paths: Paths, form: PathProgram, call: FlatCall) -> list[Any]:

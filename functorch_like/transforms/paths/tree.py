@@ -103,20 +103,29 @@ class Tree:
         jaxpr, _ = stage(trace.framed(flat), self.call.avals, name=self.name, trace=trace)
         return self.insert(trace, jaxpr, trees[0]), trace, jaxpr
 
-    def insert(self, trace: PathTrace, jaxpr: Jaxpr, out_tree: Any) -> Node:
+    def insert(self, trace: FollowingTrace, jaxpr: Jaxpr, out_tree: Any, *, unfinished: bool = False) -> Node:
         """Insert a traced path.
+
+        Args:
+            trace: of the path.
+            jaxpr: what it recorded.
+            out_tree: the structure of its results.
+            unfinished: whether it ends at its last guard, because others have gone on from there.
+
+        Returns:
+            The node at which it ends.
 
         Raises:
             ArgumentError: where the stretch that it shares with other paths is not the same: the function is impure.
         """
         self.traces += 1
-        return _Insertion(self, trace, jaxpr).run(out_tree)
+        return _Insertion(self, trace, jaxpr).run(out_tree, unfinished)
 
 
 class _Insertion:
     """Walks along a traced path and the tree, and renames the path's variables to the tree's."""
 
-    def __init__(self, tree: Tree, trace: PathTrace, jaxpr: Jaxpr) -> None:
+    def __init__(self, tree: Tree, trace: FollowingTrace, jaxpr: Jaxpr) -> None:
         self.tree, self.trace, self.jaxpr = tree, trace, jaxpr
         own = jaxpr.inputs[len(trace.consts) :]
         if tree.root is None:
@@ -124,10 +133,10 @@ class _Insertion:
         self.names: dict[Any, Any] = dict(zip(own, tree.inputs, strict=True))
         self.consts = dict(zip(trace.const_vars, trace.consts, strict=True))
 
-    def run(self, out_tree: Any) -> Node:
+    def run(self, out_tree: Any, unfinished: bool) -> Node:
         tree, node, start = self.tree, self.tree.root, 0
         assert node is not None
-        for guard in (*self.trace.guards, None):
+        for k, guard in enumerate((*self.trace.guards, None)):
             end = len(self.jaxpr.equations) if guard is None else guard.end
             equations = self.jaxpr.equations[start:end]
             if node.guard is None and node.outputs is None:
@@ -136,6 +145,8 @@ class _Insertion:
                 self.compare(node, equations, guard)
             if guard is None:
                 break
+            if unfinished and k == len(self.trace.guards) - 1:
+                return node
             child = node.children.get(guard.words)
             if child is None:
                 child = node.children[guard.words] = Node(node, guard.words)
@@ -174,7 +185,7 @@ class _Insertion:
             found = guard.state
             node.guard = guard._replace(
                 var=self.name(guard.var),
-                alive=[self.name(v) for v in guard.alive],
+                alive=[self.names[v] for v in guard.alive if v in self.names],
                 state=None if found is None else found._replace(slots=[self.name(v) for v in found.slots]),
             )
 

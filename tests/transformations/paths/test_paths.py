@@ -444,28 +444,11 @@ def test_vmap_refuses_elements_of_other_shapes():
     np.testing.assert_array_equal(ft.vmap(f)(x, np.array([2, 2])), x[:, :2])
 
 
-def test_a_branch_inside_vmap_inside_needs_all_elements_to_agree():
-    f = paths(lambda rows: ft.vmap(branch)(rows))
-    np.testing.assert_allclose(f(np.stack([POSITIVE, 2 * POSITIVE])), [3, 24])
-    with pytest.raises(errors.ConcretizationError, match="bool"):
-        f(np.stack([POSITIVE, -POSITIVE]))
-
-
 def test_paths_inside_of_paths():
     inner = paths(branch)
     f = paths(lambda x: inner(x) + 1 if x[0] > 0 else inner(x) - 1)
     for x in (POSITIVE, -POSITIVE, POSITIVE):
         np.testing.assert_allclose(f(x), 4 if x[0] > 0 else 2)
-
-
-def test_where_values_are_unknown_all_paths_must_be_known():
-    f = paths(branch)
-    f(POSITIVE)
-    with pytest.raises(errors.ConcretizationError, match=r"learn\(\.\.\.\)"):
-        ft.jit(lambda x: f(x) + 1)(POSITIVE)
-    assert f.learn(POSITIVE).total
-    np.testing.assert_allclose(ft.jit(lambda x: f(x) + 1)(-POSITIVE), 4)
-    np.testing.assert_allclose(ft.lax.map(f, np.stack([POSITIVE, -POSITIVE])), [3, 3])
 
 
 def test_checkpoint_and_custom_rules_inside():
