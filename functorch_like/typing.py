@@ -125,7 +125,14 @@ class Jitted(Protocol[_P, _R_co]):
         ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling."""
+        """Trace for these arguments (arrays or `ShapeDtypeStruct`s) without compiling.
+
+        Where Python control flow is followed, this, `lower`, `eval_shape` and `warmup` hold all paths: conditions are
+        answered both ways.
+
+        Raises:
+            ConcretizationError: where the function needs a value, or paths cannot be one program.
+        """
         ...
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
