@@ -315,7 +315,7 @@ def result_type(*values: Any) -> DType:
 
 
 # ------------------------------------------------------------------------------------------------------- questions
-def issubdtype(arg1: Any, arg2: Any) -> bool:
+def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """Return True if a dtype is of a kind: `fnp.floating`, `fnp.integer`, ... or another dtype.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
@@ -15,19 +15,26 @@ if TYPE_CHECKING:
 
     from functorch_like.arrays.array_type import Device, Sharding
     from functorch_like.lax.contract import DotAlgorithm
+    from functorch_like.lax.convolution import ConvDimensionNumbers
     from functorch_like.transforms.jit_stages import Lowered, Traced
 
 __all__ = (
     "ArrayLike",
+    "Arrays",
     "Axis",
+    "AxisName",
     "Binary",
+    "ConvLayout",
     "DTypeLike",
     "DeviceLike",
     "Index",
     "Jitted",
+    "NestedArrayLike",
+    "Padding",
     "PrecisionLike",
     "PyTree",
     "Shape",
+    "SupportsArray",
     "SupportsDType",
     "Unary",
 )
@@ -43,8 +50,24 @@ class SupportsDType(Protocol):
         ...
 
 
+@runtime_checkable
+class SupportsArray(Protocol):
+    """Converts itself to a NumPy array: a table, an image, an array of another library."""
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        """The elements."""
+        ...
+
+
 if TYPE_CHECKING:
     ArrayLike: TypeAlias = Array | np.ndarray[Any, Any] | np.generic | bool | int | float | complex
+    NestedArrayLike: TypeAlias = ArrayLike | SupportsArray | Sequence["NestedArrayLike"]
+    Arrays: TypeAlias = Array | np.ndarray[Any, Any] | Sequence[NestedArrayLike]
+    ConvLayout: TypeAlias = (
+        ConvDimensionNumbers | tuple[str, str, str] | tuple[Sequence[int], Sequence[int], Sequence[int]] | None
+    )
+    Padding: TypeAlias = str | Sequence[tuple[int, int]]
+    AxisName: TypeAlias = Hashable | Sequence[Hashable]
     DTypeLike: TypeAlias = str | type[Any] | np.dtype[Any] | SupportsDType
     Axis: TypeAlias = int | Sequence[int] | None
     Shape: TypeAlias = int | Sequence[int]
@@ -58,6 +81,16 @@ if TYPE_CHECKING:
 else:
     #: Arrays, traced or not, NumPy's arrays and scalars, Python's numbers. Lists are none: convert with fnp.asarray.
     ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
+    #: What `fnp.asarray` converts: array-likes, and lists of them within lists.
+    NestedArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex | SupportsArray | Sequence
+    #: Arrays to join: a sequence of them, or one array, whose rows they are.
+    Arrays = Array | np.ndarray | Sequence
+    #: The letters of the dimensions of operand, kernel and result of a convolution: ("NCHW", "OIHW", "NCHW").
+    ConvLayout = tuple | None
+    #: "SAME", "VALID", or what is added before and after each dimension.
+    Padding = str | Sequence
+    #: The name of a mapped axis, as `vmap(axis_name=...)` gives it, or several.
+    AxisName = Hashable | Sequence
     #: Names, scalar types, dtypes, and what has one.
     DTypeLike = str | type | np.dtype | SupportsDType
     #: One axis, several, or None, for all of them.

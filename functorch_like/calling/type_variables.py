@@ -12,4 +12,5 @@ T = TypeVar("T")
 Aux = TypeVar("Aux")
 #: What a loop carries, reads and stacks.
 Carry = TypeVar("Carry")
+X = TypeVar("X")
 Y = TypeVar("Y")

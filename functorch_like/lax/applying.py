@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
@@ -17,20 +17,21 @@ from functorch_like.primitives.higher_order.user_reductions import scatter_apply
 from functorch_like.primitives.indexing.dimension_numbers import ScatterDimensionNumbers
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
 def scatter_apply(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
-    func: Callable[[Any], Any],
+    func: Callable[[Array], ArrayLike],
     dimension_numbers: ScatterDimensionNumbers,
     *,
-    update_shape: Any = (),
+    update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
-    mode: Any = None,
-) -> Any:
+    mode: str | None = None,
+) -> Array:
     """The operand with a function applied to windows of it, as often as their indices occur.
 
     Args:

@@ -24,7 +24,7 @@ from functorch_like.source_info import name_of
 from functorch_like.transforms.jit import jit_is_disabled
 
 if TYPE_CHECKING:
-    pass
+    from functorch_like.typing import ArrayLike, PyTree
 
 _MISSING = object()
 
@@ -39,11 +39,11 @@ def _operands(operands: tuple[Any, ...], operand: Any, name: str) -> tuple[Any, 
 
 
 def cond(
-    pred: Any,
+    pred: ArrayLike,
     true_fun: Callable[..., R],
     false_fun: Callable[..., R],
-    *operands: Any,
-    operand: Any = _MISSING,
+    *operands: PyTree,
+    operand: PyTree = _MISSING,
 ) -> R:
     """`true_fun(*operands)` where the predicate holds, `false_fun(*operands)` where it does not.
 
@@ -94,7 +94,7 @@ def cond(
     return choose(which, (false_fun, true_fun), operands, "cond", (1, 0))
 
 
-def switch(index: Any, branches: Sequence[Callable[..., R]], *operands: Any, operand: Any = _MISSING) -> R:
+def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree, operand: PyTree = _MISSING) -> R:
     """`branches[index](*operands)`; an index out of range takes the nearest branch.
 
     All branches are traced, one of them runs. Under `vmap` with an index that differs between elements all run, and

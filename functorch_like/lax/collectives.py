@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from functorch_like.primitives.collectives import reduce_over_axis
 from functorch_like.primitives.reductions import reductions
 
 if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
     from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, AxisName
 
 
 Groups = Sequence[Sequence[int]] | None
@@ -53,7 +55,7 @@ _COMBINE: dict[Any, Callable[..., Any]] = {
 }
 
 
-def axis_size(axis_name: Any) -> int:
+def axis_size(axis_name: AxisName) -> int:
     """The size of a named axis, as a Python int; of several, their product.
 
     Args:
@@ -74,7 +76,7 @@ def axis_size(axis_name: Any) -> int:
     return size
 
 
-def axis_index(axis_name: Any) -> Array:
+def axis_index(axis_name: AxisName) -> Array:
     """One's own position along a named axis, int32; of several axes, the position in row-major order.
 
     Args:
@@ -98,6 +100,10 @@ def axis_index(axis_name: Any) -> Array:
     return np.zeros((), np.int32) if out is None else out  # pyright: ignore[reportReturnType]
 
 
+@overload
+def psum(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Sums over a named axis.
 
@@ -124,6 +130,10 @@ def _count(axis_name: Any, axis_index_groups: Any) -> int:
     return axis_size(axis_name) if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name).size
 
 
+@overload
+def pmean(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """Means over a named axis; arguments as for `psum`, of floats.
 
@@ -149,6 +159,10 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     return tree.map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
 
 
+@overload
+def pmax(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The greatest over a named axis; arguments as for `psum`.
 
@@ -166,6 +180,10 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     return _over(reduce_over_axis.pmax, x, axis_name, axis_index_groups)
 
 
+@overload
+def pmin(x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T: ...
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     """The least over a named axis; arguments as for `psum`.
 
@@ -183,6 +201,10 @@ def pmin(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     return _over(reduce_over_axis.pmin, x, axis_name, axis_index_groups)
 
 
+@overload
+def pbroadcast(x: ArrayLike, axis_name: AxisName, source: int) -> Array: ...
+@overload
+def pbroadcast(x: T, axis_name: AxisName, source: int) -> T: ...
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """Send one position's value along a named axis to all positions.
 

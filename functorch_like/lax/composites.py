@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import foreign
 from functorch_like.caches import Cache
@@ -14,9 +14,12 @@ from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order import composite as higher
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import P, R
+
 
 @transformation
-def composite(decomposition: Callable[..., Any], name: str, version: int = 0) -> Callable[..., Any]:
+def composite(decomposition: Callable[P, R], name: str, version: int = 0) -> Callable[P, R]:
     """A function under a name by which a compiler may know it, and put something faster in its place.
 
     In StableHLO it is one operation, `stablehlo.composite`, with the name, the version, the attributes, and a function

@@ -15,12 +15,12 @@ from functorch_like.primitives.contractions.convolution import ConvDimensionNumb
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+    from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike
 
 
 # --------------------------------------------------------------------------------------------------------- convolutions
 def conv_dimension_numbers(
-    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any
+    lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: ConvLayout
 ) -> ConvDimensionNumbers:
     """Dimension numbers of a convolution, from letters.
 
@@ -46,9 +46,9 @@ def conv_dimension_numbers(
         )
     if dimension_numbers is None:
         return ConvDimensionNumbers(*(tuple(range(ndim)),) * 3)
-    if not all(isinstance(spec, str) for spec in dimension_numbers):
+    if isinstance(dimension_numbers, ConvDimensionNumbers) or not all(isinstance(n, str) for n in dimension_numbers):
         return ConvDimensionNumbers(*(ints(spec, "dimension_numbers") for spec in dimension_numbers))
-    lhs, rhs, out = dimension_numbers
+    lhs, rhs, out = map(str, dimension_numbers)
     spatial = [c for c in rhs if c not in "OI"]
     fits = all(len(set(spec)) == len(spec) == ndim for spec in (lhs, rhs, out))
     if not fits or set(lhs) != {"N", "C", *spatial} or set(out) != set(lhs) or not {"O", "I"} <= set(rhs):
@@ -66,7 +66,7 @@ def conv_dimension_numbers(
 
 def padtype_to_pads(
     in_shape: Sequence[int], window_shape: Sequence[int], window_strides: Sequence[int], padding: str
-) -> list[Any]:
+) -> list[tuple[int, int]]:
     """The numbers that a named padding stands for, one pair (low, high) for each dimension.
 
     Args:
@@ -112,11 +112,11 @@ def pads_of(
 def conv_general_dilated(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    window_strides: Any,
-    padding: Any,
-    lhs_dilation: Any = None,
-    rhs_dilation: Any = None,
-    dimension_numbers: Any = None,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvLayout = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: PrecisionLike = None,
@@ -181,8 +181,8 @@ def conv_general_dilated(
 def conv(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    window_strides: Any,
-    padding: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
@@ -210,10 +210,10 @@ def conv(
 def conv_with_general_padding(
     lhs: ArrayLike,
     rhs: ArrayLike,
-    window_strides: Any,
-    padding: Any,
-    lhs_dilation: Any,
-    rhs_dilation: Any,
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None,
+    rhs_dilation: Sequence[int] | None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:

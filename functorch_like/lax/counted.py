@@ -18,14 +18,15 @@ from functorch_like.lax.unbounded import run_while
 from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
-    from functorch_like.typing import ArrayLike
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, PyTree
 
 
 @overload
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Carry], Carry],
+    body_fun: Callable[[Array, Carry], Carry],
     init_val: Carry,
     *,
     unroll: int | bool | None = None,
@@ -34,16 +35,16 @@ def fori_loop(
 def fori_loop(
     lower: ArrayLike,
     upper: ArrayLike,
-    body_fun: Callable[[Any, Carry], Carry],
-    init_val: Any,
+    body_fun: Callable[[Array, Carry], Carry],
+    init_val: PyTree,
     *,
     unroll: int | bool | None = None,
 ) -> Carry: ...
 def fori_loop(
     lower: Any,
     upper: Any,
-    body_fun: Callable[[Any, Carry], Carry],
-    init_val: Any,
+    body_fun: Callable[[Array, Carry], Carry],
+    init_val: PyTree,
     *,
     unroll: int | bool | None = None,
 ) -> Carry:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
@@ -18,6 +18,12 @@ from functorch_like.lax.operands import axis_of, error, value
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.shapes import reduce_sum
 from functorch_like.primitives.collectives import exchange
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
+    from functorch_like.core import Array
+    from functorch_like.lax.collectives import Groups
+    from functorch_like.typing import ArrayLike, AxisName
 
 
 def _one_name(axis_name: Any, function: str) -> Any:
@@ -41,6 +47,14 @@ def _number(x: Any) -> Any:
     return structural.convert_element_type(x, new_dtype=dtypes.default_int()) if aval_of(x).dtype == dtypes.bool_ else x
 
 
+@overload
+def all_gather(
+    x: ArrayLike, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+) -> Array: ...
+@overload
+def all_gather(
+    x: T, axis_name: AxisName, *, axis_index_groups: Groups = None, axis: int = 0, tiled: bool = False
+) -> T: ...
 def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """Collect the values of all positions along a named axis.
 
@@ -79,6 +93,19 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
     return _each(x, one)
 
 
+@overload
+def psum_scatter(
+    x: ArrayLike,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array: ...
+@overload
+def psum_scatter(
+    x: T, axis_name: AxisName, *, scatter_dimension: int = 0, axis_index_groups: Groups = None, tiled: bool = False
+) -> T: ...
 def psum_scatter(
     x: Any, axis_name: Any, *, scatter_dimension: int = 0, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
@@ -117,6 +144,26 @@ def psum_scatter(
     return _each(x, one)
 
 
+@overload
+def all_to_all(
+    x: ArrayLike,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Array: ...
+@overload
+def all_to_all(
+    x: T,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> T: ...
 def all_to_all(
     x: Any, axis_name: Any, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
@@ -151,6 +198,10 @@ def all_to_all(
     return _each(x, one)
 
 
+@overload
+def ppermute(x: ArrayLike, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Array: ...
+@overload
+def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T: ...
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends what each position along a named axis holds to another.
 
@@ -170,6 +221,10 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     return _each(x, lambda x: exchange.ppermute(x, axis_name=name, perm=pairs))
 
 
+@overload
+def pshuffle(x: ArrayLike, axis_name: AxisName, perm: Sequence[int]) -> Array: ...
+@overload
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T: ...
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     """Reorders what positions along a named axis hold: position i gets what position perm[i] had.
 
@@ -187,6 +242,10 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(source, k) for k, source in enumerate(perm)])
 
 
+@overload
+def pswapaxes(x: ArrayLike, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Array: ...
+@overload
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> T: ...
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Swaps a named axis with a dimension of the same size.
 

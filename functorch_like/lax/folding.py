@@ -24,7 +24,8 @@ from functorch_like.primitives.higher_order.user_reductions import reduce as hig
 from functorch_like.primitives.reductions import reductions
 
 if TYPE_CHECKING:
-    from functorch_like.typing import Axis
+    from functorch_like.calling.type_variables import T
+    from functorch_like.typing import Axis, PyTree
 
 #: What computations are known by, the primitive that reduces, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
@@ -75,7 +76,7 @@ _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any
 _BODIES: weakref.WeakKeyDictionary[Any, Cache[Any, Jaxpr]] = weakref.WeakKeyDictionary()
 
 
-def reduce(operands: Any, init_values: Any, computation: Callable[..., Any], dimensions: Axis) -> Any:
+def reduce(operands: T, init_values: PyTree, computation: Callable[[Any, Any], Any], dimensions: Axis) -> T:
     """Dimensions folded by a computation.
 
     Args:

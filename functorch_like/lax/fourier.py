@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.errors import ArgumentError
@@ -24,7 +25,7 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
-def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Any) -> Array:
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
     """A discrete Fourier transform over the last one to three dimensions.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -13,7 +13,8 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.random import philox
 
 if TYPE_CHECKING:
-    from functorch_like.typing import DTypeLike, Shape
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
 
 class RandomAlgorithm(enum.IntEnum):
@@ -25,8 +26,11 @@ class RandomAlgorithm(enum.IntEnum):
 
 
 def rng_bit_generator(
-    key: Any, shape: Shape, dtype: DTypeLike = "uint32", algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT
-) -> tuple[Any, Any]:
+    key: ArrayLike,
+    shape: Shape,
+    dtype: DTypeLike = "uint32",
+    algorithm: RandomAlgorithm | str = RandomAlgorithm.RNG_DEFAULT,
+) -> tuple[Array, Array]:
     """Random bits, the same on every platform.
 
     Args:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from functorch_like.errors import ArgumentError
 from functorch_like.lax.operands import error, ints, value
@@ -18,6 +19,25 @@ from functorch_like.primitives.updates.scatter import scatter_mul as _times
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
+
+    class Scatter(Protocol):
+        """A scatter."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            operand: ArrayLike,
+            scatter_indices: ArrayLike,
+            updates: ArrayLike,
+            dimension_numbers: ScatterDimensionNumbers,
+            *,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            mode: str | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
 
 
 # ---------------------------------------------------------------------------------------------------- gather, scatter
@@ -43,13 +63,13 @@ def numbers_of(dimension_numbers: Any) -> Any:
 
 def gather(
     operand: ArrayLike,
-    start_indices: Any,
+    start_indices: ArrayLike,
     dimension_numbers: GatherDimensionNumbers,
-    slice_sizes: Any,
+    slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
     indices_are_sorted: bool = False,
-    mode: Any = None,
+    mode: str | None = None,
     fill_value: ArrayLike | None = None,
 ) -> Array:
     """Slices of one array, one for each index vector.
@@ -100,11 +120,17 @@ _SCATTER_DOC = """{summary}
     """
 
 
-def _scatter(name: str, primitive: Any, summary: str, shows: str) -> Any:
+def _scatter(name: str, primitive: Any, summary: str, shows: str) -> Scatter:
     def function(
-        operand: Any, scatter_indices: Any, updates: Any, dimension_numbers: ScatterDimensionNumbers, *,
-        indices_are_sorted: bool = False, unique_indices: bool = False, mode: Any = None,
-    ) -> Any:  # fmt: skip
+        operand: ArrayLike,
+        scatter_indices: ArrayLike,
+        updates: ArrayLike,
+        dimension_numbers: ScatterDimensionNumbers,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+    ) -> Array:
         return primitive(
             value(operand), value(scatter_indices), value(updates), dimension_numbers=numbers_of(dimension_numbers),
             mode=mode_of(mode), indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices),

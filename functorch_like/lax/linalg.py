@@ -6,7 +6,7 @@ They take float32, float64, complex64 and complex128. Where LAPACK reports a fai
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, UnsupportedError
@@ -82,7 +82,7 @@ def triangular_solve(
 
 
 @eager_jit
-def lu(x: ArrayLike) -> Any:
+def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """P x = L U with rows swapped: both factors in one matrix, the swaps (row i with pivots[i]), the order of rows.
 
     Args:
@@ -116,7 +116,7 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
 
 
 @eager_jit(static=("pivoting", "full_matrices"))
-def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> Any:
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> tuple[Array, ...]:
     """Orthonormal columns Q and an upper triangle R with x = Q R; and, if pivoting, x[..., P] = Q R and P too.
 
     Args:
@@ -133,7 +133,7 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> A
 
 
 @eager_jit
-def geqrf(a: ArrayLike) -> Any:
+def geqrf(a: ArrayLike) -> tuple[Array, Array]:
     """QR as LAPACK stores it: R with the Householder vectors below it, and their factors.
 
     Args:
@@ -149,7 +149,7 @@ def geqrf(a: ArrayLike) -> Any:
 
 
 @eager_jit
-def geqp3(a: ArrayLike) -> Any:
+def geqp3(a: ArrayLike) -> tuple[Array, Array, Array]:
     """As `geqrf`, with pivoting: R with the Householder vectors below it, the order of columns, and their factors.
 
     Args:
@@ -191,6 +191,24 @@ class SvdAlgorithm(enum.StrEnum):
     POLAR = "polar"
 
 
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[True] = True,
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | str | None = None,
+) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(
+    x: ArrayLike,
+    *,
+    full_matrices: bool = True,
+    compute_uv: Literal[False],
+    subset_by_index: tuple[int, int] | None = None,
+    algorithm: SvdAlgorithm | str | None = None,
+) -> Array: ...
 def svd(
     x: ArrayLike,
     *,
@@ -258,7 +276,7 @@ def _part(x: Any, subset: tuple[int, int], dim: int) -> Any:
 def eigh(
     x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True, sort_eigenvalues: bool = True,
     subset_by_index: tuple[int, int] | None = None,
-) -> Any:  # fmt: skip
+) -> tuple[Array, Array]:  # fmt: skip
     """Eigenvectors, in columns, and eigenvalues, ascending, of Hermitian matrices: vectors first, as in JAX.
 
     Args:
@@ -286,7 +304,9 @@ def _eigh(x: Any, lower: bool, symmetrize: bool, subset: tuple[int, int] | None)
 
 
 @eager_jit(static=("compute_left_eigenvectors", "compute_right_eigenvectors"))
-def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> Any:
+def eig(
+    x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True
+) -> tuple[Array, ...]:
     """Eigenvalues, and left and right eigenvectors where asked for; always complex.
 
     Args:
@@ -310,8 +330,8 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True, compute_right_e
 
 
 def schur(
-    x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: Any = None
-) -> Any:
+    x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False, select_callable: None = None
+) -> tuple[Array, ...]:
     """T and Z with x = Z T Z^H; T triangular, with blocks of two where a real matrix has complex eigenvalues.
 
     Args:
@@ -337,7 +357,7 @@ def _schur(x: Any, vectors: bool) -> Any:
 
 
 @eager_jit
-def hessenberg(a: ArrayLike) -> Any:
+def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """The Hessenberg form, with Householder vectors below it, and their factors.
 
     Args:
@@ -353,7 +373,7 @@ def hessenberg(a: ArrayLike) -> Any:
 
 
 @eager_jit(static=("lower",))
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> Any:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """The tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, factors.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.traced_function import check_callable
-from functorch_like.calling.type_variables import Carry, R, Y
+from functorch_like.calling.type_variables import Carry, R, X, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
@@ -23,6 +23,9 @@ from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow import scan as scan_primitives
 from functorch_like.transforms.jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 class Watched:
@@ -35,18 +38,18 @@ class Watched:
 
 @overload
 def scan(
-    f: Callable[[Carry, Any], tuple[Carry, Y]],
+    f: Callable[[Carry, X], tuple[Carry, Y]],
     init: Carry,
-    xs: Any = None,
+    xs: X = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
 ) -> tuple[Carry, Y]: ...
-@overload  # for a number whose place an array takes
+@overload  # for a number whose place an array takes, and slices of another type than what they are cut from
 def scan(
     f: Callable[[Carry, Any], tuple[Carry, Y]],
-    init: Any,
-    xs: Any = None,
+    init: PyTree,
+    xs: PyTree = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -206,6 +209,10 @@ def _python_scan(f: Any, init: Any, xs: Any, length: int, reverse: bool) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------- map
+@overload
+def map(f: Callable[[X], R], xs: X, *, batch_size: int | None = None) -> R: ...
+@overload  # for slices of another type than what they are cut from
+def map(f: Callable[[Any], R], xs: PyTree, *, batch_size: int | None = None) -> R: ...
 def map(f: Callable[[Any], R], xs: Any, *, batch_size: int | None = None) -> R:
     """Apply a function to one slice after the other, and stack the results.
 

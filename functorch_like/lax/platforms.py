@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.calling import traced_function
 from functorch_like.core import state
@@ -13,14 +13,17 @@ from functorch_like.lax.branches import check_functions, choose
 from functorch_like.lax.operands import error
 from functorch_like.primitives.effects.platform_index import index_of, platform_index
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import R
+    from functorch_like.typing import PyTree
+
+
 PLATFORMS = ("cpu", "gpu", "cuda")
 #: Platforms of JAX that there are no programs for.
 _OTHERS = ("tpu", "rocm")
 
 
-def platform_dependent(
-    *args: Any, default: Callable[..., Any] | None = None, **per_platform: Callable[..., Any]
-) -> Any:
+def platform_dependent(*args: PyTree, default: Callable[..., R] | None = None, **per_platform: Callable[..., R]) -> R:
     """Return the result of one of several functions, chosen by the platform that the program is compiled for.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like.backends.precision_names import canonical
 from functorch_like.core import aval_of
@@ -22,7 +22,7 @@ def ragged_dot(
     group_sizes: ArrayLike,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-    group_offset: Any = None,
+    group_offset: ArrayLike | None = None,
 ) -> Array:
     """Rows in groups, each group times a matrix of its own (as the experts of a mixture).
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from functorch_like import dtypes, tree
 from functorch_like.core import aval_of
@@ -13,11 +14,29 @@ from functorch_like.primitives.ordering import top_k as ranking
 from functorch_like.primitives.structural import tile_split_barrier
 
 if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
+    class Approximate(Protocol):
+        """approx_max_k and approx_min_k."""
 
-def tile(operand: ArrayLike, reps: Any) -> Array:
+        __name__: str
+
+        def __call__(
+            self,
+            operand: ArrayLike,
+            k: int,
+            reduction_dimension: int = -1,
+            recall_target: float = 0.95,
+            reduction_input_size_override: int = -1,
+            aggregate_to_topk: bool = True,
+        ) -> tuple[Array, Array]:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """An array repeated along its dimensions.
 
     Args:
@@ -34,7 +53,7 @@ def tile(operand: ArrayLike, reps: Any) -> Array:
     return tile_split_barrier.tile(operand, reps=same_rank(ints(reps, "reps"), aval_of(operand).ndim, "reps"))
 
 
-def split(operand: ArrayLike, sizes: Any, axis: int = 0) -> list[Any]:
+def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """Parts of an array along a dimension.
 
     Args:
@@ -54,7 +73,7 @@ def split(operand: ArrayLike, sizes: Any, axis: int = 0) -> list[Any]:
     )
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: T) -> T:
     """The identity, across which XLA moves and merges no computation.
 
     Args:
@@ -67,7 +86,7 @@ def optimization_barrier(operand: Any) -> Any:
     return structure.unflatten(tile_split_barrier.optimization_barrier(*map(value, leaves)) if leaves else [])
 
 
-def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The k greatest elements along a dimension, in order, and where they are.
 
     Args:
@@ -117,11 +136,11 @@ _APPROX = """The k {which} elements along a dimension, and where they are.
     """
 
 
-def _approx(name: str, which: str, shows: str) -> Any:
+def _approx(name: str, which: str, shows: str) -> Approximate:
     def function(
-        operand: Any, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
+        operand: ArrayLike, k: int, reduction_dimension: int = -1, recall_target: float = 0.95,
         reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
-    ) -> tuple[Any, Any]:  # fmt: skip
+    ) -> tuple[Array, Array]:  # fmt: skip
         operand = value(operand)
         if not dtypes.is_float(aval_of(operand).dtype):
             raise error(DtypeError, f"lax.{name} takes floats, not {aval_of(operand)!r}", "use lax.top_k")

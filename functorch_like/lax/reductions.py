@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 
@@ -19,6 +19,25 @@ from functorch_like.primitives.reductions import cumulative, reductions
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike
+
+    class Reduction(Protocol):
+        """A reduction."""
+
+        __name__: str
+
+        def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class Running(Protocol):
+        """A running fold."""
+
+        __name__: str
+
+        def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
 
 _DOC = """{summary}
 
@@ -38,8 +57,8 @@ _DOC = """{summary}
     """
 
 
-def _reduction(name: str, primitive: Any, summary: str, at: str, shows: str) -> Any:
-    def function(operand: Any, axes: Any) -> Any:
+def _reduction(name: str, primitive: Any, summary: str, at: str, shows: str) -> Reduction:
+    def function(operand: ArrayLike, axes: Sequence[int]) -> Array:
         operand = value(operand)
         return primitive(operand, axes=axes_of(axes, aval_of(operand).ndim))
 
@@ -120,8 +139,8 @@ _RUNNING_DOC = """{summary} along a dimension, from its start or its end.
     """
 
 
-def _running(name: str, primitive: Any, summary: str, shows: str) -> Any:
-    def function(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+def _running(name: str, primitive: Any, summary: str, shows: str) -> Running:
+    def function(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         operand = value(operand)
         return primitive(operand, axis=axis_of(axis, aval_of(operand).ndim), reverse=bool(reverse))
 
@@ -161,6 +180,14 @@ def is_identity(init: Any, identity: Any) -> bool:
 
 
 # -------------------------------------------------------------------------------------------------------------- sorting
+@overload
+def sort(
+    operand: Array | np.ndarray[Any, Any], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> Array: ...
+@overload
+def sort(
+    operand: Sequence[ArrayLike], dimension: int = -1, is_stable: bool = True, num_keys: int = 1
+) -> tuple[Array, ...]: ...
 def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
     """Arrays in increasing order along a dimension.
 
@@ -189,7 +216,9 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple(out) if several else out[0]
 
 
-def sort_key_val(keys: Any, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> Any:
+def sort_key_val(
+    keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """Keys in increasing order along a dimension, and values reordered with them.
 
     Args:
@@ -204,4 +233,5 @@ def sort_key_val(keys: Any, values: ArrayLike, dimension: int = -1, is_stable: b
     >>> lax.sort_key_val(fnp.asarray([3, 1]), fnp.asarray([0.0, 1.0]))[1].tolist()
     [1.0, 0.0]
     """
-    return sort((keys, values), dimension, is_stable)
+    first, second = sort((keys, values), dimension, is_stable)
+    return first, second

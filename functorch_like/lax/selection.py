@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, aval_of
@@ -43,7 +43,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     return elementwise.clamp(min, x, max)
 
 
-def select_n(which: ArrayLike, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """The case that `which` names, element by element.
 
     Args:
@@ -61,7 +61,7 @@ def select_n(which: ArrayLike, *cases: Any) -> Array:
     return elementwise.select_n(value(which), *match(*cases))
 
 
-def select(pred: Any, on_true: ArrayLike, on_false: ArrayLike) -> Array:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """`on_true` where the predicate holds, `on_false` elsewhere.
 
     Args:

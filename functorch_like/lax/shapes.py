@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------------------------------------- broadcasting
-def broadcast(operand: ArrayLike, sizes: Any) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """An array repeated along new leading dimensions.
 
     Args:
@@ -36,7 +36,7 @@ def broadcast(operand: ArrayLike, sizes: Any) -> Array:
     return structural.broadcast_in_dim(operand, shape=lead + shape, broadcast_dimensions=dims)
 
 
-def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Any) -> Array:
+def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Sequence[int]) -> Array:
     """An array repeated to a shape.
 
     Args:
@@ -55,7 +55,7 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Any
     return structural.broadcast_in_dim(value(operand), shape=ints(shape, "shape"), broadcast_dimensions=dims)
 
 
-def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Array:
+def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -69,10 +69,10 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Any = None) -> Array:
     >>> lax.reshape(fnp.arange(4), (2, 2), (0,)).tolist()
     [[0, 1], [2, 3]]
     """
-    operand, shape = value(operand), ints(new_sizes, "new_sizes")
+    x, shape = value(operand), ints(new_sizes, "new_sizes")
     if dimensions is not None:
-        operand = transpose(operand, dimensions)
-    return operand if aval_of(operand).shape == shape else structural.reshape(operand, shape=shape)
+        x = transpose(x, dimensions)
+    return x if aval_of(x).shape == shape else structural.reshape(x, shape=shape)
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -102,7 +102,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     return reshape(operand, (*shape[:start], math.prod(shape[start:stop]), *shape[stop:]))
 
 
-def transpose(operand: Any, permutation: Any) -> Array:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Dimensions in another order: dimension i of the result is permutation[i] of the operand.
 
     Args:
@@ -115,10 +115,10 @@ def transpose(operand: Any, permutation: Any) -> Array:
     >>> lax.transpose(fnp.ones((2, 3)), (1, 0)).shape
     (3, 2)
     """
-    operand, order = value(operand), ints(permutation, "permutation")
-    if order == tuple(range(aval_of(operand).ndim)):
-        return operand
-    return structural.transpose(operand, permutation=order)
+    x, order = value(operand), ints(permutation, "permutation")
+    if order == tuple(range(aval_of(x).ndim)):
+        return x
+    return structural.transpose(x, permutation=order)
 
 
 def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
@@ -160,7 +160,7 @@ def expand_dims(array: ArrayLike, dimensions: Axis) -> Array:
 
 
 # --------------------------------------------------------------------------------------------------- joining, padding
-def concatenate(operands: Sequence[Any], dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """Arrays joined along a dimension.
 
     Args:
@@ -180,7 +180,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Array:
     return structural.concatenate(*map(value, operands), dimension=at)
 
 
-def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Any) -> Array:
+def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """An array with elements put around and between its own.
 
     Args:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.errors import FtError
 from functorch_like.lax.operands import error, value
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
+    from functorch_like.typing import PyTree
 
-def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+
+def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     """Split values inside a jitted function as a sharding says; the compiler moves their parts where it must.
 
     Args:

@@ -18,11 +18,13 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, Arrays
 
 
 # ------------------------------------------------------------------------------------------------------ static slices
-def slice(operand: ArrayLike, start_indices: Any, limit_indices: Any, strides: Any = None) -> Array:
+def slice(
+    operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Array:
     """operand[start:limit:stride], with one of each for every dimension.
 
     Args:
@@ -134,7 +136,7 @@ def _wrap(start: Any, size: int, dtype: Any) -> Any:
     )
 
 
-def dynamic_slice(operand: ArrayLike, start_indices: Any, slice_sizes: Any) -> Array:
+def dynamic_slice(operand: ArrayLike, start_indices: Arrays, slice_sizes: Sequence[int]) -> Array:
     """A window of fixed sizes, at starts that are data.
 
     Args:
@@ -181,7 +183,7 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     return dynamic_slice(operand, starts, sizes)
 
 
-def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True) -> Array:
     """One position of a dimension, which is data; moved inside where it is out of bounds.
 
     Args:
@@ -197,7 +199,7 @@ def dynamic_index_in_dim(operand: ArrayLike, index: Any, axis: int = 0, keepdims
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Any) -> Array:
+def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Arrays) -> Array:
     """The operand with a window overwritten, at starts that are data.
 
     Args:
@@ -233,7 +235,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     return dynamic_update_slice(operand, update, _along(operand, start_index, axis)[0])
 
 
-def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Any, axis: int) -> Array:
+def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int) -> Array:
     """The operand with one position of a dimension overwritten; the update may lack that dimension.
 
     Args:

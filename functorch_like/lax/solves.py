@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
@@ -25,9 +25,34 @@ from functorch_like.transforms.custom.custom_jvp import custom_jvp
 from functorch_like.transforms.jvp_vjp import jvp
 from functorch_like.transforms.linear_transpose import linear_transpose
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import Aux, T
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
+
 Function = Callable[..., Any]
 
 
+@overload
+def custom_linear_solve(
+    matvec: Callable[[T], T],
+    b: T,
+    solve: Callable[[Callable[[T], T], T], T],
+    transpose_solve: Callable[[Callable[[T], T], T], T] | None = None,
+    symmetric: bool = False,
+    has_aux: Literal[False] = False,
+) -> T: ...
+@overload
+def custom_linear_solve(
+    matvec: Callable[[T], T],
+    b: T,
+    solve: Callable[[Callable[[T], T], T], tuple[T, Aux]],
+    transpose_solve: Callable[[Callable[[T], T], T], tuple[T, Aux]] | None = None,
+    symmetric: bool = False,
+    *,
+    has_aux: Literal[True],
+) -> tuple[T, Aux]: ...
 def custom_linear_solve(
     matvec: Function,
     b: Any,
@@ -83,6 +108,31 @@ def custom_linear_solve(
     return solver.out_tree.unflatten(outs)
 
 
+@overload
+def custom_root(
+    f: Callable[[Array], ArrayLike],
+    initial_guess: ArrayLike,
+    solve: Callable[[Callable[[Array], Array], Array], ArrayLike],
+    tangent_solve: Callable[[Callable[[Array], Array], Array], ArrayLike],
+    has_aux: Literal[False] = False,
+) -> Array: ...
+@overload
+def custom_root(
+    f: Callable[[T], T],
+    initial_guess: T,
+    solve: Callable[[Callable[[T], T], T], T],
+    tangent_solve: Callable[[Callable[[T], T], T], T],
+    has_aux: Literal[False] = False,
+) -> T: ...
+@overload
+def custom_root(
+    f: Callable[[T], T],
+    initial_guess: T,
+    solve: Callable[[Callable[[T], T], T], tuple[T, Aux]],
+    tangent_solve: Callable[[Callable[[T], T], T], T],
+    *,
+    has_aux: Literal[True],
+) -> tuple[T, Aux]: ...
 def custom_root(
     f: Function, initial_guess: Any, solve: Function, tangent_solve: Function, has_aux: bool = False
 ) -> Any:

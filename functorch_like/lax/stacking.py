@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis, Shape
 
 
-def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     """Arrays joined along a new dimension.
 
     Args:
@@ -42,7 +42,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     return concatenate([expand_dims(x, (at,)) for x in operands], at)
 
 
-def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """The parts of an array along a dimension, without that dimension.
 
     Args:
@@ -60,7 +60,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Any, ...]:
     return tuple(index_in_dim(x, k, at, keepdims=False) for k in range(shape[at]))
 
 
-def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes broadcast to, as NumPy does it.
 
     Args:
@@ -100,7 +100,7 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     return expand_dims(x, tuple(range(rank - ndim))) if rank > ndim else value(x)
 
 
-def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
+def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """An array repeated to the shape of another, to which it broadcasts as NumPy does it.
 
     Args:
@@ -124,7 +124,7 @@ def broadcast_like(arr: ArrayLike, like_arr: Any) -> Array:
     return broadcast_in_dim(narrow, shape, tuple(dims[k] for k in kept))
 
 
-def index_take(src: Any, idxs: Sequence[Any], axes: Axis) -> Array:
+def index_take(src: ArrayLike, idxs: Sequence[ArrayLike], axes: Axis) -> Array:
     """Take positions along some dimensions: `src[idxs[0], idxs[1], ...]` for the dimensions `axes`.
 
     Args:
@@ -157,7 +157,7 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Axis) -> Array:
     return gather(src, vectors, numbers, tuple(1 if d in at else n for d, n in enumerate(shape)))
 
 
-def shape_as_value(shape: Shape) -> Any:
+def shape_as_value(shape: Shape) -> Array:
     """A shape as an array of integers.
 
     Args:

@@ -14,7 +14,7 @@ from functorch_like.primitives.contractions.convolution import ConvDimensionNumb
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+    from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike
 
 _LETTERS = {
     2: ("NC", "IO", "NC"),
@@ -25,10 +25,17 @@ _LETTERS = {
 
 
 def conv_transpose(
-    lhs: ArrayLike, rhs: ArrayLike, strides: Any, padding: Any, rhs_dilation: Any = None, dimension_numbers: Any = None,
-    transpose_kernel: bool = False, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    strides: Sequence[int],
+    padding: Padding,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvLayout = None,
+    transpose_kernel: bool = False,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
-) -> Array:  # fmt: skip
+) -> Array:
     """A transposed convolution: the kernel is laid down once for each element of the operand, `strides` apart.
 
     With `transpose_kernel` it is the transpose of the convolution with that kernel, strides and named padding.

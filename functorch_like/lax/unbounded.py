@@ -17,7 +17,7 @@ from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearrange
 from functorch_like.transforms.jit import jit_is_disabled
 
 if TYPE_CHECKING:
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, PyTree
 
 
 @overload
@@ -25,7 +25,9 @@ def while_loop(
     cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Carry
 ) -> Carry: ...
 @overload
-def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Any) -> Carry: ...
+def while_loop(
+    cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: PyTree
+) -> Carry: ...
 def while_loop(cond_fun: Callable[[Carry], ArrayLike], body_fun: Callable[[Carry], Carry], init_val: Any) -> Carry:
     """Apply a function to its own result for as long as a condition holds.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from functorch_like.avals import ShapedArray
 from functorch_like.dtypes import float32
@@ -12,8 +13,11 @@ from functorch_like.lax.operands import error, ints, same_rank
 from functorch_like.lax.transposed import numbers_by_default, transposed_pads
 from functorch_like.primitives.base.window_geometry import NAMES, window_count, windowed_shape
 
+if TYPE_CHECKING:
+    from functorch_like.typing import ConvLayout, Padding
 
-def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], ...]:
+
+def conv_general_permutations(dimension_numbers: tuple[str, str, str]) -> tuple[tuple[int, ...], ...]:
     """The orders that bring operand, kernel and result to batch or output features, features, spatial dimensions.
 
     Args:
@@ -27,7 +31,11 @@ def conv_general_permutations(dimension_numbers: Any) -> tuple[tuple[int, ...], 
 
 
 def conv_shape_tuple(
-    lhs_shape: Any, rhs_shape: Any, strides: Any, pads: Any, batch_group_count: int = 1
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Padding,
+    batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """The shape of a convolution in the layout (batch, features, *spatial), with kernels (output, input, *spatial).
 
@@ -58,7 +66,11 @@ def conv_shape_tuple(
 
 
 def conv_general_shape_tuple(
-    lhs_shape: Any, rhs_shape: Any, window_strides: Any, padding: Any, dimension_numbers: Any
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: ConvLayout,
 ) -> tuple[int, ...]:
     """The shape of a convolution in any layout.
 
@@ -76,7 +88,11 @@ def conv_general_shape_tuple(
 
 
 def conv_transpose_shape_tuple(
-    lhs_shape: Any, rhs_shape: Any, window_strides: Any, padding: Any, dimension_numbers: Any
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: ConvLayout,
 ) -> tuple[int, ...]:
     """The shape of a transposed convolution.
 
@@ -104,9 +120,13 @@ def _laid_out(shape: tuple[int, ...], spec: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def reduce_window_shape_tuple(
-    operand_shape: Any, window_dimensions: Any, window_strides: Any, padding: Any, base_dilation: Any = None,
-    window_dilation: Any = None,
-) -> tuple[int, ...]:  # fmt: skip
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> tuple[int, ...]:
     """The shape that `reduce_window` gives.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +25,9 @@ from functorch_like.primitives.reductions import reductions
 from functorch_like.primitives.windows import reduce_window as windows
 
 if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
+    from functorch_like.typing import ArrayLike, ConvLayout, DTypeLike, Padding, PrecisionLike, PyTree
 
 #: What computations are known by, the primitive that folds windows, the one that combines, and the identity.
 _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any]]] = [
@@ -52,9 +53,15 @@ _KNOWN: list[tuple[tuple[Callable[..., Any], ...], Any, Any, Callable[[Any], Any
 
 
 def reduce_window(
-    operand: Any, init_value: Any, computation: Callable[..., Any], window_dimensions: Any, window_strides: Any,
-    padding: Any, base_dilation: Any = None, window_dilation: Any = None,
-) -> Any:  # fmt: skip
+    operand: T,
+    init_value: PyTree,
+    computation: Callable[[Any, Any], Any],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int] | None,
+    padding: Padding,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> T:
     """Reductions of all windows of an array.
 
     Args:
@@ -118,12 +125,12 @@ def _params(aval: Any, window: Any, strides: Any, padding: Any, base: Any, holes
 # -------------------------------------------------------------------------------------------------------------- patches
 def conv_general_dilated_patches(
     lhs: ArrayLike,
-    filter_shape: Any,
-    window_strides: Any,
-    padding: Any,
-    lhs_dilation: Any = None,
-    rhs_dilation: Any = None,
-    dimension_numbers: Any = None,
+    filter_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvLayout = None,
     precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
@@ -185,9 +192,16 @@ def conv_general_dilated_patches(
 
 
 def conv_general_dilated_local(
-    lhs: ArrayLike, rhs: ArrayLike, window_strides: Any, padding: Any, filter_shape: Any, lhs_dilation: Any = None,
-    rhs_dilation: Any = None, dimension_numbers: Any = None, precision: PrecisionLike = None,
-) -> Array:  # fmt: skip
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    window_strides: Sequence[int],
+    padding: Padding,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: ConvLayout = None,
+    precision: PrecisionLike = None,
+) -> Array:
     """A convolution with another kernel at each place.
 
     Args:

@@ -16,10 +16,12 @@ from functorch_like.transforms.vmap import vmap
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, NestedArrayLike, PyTree
 
 
-def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def apply_along_axis(
+    func1d: Callable[..., PyTree], axis: int, arr: ArrayLike, *args: object, **kwargs: object
+) -> Array:
     """A function of vectors applied to all of an array that lie along an axis, by `vmap`.
 
     Args:
@@ -49,7 +51,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     return mapped(arr)
 
 
-def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array:
+def apply_over_axes(func: Callable[[Array, int], Array], a: NestedArrayLike, axes: int | Sequence[int]) -> Array:
     """A reduction applied to one axis after the other; the axes stay, with size 1.
 
     Args:
@@ -63,20 +65,20 @@ def apply_over_axes(func: Callable[[Any, int], Any], a: Any, axes: Any) -> Array
     >>> fnp.apply_over_axes(fnp.sum, fnp.ones((2, 3)), (0, 1)).tolist()
     [[6.0]]
     """
-    a = a if promotion.is_array(a) else asarray(a)
-    n = ndim(a)
+    x = asarray(a)
+    n = ndim(x)
     for axis in axes if isinstance(axes, Sequence) else (axes,):
         d = axis_of(axis, n, "fnp.apply_over_axes")
-        out = func(a, d)
+        out = func(x, d)
         out = expand_dims(out, d) if ndim(out) == n - 1 else out
         if ndim(out) != n:
-            why = f"the function of fnp.apply_over_axes gave {aval_of(out)!r} for {aval_of(a)!r}"
+            why = f"the function of fnp.apply_over_axes gave {aval_of(out)!r} for {aval_of(x)!r}"
             raise promotion.error(ShapeError, why, "it should reduce the axis it is given")
-        a = out
-    return a
+        x = out
+    return x
 
 
-def block(arrays: Any) -> Array:
+def block(arrays: NestedArrayLike) -> Array:
     """An array put together from blocks in nested lists: the innermost along the last axis, and so on.
 
     Args:

@@ -187,7 +187,7 @@ nextafter = _binary(
 )
 
 
-def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Any, Any]:
+def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
     """Floor division and remainder.
 
     Args:

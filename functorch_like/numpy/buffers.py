@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+import os
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, Shape
 
 
-def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0) -> Array:
+def frombuffer(
+    buffer: bytes | bytearray | memoryview, dtype: DTypeLike | None = float, count: int = -1, offset: int = 0
+) -> Array:
     """A one-dimensional array from memory: bytes, a bytearray, a memoryview; a copy.
 
     Args:
@@ -39,7 +42,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike | None = float, count: int = -1, of
 
 
 def fromfunction(
-    function: Callable[..., Any], shape: Shape, *, dtype: DTypeLike | None = float, **kwargs: Any
+    function: Callable[..., ArrayLike], shape: Shape, *, dtype: DTypeLike | None = float, **kwargs: object
 ) -> Array:
     """An array whose elements are a function of their indices.
 
@@ -60,7 +63,7 @@ def fromfunction(
     return mapped(*(arange(n, dtype=dtypes.as_dtype(dtype)) for n in sizes))
 
 
-def fromiter(iter: Any, dtype: DTypeLike | None, count: int = -1) -> Array:
+def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike | None, count: int = -1) -> Array:
     """A one-dimensional array from numbers of an iterator.
 
     Args:
@@ -92,7 +95,13 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
     return asarray(np.fromstring(string, dtypes.as_dtype(dtype), count, sep=sep))
 
 
-def fromfile(file: Any, dtype: DTypeLike | None = float, count: int = -1, sep: str = "", offset: int = 0) -> Array:
+def fromfile(
+    file: str | os.PathLike[str] | BinaryIO,
+    dtype: DTypeLike | None = float,
+    count: int = -1,
+    sep: str = "",
+    offset: int = 0,
+) -> Array:
     """A one-dimensional array from a file of numbers, as bytes or (with `sep`) text; arguments as for `numpy.fromfile`.
 
     Args:

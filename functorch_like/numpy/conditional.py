@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +25,14 @@ from functorch_like.primitives import structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, Arrays, NestedArrayLike
 
 
 def _array(x: Any) -> Any:
     return x if promotion.is_array(x) else asarray(x)
 
 
-def choose(a: ArrayLike, choices: Any, out: None = None, mode: str = "raise") -> Array:
+def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise") -> Array:
     """For each element of an integer array, the element at its place in the choice of that number.
 
     Args:
@@ -150,7 +150,13 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
     return compress(ravel(_array(condition)), ravel(_array(arr)), size=size, fill_value=fill_value)
 
 
-def piecewise(x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Array:
+def piecewise(
+    x: ArrayLike,
+    condlist: Arrays,
+    funclist: Sequence[ArrayLike | Callable[..., ArrayLike]],
+    *args: object,
+    **kw: object,
+) -> Array:
     """A function given by cases: where several conditions are true, the last of them counts.
 
     Args:
@@ -202,7 +208,7 @@ def _refuse(inplace: bool, name: str) -> None:
         )
 
 
-def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
+def place(arr: ArrayLike, mask: NestedArrayLike, vals: NestedArrayLike, *, inplace: bool = True) -> Array:
     """A copy with values, one after the other and repeated as need be, where a mask is true.
 
     Args:
@@ -218,22 +224,22 @@ def place(arr: Any, mask: Any, vals: Any, *, inplace: bool = True) -> Array:
     [7, 2, 8]
     """
     _refuse(inplace, "place")
-    arr, mask, vals = _array(arr), truth(_array(mask)), ravel(_array(vals))
-    if aval_of(mask).size != aval_of(arr).size:
+    x, taken, new = _array(arr), truth(_array(mask)), ravel(_array(vals))
+    if aval_of(taken).size != aval_of(x).size:
         raise promotion.error(
-            ShapeError, f"fnp.place of {aval_of(arr)!r} by {aval_of(mask)!r}", "give a mask of the same size"
+            ShapeError, f"fnp.place of {aval_of(x)!r} by {aval_of(taken)!r}", "give a mask of the same size"
         )
-    n = aval_of(vals).size
+    n = aval_of(new).size
     if not n:
-        if not aval_of(arr).size:
-            return arr
+        if not aval_of(x).size:
+            return x
         raise promotion.error(ArgumentError, "fnp.place was given no values", "give one or more")
-    places = (cumsum(mask, dtype=dtypes.default_int()) - 1) % n
-    values = reshape(take(promotion.convert(vals, aval_of(arr).dtype), places, mode="clip"), aval_of(arr).shape)
-    return where(reshape(mask, aval_of(arr).shape), values, arr)
+    places = (cumsum(taken, dtype=dtypes.default_int()) - 1) % n
+    values = reshape(take(promotion.convert(new, aval_of(x).dtype), places, mode="clip"), aval_of(x).shape)
+    return where(reshape(taken, aval_of(x).shape), values, x)
 
 
-def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
+def putmask(a: ArrayLike, mask: NestedArrayLike, values: NestedArrayLike, *, inplace: bool = True) -> Array:
     """A copy with values where a mask is true: the values of the same places, repeated as need be.
 
     Args:
@@ -246,19 +252,21 @@ def putmask(a: Any, mask: Any, values: Any, *, inplace: bool = True) -> Array:
     [7, 2, 7]
     """
     _refuse(inplace, "putmask")
-    a, mask, values = _array(a), truth(_array(mask)), ravel(_array(values))
-    if aval_of(mask).size != aval_of(a).size:
+    x, taken, new = _array(a), truth(_array(mask)), ravel(_array(values))
+    if aval_of(taken).size != aval_of(x).size:
         raise promotion.error(
-            ShapeError, f"fnp.putmask of {aval_of(a)!r} by {aval_of(mask)!r}", "give a mask of the same size"
+            ShapeError, f"fnp.putmask of {aval_of(x)!r} by {aval_of(taken)!r}", "give a mask of the same size"
         )
-    if not aval_of(values).size:
-        return a
-    places = np.arange(aval_of(a).size, dtype=np.int32) % aval_of(values).size
-    values = reshape(take(promotion.convert(values, aval_of(a).dtype), places, mode="clip"), aval_of(a).shape)
-    return where(reshape(mask, aval_of(a).shape), values, a)
+    if not aval_of(new).size:
+        return x
+    places = np.arange(aval_of(x).size, dtype=np.int32) % aval_of(new).size
+    new = reshape(take(promotion.convert(new, aval_of(x).dtype), places, mode="clip"), aval_of(x).shape)
+    return where(reshape(taken, aval_of(x).shape), new, x)
 
 
-def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Array:
+def put(
+    a: ArrayLike, ind: NestedArrayLike, v: NestedArrayLike, mode: str | None = None, *, inplace: bool = True
+) -> Array:
     """A copy with values at positions of the flattened array.
 
     Args:
@@ -275,15 +283,14 @@ def put(a: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     [5.0, 0.0, 5.0, 0.0]
     """
     _refuse(inplace, "put")
-    a, ind, v = _array(a), ravel(_array(ind)), ravel(_array(v))
-    if not aval_of(ind).size or not aval_of(v).size:
-        return a
-    repeated = np.arange(aval_of(ind).size, dtype=np.int32) % aval_of(v).size
-    values = take(v, repeated, mode="clip")
-    ind = (
-        clip(ind, 0, None) if mode == "clip" else ind
-    )  # as in NumPy, negative positions do not count from the end then
-    return reshape(IndexUpdate(ravel(a))[ind].set(values, mode=mode), aval_of(a).shape)
+    x, places, new = _array(a), ravel(_array(ind)), ravel(_array(v))
+    if not aval_of(places).size or not aval_of(new).size:
+        return x
+    repeated = np.arange(aval_of(places).size, dtype=np.int32) % aval_of(new).size
+    values = take(new, repeated, mode="clip")
+    if mode == "clip":
+        places = clip(places, 0, None)  # as in NumPy, negative positions do not count from the end then
+    return reshape(IndexUpdate(ravel(x))[places].set(values, mode=mode), aval_of(x).shape)
 
 
 def put_along_axis(

@@ -15,7 +15,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, DTypeLike, NestedArrayLike
 
 
 def cov(
@@ -24,8 +24,8 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
-    fweights: Any = None,
-    aweights: Any = None,
+    fweights: NestedArrayLike | None = None,
+    aweights: NestedArrayLike | None = None,
     *,
     dtype: DTypeLike | None = None,
 ) -> Array:

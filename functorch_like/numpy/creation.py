@@ -20,12 +20,12 @@ from functorch_like.primitives import structural
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, Shape
+    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, NestedArrayLike, Shape
 
 
 # ----------------------------------------------------------------------------------------------------------- from data
 def asarray(
-    a: Any,
+    a: NestedArrayLike | None,
     dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
@@ -185,7 +185,7 @@ def _stack_nested(a: Any, dtype: Any) -> Any:
 
 
 def array(
-    object: Any,
+    object: NestedArrayLike | None,
     dtype: DTypeLike | None = None,
     copy: bool = True,
     order: str | None = "K",
@@ -269,7 +269,9 @@ def _items(shape: Any) -> Any:
     return shape if isinstance(shape, (list, tuple)) else ()
 
 
-def full(shape: Any, fill_value: Any, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
+def full(
+    shape: Shape, fill_value: NestedArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
+) -> Array:
     """An array of one value.
 
     Args:

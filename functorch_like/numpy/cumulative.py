@@ -21,7 +21,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, DTypeLike, NestedArrayLike
 
 
 def _running(primitive: Any, name: str) -> Any:
@@ -125,7 +125,13 @@ def _from_initial(running: Any, x: Any, axis: int | None, dtype: Any, include_in
     return concatenate([structural.full((*shape[:d], 1, *shape[d + 1 :]), first, aval_of(out).dtype), out], d)
 
 
-def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Array:
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: NestedArrayLike | None = None,
+    append: NestedArrayLike | None = None,
+) -> Array:
     """Differences of neighbours along an axis.
 
     Args:
@@ -175,7 +181,7 @@ def _diff(a: Any, n: int, d: int) -> Any:
     return a
 
 
-def ediff1d(ary: ArrayLike, to_end: Any = None, to_begin: Any = None) -> Array:
+def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: NestedArrayLike | None = None) -> Array:
     """Differences of neighbours in the flattened array.
 
     Args:

@@ -132,7 +132,7 @@ def _diag(v: Any, k: int) -> Any:
     return elementwise.select_n(diagonal_band((n, n), k, elementwise.eq), structural.full_like(rows, 0), rows)
 
 
-def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool = True) -> Array:
+def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True) -> Array:
     """A copy of a matrix with another diagonal.
 
     Args:
@@ -156,7 +156,7 @@ def fill_diagonal(a: ArrayLike, val: Any, wrap: bool = False, *, inplace: bool =
     return asarray(a).at[(np.arange(n),) * aval_of(a).ndim].set(val)
 
 
-def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """Indices of the main diagonal.
 
     Args:
@@ -172,7 +172,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     return (asarray(np.arange(n, dtype=dtypes.default_int())),) * ndim
 
 
-def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Indices of the lower triangle of a matrix.
 
     Args:
@@ -190,7 +190,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     return rows, columns
 
 
-def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Indices of the upper triangle of a matrix.
 
     Args:

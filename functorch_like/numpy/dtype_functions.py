@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.avals import ShapeDtypeStruct
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
@@ -21,7 +22,7 @@ dtype = np.dtype
 issubdtype = dtypes.issubdtype
 
 
-def result_type(*arrays_and_dtypes: Any) -> Any:
+def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) -> np.dtype[Any]:
     """The dtype of combining arrays, numbers and dtypes.
 
     Args:
@@ -88,7 +89,7 @@ _KINDS = {
 }
 
 
-def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
+def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) -> bool:
     """Return True if a dtype is of a kind: a dtype, "bool", "integral", ..., or one of a tuple of these.
 
     Args:
@@ -112,7 +113,7 @@ def isdtype(dtype: DTypeLike | None, kind: Any) -> bool:
         raise ArgumentError(f"{kind!r} is no kind of dtype", fix=f"use a dtype or one of {', '.join(_KINDS)}") from e
 
 
-def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
+def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe") -> bool:
     """Return True if a cast between dtypes is of a sort, as `numpy.can_cast`.
 
     Args:
@@ -127,7 +128,7 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
     return bool(np.can_cast(given, dtypes.as_dtype(to), casting))  # type: ignore[arg-type]
 
 
-def iscomplexobj(x: Any) -> bool:
+def iscomplexobj(x: object) -> bool:
     """Return True if an array, number, list of numbers, dtype or type is complex.
 
     Args:
@@ -143,13 +144,13 @@ def iscomplexobj(x: Any) -> bool:
     if isinstance(x, np.dtype):
         return x.kind == "c"
     if hasattr(type(x), "__jax_array__"):
-        return iscomplexobj(x.__jax_array__())
+        return iscomplexobj(x.__jax_array__())  # pyright: ignore[reportAttributeAccessIssue]
     if hasattr(x, "dtype"):  # an array of another library, or typed keys
-        return bool(np.iscomplexobj(x))
+        return bool(np.iscomplexobj(x))  # pyright: ignore[reportArgumentType]
     return isinstance(x, (list, tuple)) and any(map(iscomplexobj, x))
 
 
-def isrealobj(x: Any) -> bool:
+def isrealobj(x: object) -> bool:
     """Return True if an array or number is not of complex dtype.
 
     Args:
@@ -161,7 +162,7 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(element: Any) -> bool:
+def isscalar(element: object) -> bool:
     """Return True if it is a number, or an array of rank 0.
 
     Args:
@@ -203,7 +204,7 @@ def isreal(x: ArrayLike) -> Array:
     return equal(imag(x if is_value(x) else asarray(x)), 0)
 
 
-def iterable(y: Any) -> bool:
+def iterable(y: object) -> bool:
     """Return True if an object can be iterated over; an array of rank 0 cannot.
 
     Args:
@@ -213,7 +214,7 @@ def iterable(y: Any) -> bool:
     (True, False)
     """
     try:
-        iter(y)
+        iter(y)  # pyright: ignore[reportCallIssue, reportArgumentType]
     except (TypeError, ShapeError):
         return False
     return True

@@ -23,14 +23,20 @@ from functorch_like.primitives.reductions.reductions import reduce_or
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.avals import ShapeDtypeStruct
     from functorch_like.core import Array
-    from functorch_like.typing import DTypeLike, PrecisionLike
+    from functorch_like.typing import ArrayLike, DTypeLike, PrecisionLike
 
 
 def einsum(
-    subscripts: Any, /, *operands: Any, out: None = None, optimize: Any = None, precision: PrecisionLike = None,
+    subscripts: str | ArrayLike,
+    /,
+    *operands: ArrayLike | Sequence[object],
+    out: None = None,
+    optimize: bool | str | Sequence[object] | None = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
-) -> Array:  # fmt: skip
+) -> Array:
     """Sums of products, told by naming dimensions with letters.
 
     Args:
@@ -59,9 +65,14 @@ def einsum(
 
 
 def einsum_by(
-    multiply: Callable[..., Any], subscripts: Any, /, *operands: Any, optimize: Any = None,
-    precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None,
-) -> Array:  # fmt: skip
+    multiply: Callable[..., Any],
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: Any = None,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Return `einsum` of operands, each of its products made by a given function, as quantized ones are.
 
     Args:
@@ -88,7 +99,12 @@ def _planned(subscripts: Any, operands: Sequence[Any], optimize: Any) -> tuple[A
     return arrays, inputs, result, find_path(inputs, result, shapes, optimize).path
 
 
-def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = None) -> tuple[list[Any], PathInfo]:
+def einsum_path(
+    subscripts: str | ArrayLike | ShapeDtypeStruct,
+    /,
+    *operands: ArrayLike | ShapeDtypeStruct | Sequence[object],
+    optimize: bool | str | Sequence[object] | None = None,
+) -> tuple[list[object], PathInfo]:
     """The order of contractions `einsum` would take, and what it costs.
 
     Args:

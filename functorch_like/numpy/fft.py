@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -27,6 +28,42 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
+    class AlongAxis(Protocol):
+        """A transform along one axis."""
+
+        __name__: str
+
+        def __call__(self, a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class OverTwoAxes(Protocol):
+        """A transform over two axes."""
+
+        __name__: str
+
+        def __call__(
+            self, a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class OverAxes(Protocol):
+        """A transform over several axes."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            a: ArrayLike,
+            s: Sequence[int] | None = None,
+            axes: Sequence[int] | None = None,
+            norm: str | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
     "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn",
@@ -35,7 +72,7 @@ __all__ = [
 _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 
-def _norm(norm: Any, name: str) -> str:
+def _norm(norm: str | None, name: str) -> str:
     norm = "backward" if norm is None else norm
     if norm not in _OPPOSITE:
         raise promotion.error(ArgumentError, f"fnp.fft.{name}: norm={norm!r}", "use 'backward', 'ortho' or 'forward'")
@@ -169,23 +206,27 @@ def _document(name: str, kind: str, summary: str, sizes: str) -> str:
     )  # fmt: skip
 
 
-def _one(name: str, kind: str, summary: str) -> Any:
-    def function(a: Any, n: Any = None, axis: int = -1, norm: Any = None) -> Any:
+def _one(name: str, kind: str, summary: str) -> AlongAxis:
+    def function(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _single(kind, a, n, axis, norm, name)
 
     return promotion.named(function, name, _document(name, kind, summary, _ONE), __name__)
 
 
-def _two(name: str, kind: str, summary: str) -> Any:
-    def function(a: Any, s: Any = None, axes: Any = (-2, -1), norm: Any = None) -> Any:
+def _two(name: str, kind: str, summary: str) -> OverTwoAxes:
+    def function(
+        a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: str | None = None
+    ) -> Array:
         return _many(kind, a, s, axes, norm, name)
 
     sizes = _ALL.replace("{default}", "the last two by default")
     return promotion.named(function, name, _document(name, kind, summary, sizes), __name__)
 
 
-def _any(name: str, kind: str, summary: str) -> Any:
-    def function(a: Any, s: Any = None, axes: Any = None, norm: Any = None) -> Any:
+def _any(name: str, kind: str, summary: str) -> OverAxes:
+    def function(
+        a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | None = None, norm: str | None = None
+    ) -> Array:
         return _many(kind, a, s, axes, norm, name)
 
     sizes = _ALL.replace("{default}", "all by default, or the last len(s)")

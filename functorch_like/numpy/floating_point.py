@@ -18,6 +18,7 @@ from functorch_like.primitives.elementwise.bessel import bessel_i0e
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 _DOC = """{summary}
@@ -125,7 +126,7 @@ def _frexp(x: Any) -> tuple[Any, Any]:
 _frexp_kernel = eager_jit(ints=True)(_frexp)
 
 
-def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissa m and exponent k with x = m * 2**k and 0.5 <= |m| < 1; zeros, infinities and NaN with exponent 0.
 
     Args:
@@ -194,7 +195,7 @@ def _modf(x: Any) -> tuple[Any, Any]:
 _modf_kernel = eager_jit(ints=True)(_modf)
 
 
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fraction and the whole part of numbers, both with the sign of x.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -14,8 +14,29 @@ from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import eager_jit
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, NestedArrayLike
 
-def gradient(f: Any, *varargs: Any, axis: int | Sequence[int] | None = None, edge_order: int | None = None) -> Any:
+
+@overload
+def gradient(
+    f: NestedArrayLike, *varargs: ArrayLike | Sequence[ArrayLike], axis: int, edge_order: int | None = None
+) -> Array: ...
+@overload
+def gradient(
+    f: NestedArrayLike, *varargs: ArrayLike | Sequence[ArrayLike], axis: Sequence[int], edge_order: int | None = None
+) -> list[Array]: ...
+@overload
+def gradient(
+    f: NestedArrayLike, *varargs: ArrayLike | Sequence[ArrayLike], axis: None = None, edge_order: int | None = None
+) -> Any: ...
+def gradient(
+    f: NestedArrayLike,
+    *varargs: ArrayLike | Sequence[ArrayLike],
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Any:
     """Derivatives along axes: differences of neighbours, central inside.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -18,10 +18,15 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, NestedArrayLike
 
 
-def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None) -> Array:
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: int | str | NestedArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+) -> Array:
     """The edges of the bins of a histogram.
 
     Args:
@@ -45,7 +50,7 @@ def histogram_bin_edges(a: ArrayLike, bins: Any = 10, range: Any = None, weights
     return _edges(a, bins, range, "fnp.histogram_bin_edges")
 
 
-def _several(bins: Any) -> bool:
+def _several(bins: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(bins, (list, tuple)) or (promotion.is_array(bins) and aval_of(bins).ndim > 0)
 
 
@@ -92,8 +97,12 @@ def _spaced(a: Any, low: Any, high: Any, bins: int) -> Any:
 
 
 def histogram(
-    a: ArrayLike, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
-) -> tuple[Any, Any]:
+    a: ArrayLike,
+    bins: int | str | NestedArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
     """Count the elements in each bin; the last bin includes its right edge.
 
     Args:
@@ -153,11 +162,11 @@ def _counted(place: Any, n: int, weights: Any) -> Any:
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
-    bins: Any = 10,
-    range: Any = None,
+    bins: int | NestedArrayLike = 10,
+    range: Sequence[Sequence[ArrayLike]] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Array, Array, Array]:
     """Count the points in each rectangle.
 
     Args:
@@ -181,8 +190,12 @@ def histogram2d(
 
 
 def histogramdd(
-    sample: Any, bins: Any = 10, range: Any = None, weights: ArrayLike | None = None, density: bool | None = None
-) -> tuple[Any, list[Any]]:
+    sample: NestedArrayLike,
+    bins: int | NestedArrayLike = 10,
+    range: Sequence[Sequence[ArrayLike] | None] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, list[Array]]:
     """Count the points in each box.
 
     Args:
@@ -201,9 +214,9 @@ def histogramdd(
     >>> fnp.histogramdd(fnp.asarray([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0].tolist()
     [[1, 0], [0, 1]]
     """
-    sample = fnp.stack(given(*sample), 1) if isinstance(sample, (list, tuple)) else given(sample)[0]
-    sample, weights = given(sample, weights)
-    aval = aval_of(sample)
+    points = fnp.stack(given(*sample), 1) if isinstance(sample, (list, tuple)) else given(sample)[0]
+    points, weights = given(points, weights)
+    aval = aval_of(points)
     if aval.ndim != 2 or (weights is not None and aval_of(weights).shape != aval.shape[:1]):
         raise promotion.error(
             ShapeError, f"fnp.histogramdd of {aval!r}", "give points as rows, and one weight for each"
@@ -215,8 +228,8 @@ def histogramdd(
         raise promotion.error(
             ShapeError, f"fnp.histogramdd of {aval!r}: bins={bins!r}, range={range!r}", f"give {d} of each"
         )
-    edges = [_edges(sample[:, k], each[k], ranges[k], "fnp.histogramdd") for k in np.arange(d)]
-    return _histogramdd(sample, edges, weights, density=bool(density)), edges
+    edges = [_edges(points[:, k], each[k], ranges[k], "fnp.histogramdd") for k in np.arange(d)]
+    return _histogramdd(points, edges, weights, density=bool(density)), edges
 
 
 @eager_jit(static=("density",))

@@ -43,9 +43,9 @@ def _strides(sizes: tuple[int, ...], order: str, what: str) -> list[int]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[Any],
+    multi_index: Sequence[ArrayLike],
     dims: Sequence[int],
-    mode: Any = "raise",
+    mode: str | Sequence[str] = "raise",
     order: str = "C",
     *,
     dtype: DTypeLike | None = None,
@@ -102,7 +102,7 @@ def _bounded(i: Any, n: int, mode: str) -> Any:
     return i
 
 
-def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Any, ...]:
+def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[Array, ...]:
     """An index for each dimension, of positions in the flattened array.
 
     Args:
@@ -124,7 +124,7 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     return tuple(flat // max(s, 1) % max(n, 1) for n, s in zip(sizes, strides, strict=True))
 
 
-def diag_indices_from(arr: ArrayLike) -> tuple[Any, ...]:
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """Indices of the main diagonal of an array whose dimensions have one size.
 
     Args:
@@ -150,7 +150,7 @@ def _matrix(arr: Any, what: str) -> tuple[int, int]:
     return sizes[0], sizes[1]
 
 
-def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Indices of the lower triangle of a matrix.
 
     Args:
@@ -167,7 +167,7 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     return tril_indices(rows, k, columns)
 
 
-def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """Indices of the upper triangle of a matrix.
 
     Args:
@@ -184,7 +184,9 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Any, Any]:
     return triu_indices(rows, k, columns)
 
 
-def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int | None = None) -> tuple[Any, Any]:
+def mask_indices(
+    n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *, size: int | None = None
+) -> tuple[Array, Array]:
     """Indices where a function of a matrix of ones, such as `fnp.triu`, is not zero.
 
     Args:
@@ -200,7 +202,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0, *, size: int
     return rows, columns
 
 
-def ix_(*args: Any) -> tuple[Any, ...]:
+def ix_(*args: Array | np.ndarray[Any, Any] | Sequence[int] | Sequence[bool]) -> tuple[Array, ...]:
     """Indices of an open grid: `x[fnp.ix_(rows, columns)]` is the part of x at these rows and columns.
 
     Args:
@@ -214,7 +216,9 @@ def ix_(*args: Any) -> tuple[Any, ...]:
     """
     out = []
     for k, given in enumerate(args):
-        a = given if promotion.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
+        a: Any = (
+            given if promotion.is_array(given) else asarray(np.asarray(given, np.intp) if len(given) == 0 else given)
+        )
         if ndim(a) != 1:
             raise promotion.error(ShapeError, f"fnp.ix_ takes vectors, got {aval_of(a)!r}", "give one dimension each")
         a = nonzero(a)[0] if aval_of(a).dtype == dtypes.bool_ else a

@@ -16,7 +16,7 @@ from functorch_like.numpy.operands import given, known
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Axis
+    from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
 
 
 def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
@@ -27,7 +27,7 @@ def _flat(arr: Any, axis: int | None, what: str) -> tuple[Any, int]:
     return arr, axis_of(axis, aval_of(arr).ndim, what)
 
 
-def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """An array with values put in.
 
     Args:
@@ -66,7 +66,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
             raise promotion.error(BoundsError, f"fnp.insert before {obj!r} of {n} elements", f"use {-n} to {n}")
         source = np.insert(np.arange(n), at.reshape(-1)[0] if one else at, n + np.arange(many))
     else:
-        source = _merged(fnp.ravel(obj), n, many)
+        source = _merged(fnp.ravel(fnp.asarray(obj)), n, many)
     return fnp.take(fnp.concatenate([arr, values], d), source, d)
 
 
@@ -80,7 +80,9 @@ def _merged(places: Any, n: int, many: int) -> Any:
     return old.at[at].set(n + order)
 
 
-def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False) -> Array:
+def delete(
+    arr: ArrayLike, obj: slice | NestedArrayLike, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
     """An array without some of its elements.
 
     Args:
@@ -106,7 +108,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
             return fnp.take(arr, np.delete(np.arange(n), places), d)
         except (IndexError, ValueError) as e:
             raise promotion.error(BoundsError, f"fnp.delete of {n} elements: {e}", f"use {-n} to {n - 1}") from None
-    places = fnp.asarray(obj)
+    places = fnp.asarray(obj)  # pyright: ignore[reportArgumentType]  # no slice: these are known
     many = aval_of(places).size
     if aval_of(places).dtype == bool or (aval_of(places).ndim and not assume_unique_indices):
         raise promotion.error(
@@ -118,7 +120,7 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_i
     return fnp.take(arr, fnp.flatnonzero(~gone, size=n - many), d)
 
 
-def resize(a: ArrayLike, new_shape: Any) -> Array:
+def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements of an array, in order and from the beginning again, in another shape.
 
     Args:
@@ -130,7 +132,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     """
     (a,) = given(a)
     flat = fnp.ravel(a)
-    shape = tuple(new_shape) if isinstance(new_shape, (tuple, list)) else (new_shape,)
+    shape = (new_shape,) if isinstance(new_shape, int) else tuple(new_shape)
     if any(s < 0 for s in shape):
         raise promotion.error(ShapeError, f"fnp.resize to {shape}", "sizes are at least 0")
     total, n = math.prod(shape), aval_of(flat).size
@@ -139,7 +141,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     return fnp.reshape(fnp.tile(flat, -(-total // n))[:total], shape)
 
 
-def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
+def trim_zeros(filt: NestedArrayLike, trim: str = "fb", axis: Axis = None) -> Array:
     """An array without the zeros at its ends. Its values must be known, for they decide on the shape.
 
     Args:
@@ -149,19 +151,19 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
 
     Raises:
         ConcretizationError: for a traced array.
-        ArgumentError: for another `filter_traceback`.
+        ArgumentError: for another `trim`.
 
     >>> fnp.trim_zeros([0, 1, 0, 2, 0]).tolist()
     [1, 0, 2]
     """
     if not set(trim.lower()) <= {"f", "b"}:
         raise promotion.error(ArgumentError, f"fnp.trim_zeros with trim={trim!r}", "use 'f', 'b' or 'fb'")
-    (filt,) = given(filt)
-    values = known(filt)
+    (x,) = given(filt)
+    values = known(x)
     if values is None:
         raise promotion.error(
             ConcretizationError,
-            f"fnp.trim_zeros of a traced {aval_of(filt)!r}: the size of the result is not known",
+            f"fnp.trim_zeros of a traced {aval_of(x)!r}: the size of the result is not known",
             "trim before tracing, or leave the zeros",
         )
     cut = []
@@ -173,4 +175,4 @@ def trim_zeros(filt: Any, trim: str = "fb", axis: Axis = None) -> Array:
             start, stop = 0, values.shape[d]
         cut.append(slice(start if "f" in trim.lower() or not found.size else 0,
                          stop if "b" in trim.lower() or not found.size else values.shape[d]))  # fmt: skip
-    return filt[tuple(cut)]
+    return x[tuple(cut)]

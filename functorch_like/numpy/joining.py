@@ -21,11 +21,11 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, Arrays, DTypeLike
 
 
 # ------------------------------------------------------------------------------------------------------------- joining
-def concatenate(arrays: Sequence[Any], axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
+def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = None) -> Array:
     """Arrays one after the other along an axis they have.
 
     Args:
@@ -82,7 +82,7 @@ def _concatenate(parts: Any, dimension: int) -> Any:
     return structural.concatenate(*promotion.promote(*parts), dimension=dimension)
 
 
-def stack(arrays: Sequence[Any], axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
+def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | None = None) -> Array:
     """Arrays of one shape one after the other along a new axis.
 
     Args:
@@ -113,7 +113,7 @@ def _stack(parts: Any, at: int) -> Any:
     return structural.concatenate(*[structural.reshape(p, shape=wide) for p in promotion.promote(*parts)], dimension=at)
 
 
-def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Arrays as rows, one below the other.
 
     Args:
@@ -126,7 +126,7 @@ def vstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     return concatenate([atleast_2d(a) for a in _parts(tup, "fnp.vstack")], 0, dtype)
 
 
-def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Arrays side by side: along the second axis, or the only one.
 
     Args:
@@ -140,7 +140,7 @@ def hstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     return concatenate(parts, 0 if ndim(parts[0]) == 1 else 1, dtype)
 
 
-def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
+def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     """Arrays one behind the other, along the third axis.
 
     Args:
@@ -153,7 +153,7 @@ def dstack(tup: Sequence[Any], dtype: DTypeLike | None = None) -> Array:
     return concatenate([atleast_3d(a) for a in _parts(tup, "fnp.dstack")], 2, dtype)
 
 
-def column_stack(tup: Sequence[Any]) -> Array:
+def column_stack(tup: Arrays) -> Array:
     """One-dimensional arrays as columns of a matrix.
 
     Args:
@@ -191,7 +191,9 @@ def _cut(x: Any, d: int, start: int, stop: int) -> Any:
     return structural.slice(x, start_indices=low, limit_indices=high, strides=None)
 
 
-def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any], axis: int = 0
+) -> list[Array]:
     """Parts of an array along an axis.
 
     Args:
@@ -214,7 +216,9 @@ def split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     return array_split(ary, indices_or_sections, axis)
 
 
-def array_split(ary: ArrayLike, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any], axis: int = 0
+) -> list[Array]:
     """Parts of an array along an axis, the first ones greater where it does not divide evenly.
 
     Args:
@@ -252,7 +256,7 @@ def _split(x: Any, sizes: tuple[int, ...], axis: int) -> Any:
     return tuple(split_primitive(x, sizes=sizes, axis=axis))
 
 
-def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
     """Parts along the second axis, or the only one.
 
     Args:
@@ -268,7 +272,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 0 if ndim(ary) == 1 else 1)
 
 
-def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
     """Parts along the first axis.
 
     Args:
@@ -284,7 +288,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 0)
 
 
-def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | np.ndarray[Any, Any]) -> list[Array]:
     """Parts along the third axis.
 
     Args:
@@ -307,7 +311,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Any) -> list[Any]:
     return split(ary, indices_or_sections, 2)
 
 
-def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Any, ...]:
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices of an array along an axis, which they lose.
 
     Args:

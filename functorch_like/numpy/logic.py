@@ -255,7 +255,7 @@ def _isclose(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> Any:
 
 def allclose(
     a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08, equal_nan: bool = False
-) -> Any:
+) -> Array:
     """Return True if all elements are close, as `isclose` says.
 
     Args:
@@ -280,7 +280,7 @@ def every(x: Any) -> Any:
     return reductions.reduce_and(x, axes=tuple(range(aval_of(x).ndim)))
 
 
-def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Return True if two arrays have the same shape and elements.
 
     Args:
@@ -303,7 +303,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Any:
     return every(same)
 
 
-def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Any:
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return True if two arrays are equal after broadcasting.
 
     Args:

@@ -239,7 +239,13 @@ def _last(x: Any, axis: int) -> Any:
     return structural.move(x, axis_of(axis, n, "fnp.vecdot"), n - 1)
 
 
-def inner(a: Any, b: Any, *, precision: PrecisionLike = None, preferred_element_type: DTypeLike | None = None) -> Array:
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: PrecisionLike = None,
+    preferred_element_type: DTypeLike | None = None,
+) -> Array:
     """Products over the last dimension of both.
 
     Args:

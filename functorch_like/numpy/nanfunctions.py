@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,62 @@ from functorch_like.transforms.eager_jit import eager_jit
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Axis, DTypeLike
+
+    class Fold(Protocol):
+        """nansum and nanprod."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            a: ArrayLike,
+            axis: Axis = None,
+            dtype: DTypeLike | None = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class Extreme(Protocol):
+        """nanmax and nanmin."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            a: ArrayLike,
+            axis: Axis = None,
+            out: None = None,
+            keepdims: bool = False,
+            initial: ArrayLike | None = None,
+            where: ArrayLike | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class Running(Protocol):
+        """nancumsum and nancumprod."""
+
+        __name__: str
+
+        def __call__(
+            self, a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class Position(Protocol):
+        """nanargmax and nanargmin."""
+
+        __name__: str
+
+        def __call__(self, a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
 
 _DOC = """{summary} of the elements that are not NaN{empty}.
 
@@ -43,7 +99,7 @@ def _seen(x: Any, where: Any) -> Any:
     return number if where is None else elementwise.and_(*promotion.broadcast_arrays(number, truth(where)))
 
 
-def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
+def _folded(name: str, fold: Any, summary: str, value: str) -> Fold:
     """nansum and nanprod, whose sum or product of nothing is a number."""
 
     @eager_jit(static=("axis", "dtype", "keepdims"))
@@ -52,9 +108,14 @@ def _folded(name: str, fold: Any, summary: str, value: str) -> Any:
         return fold.inline(x, axis, dtype, keepdims, initial, _seen(x, where))
 
     def function(
-        a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Any:  # fmt: skip
+        a: ArrayLike,
+        axis: Axis = None,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), hashable(axis), reductions._dtype(dtype), bool(keepdims), initial, where)
 
@@ -67,7 +128,7 @@ nansum = _folded("nansum", reductions._sum, "Sum", "4.0")
 nanprod = _folded("nanprod", reductions._prod, "Product", "3.0")
 
 
-def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
+def _extreme(name: str, fold: Any, summary: str, value: str) -> Extreme:
     """nanmax and nanmin, which need an element to choose."""
 
     @eager_jit(static=("axis", "keepdims"))
@@ -85,8 +146,13 @@ def _extreme(name: str, fold: Any, summary: str, value: str) -> Any:
         )
 
     def function(
-        a: Any, axis: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
-    ) -> Any:
+        a: ArrayLike,
+        axis: Axis = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: ArrayLike | None = None,
+    ) -> Array:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), hashable(axis), bool(keepdims), initial, where)
 
@@ -227,13 +293,13 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
     """
 
 
-def _running(name: str, primitive: Any, neutral: int, summary: str, value: str) -> Any:
+def _running(name: str, primitive: Any, neutral: int, summary: str, value: str) -> Running:
     @eager_jit(static=("axis", "dtype"))
     def body(x: Any, axis: Any, dtype: Any) -> Any:
         x = reductions.plain(x)
         return primitive.inline(reductions._masked(x, _seen(x, None), np.asarray(neutral)), axis, dtype)
 
-    def function(a: Any, axis: int | None = None, dtype: Any = None, out: None = None) -> Any:
+    def function(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), axis, reductions._dtype(dtype))
 
@@ -260,7 +326,7 @@ _ARG = """The index of the first {which} element that is not NaN; -1 where there
     """
 
 
-def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, value: int) -> Any:
+def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, value: int) -> Position:
     @eager_jit(static=("axis", "keepdims"))
     def body(x: Any, axis: Any, keepdims: bool) -> Any:
         x = reductions.plain(x)
@@ -274,7 +340,7 @@ def _arg(name: str, choose: Any, extreme: Callable[[Any], Any], which: str, valu
         there = reductions._any.inline(seen, axis, keepdims)
         return elementwise.select_n(there, structural.full_like(out, -1), elementwise.select_n(missed, out, first))
 
-    def function(a: Any, axis: int | None = None, out: None = None, keepdims: bool = False) -> Any:
+    def function(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False) -> Array:
         promotion.no_out(out, f"fnp.{name}")
         return body(*promotion.numbers(a), axis, bool(keepdims))
 

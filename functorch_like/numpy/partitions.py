@@ -97,7 +97,7 @@ def sort_complex(a: ArrayLike) -> Array:
     return promotion.convert(a, dtypes.complex_of(aval_of(a).dtype))
 
 
-def digitize(x: ArrayLike, bins: Any, right: bool = False, *, method: str | None = None) -> Array:
+def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:
     """The number of the bin that each element belongs to.
 
     Bin i holds bins[i-1] <= x < bins[i] where the edges ascend, and bins[i-1] > x >= bins[i] where they descend.

@@ -18,7 +18,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, NestedArrayLike
 
 
 def _coefficients(name: str, *ps: Any) -> tuple[Any, ...]:
@@ -108,7 +108,7 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     return convolve(a, b)
 
 
-def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Any, Any]:
+def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> tuple[Array, Array]:
     """Quotient and remainder of two polynomials.
 
     Args:
@@ -244,7 +244,7 @@ def _polyval(p: Any, x: Any, unroll: int) -> Any:
     return lax.scan(lambda total, c: (total * x + c, None), start, p, unroll=unroll)[0]
 
 
-def poly(seq_of_zeros: Any) -> Array:
+def poly(seq_of_zeros: NestedArrayLike) -> Array:
     """The polynomial with these zeros and leading coefficient 1, or the characteristic polynomial of a matrix.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def array_str(
     return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
 
 
-def get_printoptions() -> dict[str, Any]:
+def get_printoptions() -> dict[str, object]:
     """NumPy's print options, by which arrays are printed.
 
     >>> "precision" in fnp.get_printoptions()
@@ -69,7 +70,7 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def printoptions(*args: Any, **kwargs: Any) -> Any:
+def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[object]:
     """NumPy's print options in a `with` block.
 
     Args:

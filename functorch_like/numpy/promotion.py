@@ -13,7 +13,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from functorch_like.transforms.eager_jit import eager_jit
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Binary, Unary
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 NUMBERS = frozenset({int, float, complex, bool})
 
@@ -349,7 +351,7 @@ def _shown(x: Any) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- makers
-def named(function: Any, name: str, doc: str, module: str) -> Any:
+def named(function: F, name: str, doc: str, module: str) -> F:
     """A function made by a maker, with the name and documentation of its own."""
     function.__name__ = function.__qualname__ = name
     function.__doc__, function.__module__ = doc, module

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -21,7 +22,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike
+    from functorch_like.typing import ArrayLike, DeviceLike, DTypeLike, NestedArrayLike
 
 
 def _known(value: Any, what: str) -> Any:
@@ -36,9 +37,9 @@ def _known(value: Any, what: str) -> Any:
 
 
 def arange(
-    start: Any,
-    stop: Any = None,
-    step: Any = None,
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
     dtype: DTypeLike | None = None,
     *,
     device: DeviceLike = None,
@@ -60,27 +61,28 @@ def arange(
     ([0, 1, 2], [1.0, 1.5])
     """
     given = [v for v in (start, stop, step) if v is not None]
-    start, stop, step = (None if v is None else _known(v, "fnp.arange") for v in (start, stop, step))
-    if stop is None:
-        start, stop = 0, start
-    step = 1 if step is None else step
-    if step == 0:
+    bounds: Any = [None if v is None else _known(v, "fnp.arange") for v in (start, stop, step)]
+    first, end, by = bounds
+    if end is None:
+        first, end = 0, first
+    by = 1 if by is None else by
+    if by == 0:
         raise promotion.error(ArgumentError, "fnp.arange was given step 0", "use a positive or negative step")
     wanted = dtypes.promote(*(aval_of(v) for v in given))[0] if dtype is None else dtypes.as_dtype(dtype)
-    span = (stop - start) / step
+    span = (end - first) / by
     if not math.isfinite(span):
         raise promotion.error(
-            ArgumentError, f"fnp.arange from {start} to {stop} by {step} has no end", "use finite numbers"
+            ArgumentError, f"fnp.arange from {first} to {end} by {by} has no end", "use finite numbers"
         )
     size = max(0, math.ceil(span))
     ShapedArray((size,), wanted)  # raises for sizes beyond 64 bits, in place of NumPy
-    if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (start, step)) and wanted.kind in "iuf":
-        for end in (start, start + (size - 1) * step):
-            promotion.check_int(end, wanted)
+    if state.trace.staging and size > 16 and all(isinstance(v, int) for v in (first, by)) and wanted.kind in "iuf":
+        for outermost in (first, first + (size - 1) * by):
+            promotion.check_int(outermost, wanted)
         x = structural.iota(dtype=wanted, shape=(size,), dimension=0)
-        x = x if step == 1 else elementwise.mul(x, structural.full_like(x, step))
-        return x if start == 0 else elementwise.add(x, structural.full_like(x, start))
-    values = start + step * np.arange(size) if size else np.zeros(0)
+        x = x if by == 1 else elementwise.mul(x, structural.full_like(x, by))
+        return x if first == 0 else elementwise.add(x, structural.full_like(x, first))
+    values = first + by * np.arange(size) if size else np.zeros(0)
     if size and wanted.kind in "iu":
         promotion.check_int(int(values.min()), wanted)
         promotion.check_int(int(values.max()), wanted)
@@ -248,7 +250,7 @@ def eye(
     )
 
 
-def identity(n: int, dtype: DTypeLike | None = None) -> Any:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The identity matrix.
 
     Args:
@@ -350,7 +352,7 @@ def _triangle_body(m: Any, k: Any, lower: bool) -> Any:
 _triangle = eager_jit(static=("k", "lower"))(_triangle_body)
 
 
-def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Any]:
+def meshgrid(*xi: NestedArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> list[Array]:
     """Coordinates on a grid, one array for each axis.
 
     Args:
@@ -382,6 +384,12 @@ def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = 
     return out
 
 
+@overload
+def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: Literal[False] = False) -> Array: ...
+@overload
+def indices(
+    dimensions: Sequence[int], dtype: DTypeLike | None = None, *, sparse: Literal[True]
+) -> tuple[Array, ...]: ...
 def indices(dimensions: Any, dtype: Any = None, sparse: bool = False) -> Any:
     """The indices of the elements of an array of a shape.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,10 +23,10 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
 
 
-def tile(A: ArrayLike, reps: Any) -> Array:
+def tile(A: ArrayLike, reps: Shape) -> Array:
     """An array repeated as a whole along each dimension.
 
     Args:
@@ -36,7 +37,7 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     [0, 1, 0, 1]
     """
     a = asarray(A)
-    counts = [operator.index(n) for n in (reps if isinstance(reps, (list, tuple)) else (reps,))]
+    counts = [operator.index(n) for n in (reps if isinstance(reps, Sequence) else (reps,))]
     n = max(len(counts), ndim(a))
     counts = [1] * (n - len(counts)) + counts
     sizes = (1,) * (n - ndim(a)) + aval_of(a).shape
@@ -47,7 +48,9 @@ def tile(A: ArrayLike, reps: Any) -> Array:
     return structural.reshape(out, shape=tuple(c * s for c, s in zip(counts, sizes, strict=True)))
 
 
-def repeat(a: ArrayLike, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Array:
+def repeat(
+    a: ArrayLike, repeats: ArrayLike | Sequence[int], axis: int | None = None, *, total_repeat_length: int | None = None
+) -> Array:
     """Each element repeated.
 
     Args:
@@ -118,7 +121,7 @@ def _take(a: Any, places: Any, d: int) -> Any:
     return getitem(a, (slice(None),) * d + (places,))
 
 
-def roll(a: Any, shift: Any, axis: Any = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> Array:
     """Elements moved along axes; what leaves at one end comes back at the other.
 
     Args:
@@ -129,12 +132,12 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
     >>> fnp.roll(fnp.arange(4), 1).tolist()
     [3, 0, 1, 2]
     """
-    a = arr(a, "fnp.roll")
+    x = arr(a, "fnp.roll")
     if axis is None:
-        flat = roll(structural.reshape(a, shape=(aval_of(a).size,)), shift, 0)
-        return structural.reshape(flat, shape=aval_of(a).shape)
+        flat = roll(structural.reshape(x, shape=(aval_of(x).size,)), shift, 0)
+        return structural.reshape(flat, shape=aval_of(x).shape)
     axes = axis if isinstance(axis, (list, tuple, range)) else (axis,)
-    shifts = shift if isinstance(shift, (list, tuple, range)) else (shift,) * len(axes)
+    shifts: Any = shift if isinstance(shift, (list, tuple, range)) else (shift,) * len(axes)
     if len(shifts) != len(axes):
         if len(axes) != 1:
             raise promotion.error(
@@ -142,8 +145,8 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             )
         axes = tuple(axes) * len(shifts)
     for s, d in zip(shifts, axes, strict=True):
-        d = axis_of(d, ndim(a), "fnp.roll")
-        n = aval_of(a).shape[d]
+        d = axis_of(d, ndim(x), "fnp.roll")
+        n = aval_of(x).shape[d]
         if n == 0:
             continue
         if isinstance(s, (ArrayImpl, Tracer)):
@@ -153,11 +156,11 @@ def roll(a: Any, shift: Any, axis: Any = None) -> Array:
             )
             size = structural.full_like(places, n)
             places = elementwise.rem(elementwise.add(elementwise.rem(places, size), size), size)
-            a = _take(a, places, d)
+            x = _take(x, places, d)
         elif operator.index(s) % n:
             at = n - operator.index(s) % n
-            a = concatenate([_cut(a, d, at, n), _cut(a, d, 0, at)], d)
-    return a
+            x = concatenate([_cut(x, d, at, n), _cut(x, d, 0, at)], d)
+    return x
 
 
 _MODES = (
@@ -167,12 +170,12 @@ _MODES = (
 
 def pad(
     array: ArrayLike,
-    pad_width: Any,
+    pad_width: int | NestedArrayLike,
     mode: str = "constant",
     *,
-    stat_length: Any = None,
-    constant_values: Any = 0,
-    end_values: Any = 0,
+    stat_length: int | NestedArrayLike | None = None,
+    constant_values: NestedArrayLike = 0,
+    end_values: NestedArrayLike = 0,
 ) -> Array:
     """An array with a margin.
 

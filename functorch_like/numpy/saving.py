@@ -8,9 +8,10 @@ the dtype's name. NumPy reads such a file as `np.load(file).view("bfloat16")`.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -20,13 +21,13 @@ from functorch_like.errors import DtypeError
 from functorch_like.numpy import promotion
 
 if TYPE_CHECKING:
-    from functorch_like.typing import DTypeLike
+    from functorch_like.typing import DTypeLike, NestedArrayLike
 
 #: Dtypes that NumPy's formats do not name, by their names.
 _UNNAMED = {dtype.name: dtype for dtype in dtypes.ALL if dtype.isbuiltin != 1}
 
 
-def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+def save(file: str | os.PathLike[str] | BinaryIO, arr: NestedArrayLike, allow_pickle: bool = True) -> None:
     """Write an array to a .npy file; `load` reads all dtypes back.
 
     Args:
@@ -43,7 +44,9 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     np.save(file, _named(arr), allow_pickle=allow_pickle)
 
 
-def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
+def savez(
+    file: str | os.PathLike[str] | BinaryIO, *args: NestedArrayLike, allow_pickle: bool = True, **kwds: NestedArrayLike
+) -> None:
     """Write several arrays to a .npz file: `arr_0`, `arr_1`, ..., and those with names; `load` reads all dtypes back.
 
     Args:
@@ -62,7 +65,7 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     np.savez(file, *map(_named, args), allow_pickle=allow_pickle, **named)
 
 
-def load(file: Any, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
+def load(file: str | os.PathLike[str] | BinaryIO, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -> Any:
     """Read what `save`, `savez` and NumPy wrote.
 
     Args:
@@ -85,7 +88,7 @@ def load(file: Any, *args: Any, dtype: DTypeLike | None = None, **kwargs: Any) -
     [1.0, 1.0]
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
-    start = file.tell() if hasattr(file, "read") else 0
+    start = 0 if isinstance(file, (str, os.PathLike)) else file.tell()
     try:
         found = np.load(file, *args, **kwargs)
     except ValueError as e:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.numpy.creation import asarray
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import NestedArrayLike
 
 
 class ScalarType:
@@ -29,7 +33,7 @@ class ScalarType:
         """The name of the dtype, as NumPy's scalar types have it."""
         return self.dtype.type.__name__
 
-    def __call__(self, value: Any = 0) -> Any:
+    def __call__(self, value: NestedArrayLike = 0) -> Array:
         return asarray(value, self.dtype)
 
     def __eq__(self, other: object) -> bool:

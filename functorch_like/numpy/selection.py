@@ -77,7 +77,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
 _where_kernel = eager_jit(ints=True)(_where)
 
 
-def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Array:
+def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0) -> Array:
     """The choice of the first condition that is true, element by element.
 
     Args:
@@ -99,7 +99,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
             "give one choice for each condition, and at least one",
         )
     dtype, _ = dtypes.promote(*(aval_of(c) for c in (*choicelist, default)))
-    out = default
+    out: Any = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         out = where(condition, choice, out)
     return out if aval_of(out).dtype == dtype else structural.convert_element_type(out, new_dtype=dtype)

@@ -6,7 +6,7 @@ As in `unique.py`, results have just the right size where the values are known, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -26,7 +26,25 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, NestedArrayLike
+
+    class SetFunction(Protocol):
+        """setdiff1d and setxor1d."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            ar1: NestedArrayLike,
+            ar2: NestedArrayLike,
+            assume_unique: bool = False,
+            *,
+            size: int | None = None,
+            fill_value: ArrayLike | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
 
 _DOC = """{summary}, sorted and without repetition.
 
@@ -77,7 +95,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     return unique(structural.concatenate(a, b, dimension=0), size=size, fill_value=fill_value)
 
 
-def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> Any:
+def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, value: str, both: bool) -> SetFunction:
     """A function that keeps elements: of the first array, or of both."""
 
     @eager_jit(static=("size", "sized_fill"))
@@ -103,8 +121,13 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
         )
 
     def function(
-        ar1: Any, ar2: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None
-    ) -> Any:
+        ar1: NestedArrayLike,
+        ar2: NestedArrayLike,
+        assume_unique: bool = False,
+        *,
+        size: int | None = None,
+        fill_value: ArrayLike | None = None,
+    ) -> Array:
         a, b = _two(ar1, ar2)
         if size is None:
             found = getattr(np, name)(_known(a, f"fnp.{name}"), _known(b, f"fnp.{name}"))
@@ -134,6 +157,26 @@ setxor1d = _set_function("setxor1d", _in_one, "What is in just one of two arrays
 _common = _set_function("intersect1d", lambda a, b: _isin.inline(a, b, False), "What is in both", "[3]", False)
 
 
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: Literal[False] = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array: ...
+@overload
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    return_indices: Literal[True],
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> tuple[Array, Array, Array]: ...
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, Axis
+    from functorch_like.typing import ArrayLike, Axis, NestedArrayLike, Shape
 
 
 def arr(x: Any, what: str) -> Any:
@@ -34,7 +34,7 @@ def arr(x: Any, what: str) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------- reshape
-def shape(a: Any) -> tuple[int, ...]:
+def shape(a: NestedArrayLike) -> tuple[int, ...]:
     """The shape of an array.
 
     Args:
@@ -46,7 +46,7 @@ def shape(a: Any) -> tuple[int, ...]:
     return aval_of(listed(a)).shape
 
 
-def ndim(a: Any) -> int:
+def ndim(a: NestedArrayLike) -> int:
     """The number of dimensions.
 
     Args:
@@ -58,7 +58,7 @@ def ndim(a: Any) -> int:
     return len(shape(a))
 
 
-def size(a: Any, axis: Axis = None) -> int:
+def size(a: NestedArrayLike, axis: Axis = None) -> int:
     """The number of elements, or the size along an axis; along several, the product of their sizes.
 
     Args:
@@ -113,7 +113,7 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(a: ArrayLike, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
     """The same elements in another shape.
 
     Args:
@@ -131,16 +131,16 @@ def reshape(a: Any, shape: Any, order: str = "C", *, copy: bool | None = None) -
     if copy:
         return structural.copy(reshape(a, shape, order))
     if type(a) is ArrayImpl and order == "C":
-        return _reshape_kernel(a, new_shape(shape, a.aval))
-    a = arr(a, "fnp.reshape")
-    aval = aval_of(a)
+        return _reshape_kernel(a, new_shape(shape, a.aval))  # pyright: ignore[reportAttributeAccessIssue]
+    x = arr(a, "fnp.reshape")
+    aval = aval_of(x)
     sizes = new_shape(shape, aval)
     if order == "F":
-        turned = transpose(reshape(transpose(a), sizes[::-1]))
+        turned = transpose(reshape(transpose(x), sizes[::-1]))
         return turned
     if order not in ("C", "A", "K"):
         raise promotion.error(ArgumentError, f"order={order!r}", "use 'C' or 'F'")
-    return a if sizes == aval.shape and not isinstance(a, np.ndarray) else structural.reshape(a, shape=sizes)
+    return x if sizes == aval.shape and not isinstance(x, np.ndarray) else structural.reshape(x, shape=sizes)
 
 
 @eager_jit(static=("shape",))
@@ -207,7 +207,7 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
 
 
 # --------------------------------------------------------------------------------------------------------------- order
-def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """The dimensions in another order, by default reversed.
 
     Args:
@@ -220,8 +220,8 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
     >>> fnp.transpose(fnp.ones((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    a = arr(a, "fnp.transpose")
-    n = aval_of(a).ndim
+    x = arr(a, "fnp.transpose")
+    n = aval_of(x).ndim
     if axes is None:
         order = tuple(range(n - 1, -1, -1))
     else:
@@ -229,10 +229,10 @@ def transpose(a: Any, axes: Sequence[int] | None = None) -> Array:
         if len(set(order)) != n:
             raise promotion.error(
                 ShapeError,
-                f"{tuple(axes)} is no permutation of the {n} axes of {aval_of(a)!r}",
+                f"{tuple(axes)} is no permutation of the {n} axes of {aval_of(x)!r}",
                 f"name each of 0..{n - 1} once",
             )
-    return a if n < 2 and not isinstance(a, np.ndarray) else structural.transpose(a, permutation=order)
+    return x if n < 2 and not isinstance(x, np.ndarray) else structural.transpose(x, permutation=order)
 
 
 permute_dims = transpose
@@ -255,7 +255,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
-def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Two dimensions exchanged.
 
     Args:
@@ -266,15 +266,15 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Array:
     >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
     """
-    a = arr(a, "fnp.swapaxes")
-    n = aval_of(a).ndim
+    x = arr(a, "fnp.swapaxes")
+    n = aval_of(x).ndim
     i, j = (axis_of(d, n, "fnp.swapaxes") for d in (axis1, axis2))
     order = list(range(n))
     order[i], order[j] = j, i
-    return a if i == j else structural.transpose(a, permutation=tuple(order))
+    return x if i == j else structural.transpose(x, permutation=tuple(order))
 
 
-def moveaxis(a: Any, source: Any, destination: Any) -> Array:
+def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Dimensions moved to other places, the others staying in order.
 
     Args:
@@ -288,20 +288,20 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Array:
     >>> fnp.moveaxis(fnp.ones((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
-    a = arr(a, "fnp.moveaxis")
-    n = aval_of(a).ndim
+    x = arr(a, "fnp.moveaxis")
+    n = aval_of(x).ndim
     lists = [list(v) if isinstance(v, (list, tuple, range)) else [v] for v in (source, destination)]
     src, dst = ([axis_of(d, n, "fnp.moveaxis") for d in v] for v in lists)
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
         raise promotion.error(
             ShapeError,
-            f"moveaxis of {aval_of(a)!r} from {source} to {destination}",
+            f"moveaxis of {aval_of(x)!r} from {source} to {destination}",
             "give as many different axes on both sides",
         )
     order = [d for d in range(n) if d not in src]
     for at, d in sorted(zip(dst, src, strict=True)):
         order.insert(at, d)
-    return a if order == list(range(n)) else structural.transpose(a, permutation=tuple(order))
+    return x if order == list(range(n)) else structural.transpose(x, permutation=tuple(order))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
@@ -382,7 +382,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 # -------------------------------------------------------------------------------------------------------- broadcasting
-def broadcast_to(array: Any, shape: Any) -> Array:
+def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     """Repeat an array to a shape it broadcasts to.
 
     Args:
@@ -396,9 +396,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     [[0, 1], [0, 1]]
     """
     a = arr(array, "fnp.broadcast_to")
-    wanted = (
-        (operator.index(shape),) if not isinstance(shape, (list, tuple)) else tuple(operator.index(n) for n in shape)
-    )
+    wanted = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,)))
     sizes = aval_of(a).shape
     if len(sizes) > len(wanted) or any(n not in (1, m) for n, m in zip(sizes[::-1], wanted[::-1], strict=False)):
         raise promotion.error(
@@ -409,7 +407,7 @@ def broadcast_to(array: Any, shape: Any) -> Array:
     return promotion.broadcast(a, wanted)
 
 
-def broadcast_arrays(*args: Any) -> list[Any]:
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """Arrays repeated to their common shape; dtypes stay.
 
     Args:
@@ -429,6 +427,10 @@ def broadcast_arrays(*args: Any) -> list[Any]:
     return [promotion.broadcast(a, wanted) for a in given]
 
 
+@overload
+def atleast_1d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_1d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_1d(*arys: ArrayLike) -> Any:
     """Arrays with at least one dimension.
 
@@ -444,6 +446,10 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     return _at_least(arys, {0: (0,)})
 
 
+@overload
+def atleast_2d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_2d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_2d(*arys: ArrayLike) -> Any:
     """Arrays with at least two dimensions, new ones in front.
 
@@ -459,6 +465,10 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     return _at_least(arys, {0: (0, 1), 1: (0,)})
 
 
+@overload
+def atleast_3d(ary: ArrayLike, /) -> Array: ...
+@overload
+def atleast_3d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 def atleast_3d(*arys: ArrayLike) -> Any:
     """Arrays with at least three dimensions: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
 

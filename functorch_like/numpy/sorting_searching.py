@@ -22,7 +22,7 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike, DTypeLike
+    from functorch_like.typing import ArrayLike, Arrays, DTypeLike
 
 
 def sort(
@@ -33,7 +33,7 @@ def sort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-) -> Any:
+) -> Array:
     """Sorted along an axis; NaN last.
 
     Args:
@@ -111,7 +111,7 @@ def _argsort(a: Any, d: int, descending: bool) -> Any:
     return structural.rev(order, dimensions=(d,)) if descending else order
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: Arrays, axis: int = -1) -> Array:
     """Positions that sort by several keys, the last one first.
 
     Args:
@@ -214,7 +214,7 @@ def _searchsorted(a: Any, v: Any, side: str) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- what is true
-def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> tuple[Any, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None) -> tuple[Array, ...]:
     """Indices of the elements that are not zero, one array for each dimension.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -20,6 +20,11 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.source_info import name_of
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Axis, DTypeLike, Index, NestedArrayLike
+
 
 #: What does not change the other operand.
 _IDENTITIES: dict[str, Any] = {
@@ -89,9 +94,15 @@ class ufunc(metaclass=_Kind):
 
     @public
     def reduce(
-        self, a: Any, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None,
-        where: Any = None,
-    ) -> Any:  # fmt: skip
+        self,
+        a: NestedArrayLike,
+        axis: Axis = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+        keepdims: bool = False,
+        initial: ArrayLike | None = None,
+        where: NestedArrayLike | None = None,
+    ) -> Array:
         """The elements along an axis combined from left to right: f(f(a[0], a[1]), a[2]), ...
 
         Args:
@@ -162,7 +173,7 @@ class ufunc(metaclass=_Kind):
         return tuple(rest)
 
     @public
-    def accumulate(self, a: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def accumulate(self, a: NestedArrayLike, axis: int = 0, dtype: DTypeLike | None = None, out: None = None) -> Array:
         """All the results of combining the first elements along an axis, from left to right.
 
         >>> fnp.subtract.accumulate(fnp.asarray([5, 1, 1])).tolist()
@@ -187,18 +198,20 @@ class ufunc(metaclass=_Kind):
         return fnp.moveaxis(fnp.concatenate([first[None], rest]), 0, d)
 
     @public
-    def outer(self, A: Any, B: Any, /) -> Any:
+    def outer(self, A: NestedArrayLike, B: NestedArrayLike, /) -> Array:
         """The function of every pair of elements, one of each array.
 
         >>> fnp.subtract.outer(fnp.arange(2), fnp.arange(3)).tolist()
         [[0, -1, -2], [1, 0, -1]]
         """
         self._binary("outer")
-        A, B = (fnp.asarray(x) if not promotion.is_array(x) else x for x in given(A, B))
-        return self(fnp.reshape(A, aval_of(A).shape + (1,) * aval_of(B).ndim), B)
+        x, y = (fnp.asarray(x) if not promotion.is_array(x) else x for x in given(A, B))
+        return self(fnp.reshape(x, aval_of(x).shape + (1,) * aval_of(y).ndim), y)
 
     @public
-    def at(self, a: Any, indices: Any, b: Any = None, /, *, inplace: bool = True) -> Any:
+    def at(
+        self, a: NestedArrayLike, indices: Index, b: NestedArrayLike | None = None, /, *, inplace: bool = True
+    ) -> Array:
         """`a` with a[indices] = f(a[indices], b), once for each time an index occurs. Pass inplace=False.
 
         >>> fnp.add.at(fnp.zeros(3), fnp.asarray([0, 0, 2]), 1.0, inplace=False).tolist()
@@ -212,46 +225,52 @@ class ufunc(metaclass=_Kind):
             raise promotion.error(
                 ArgumentError, f"{self.__name__}.at takes {self.nin - 1} further arrays", "give b only for two"
             )
-        (a,) = given(a)
-        a = fnp.asarray(a)
+        array = fnp.asarray(*given(a))
         if self.__name__ in _UPDATES and hasattr(self._call, "body"):
-            return getattr(a.at[indices], _UPDATES[self.__name__])(b)
+            return getattr(array.at[indices], _UPDATES[self.__name__])(b)
         # One by one: the flat positions that the indices mean, each in its turn.
-        flat = fnp.reshape(a, -1)
-        places = fnp.reshape(fnp.arange(aval_of(flat).size), aval_of(a).shape)[indices]
-        values = () if b is None else (fnp.reshape(fnp.broadcast_to(b, aval_of(places).shape), -1),)
+        flat = fnp.reshape(array, -1)
+        places = fnp.reshape(fnp.arange(aval_of(flat).size), aval_of(array).shape)[indices]
+        values = () if b is None else (fnp.reshape(fnp.broadcast_to(fnp.asarray(b), aval_of(places).shape), -1),)
 
         def step(x: Any, item: Any) -> Any:
             place, *value = item
             return x.at[place].set(fnp.asarray(self(x[place], *value), aval_of(x).dtype)), None
 
-        return fnp.reshape(lax.scan(step, flat, (fnp.reshape(places, -1), *values))[0], aval_of(a).shape)
+        return fnp.reshape(lax.scan(step, flat, (fnp.reshape(places, -1), *values))[0], aval_of(array).shape)
 
     @public
-    def reduceat(self, a: Any, indices: Any, axis: int = 0, dtype: Any = None, out: None = None) -> Any:
+    def reduceat(
+        self,
+        a: NestedArrayLike,
+        indices: NestedArrayLike,
+        axis: int = 0,
+        dtype: DTypeLike | None = None,
+        out: None = None,
+    ) -> Array:
         """Reductions of parts of an axis, from each index to the next; the element alone where the next is not larger.
 
         >>> fnp.add.reduceat(fnp.arange(6), fnp.asarray([0, 3, 1])).tolist()
         [3, 3, 15]
         """
         self._binary("reduceat")
-        a, indices = given(a, indices)
+        a, starts = given(a, indices)
         a = fnp.asarray(a, dtype)
-        if aval_of(indices).ndim != 1 or aval_of(indices).dtype.kind not in "iu":
+        if aval_of(starts).ndim != 1 or aval_of(starts).dtype.kind not in "iu":
             raise promotion.error(
-                ShapeError, f"{self.__name__}.reduceat at {aval_of(indices)!r}", "give one dimension of ints"
+                ShapeError, f"{self.__name__}.reduceat at {aval_of(starts)!r}", "give one dimension of ints"
             )
         d = axis_of(axis, aval_of(a).ndim, f"{self.__name__}.reduceat")
         x = fnp.moveaxis(a, d, 0)
         n = aval_of(x).shape[0]
-        stops = fnp.append(indices[1:], fnp.asarray([n], aval_of(indices).dtype))
+        stops = fnp.append(starts[1:], fnp.asarray([n], aval_of(starts).dtype))
         wide = lambda v: fnp.reshape(v, (-1,) + (1,) * (aval_of(x).ndim - 1))
-        first = x[indices]
+        first = x[starts]
         start = fnp.asarray(first, aval_of(self(first, first)).dtype)
 
         def step(total: Any, item: Any) -> Any:
             k, value = item
-            inside = wide((k > indices) & (k < stops))
+            inside = wide((k > starts) & (k < stops))
             return fnp.where(inside, fnp.asarray(self(total, value), aval_of(total).dtype), total), None
 
         return fnp.moveaxis(lax.scan(step, start, (fnp.arange(n), x))[0], 0, d)
@@ -269,7 +288,9 @@ def of(function: Any) -> ufunc:
     return ufunc(function, function.nin, function.nout, name=name, identity=_IDENTITIES.get(name))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., ArrayLike | tuple[ArrayLike, ...]], /, nin: int, nout: int, *, identity: ArrayLike | None = None
+) -> ufunc:
     """A universal function of a Python function of scalars, which is traced once a call.
 
     Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -20,13 +20,16 @@ from functorch_like.transforms.vmap import vmap
 _CORE = r"\(\s*(?:\w+(?:\s*,\s*\w+)*)?\s*\)"
 _SIGNATURE = re.compile(rf"\s*{_CORE}(?:\s*,\s*{_CORE})*\s*->\s*{_CORE}(?:\s*,\s*{_CORE})*\s*")
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
 Dims = list[tuple[str, ...]]
 
 
 @transformation
 def vectorize(
-    pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
-) -> Callable[..., Any]:
+    pyfunc: Callable[P, R], *, excluded: Collection[int | str] = frozenset(), signature: str | None = None
+) -> Callable[P, R]:
     """A function that broadcasts its arguments and applies `pyfunc` to each element, by `vmap`.
 
     Args:
@@ -70,7 +73,7 @@ def vectorize(
                     positional[place] = value
                 else:
                     named[place] = value
-            out = pyfunc(*positional, **named)
+            out: Any = pyfunc(*positional, **named)  # pyright: ignore[reportCallIssue]
             _check_results(out, outs, dict(sizes), name)
             return out
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,8 +33,8 @@ _DOC = """{summary}
     """
 
 
-def _window(name: str, summary: str) -> Any:
-    def function(M: int) -> Any:
+def _window(name: str, summary: str) -> Callable[[int], Array]:
+    def function(M: int) -> Array:
         return fnp.asarray(getattr(np, name)(operator.index(M)), dtypes.default_float())
 
     return promotion.named(function, name, _DOC.format(summary=summary, name=name), __name__)

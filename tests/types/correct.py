@@ -8,7 +8,7 @@ import numpy as np
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import Array, lax, nn, random
+from functorch_like import Array, lax, nn, random, scipy
 from functorch_like.typing import ArrayLike
 
 
@@ -126,3 +126,59 @@ def resumed(manager: ft.io.CheckpointManager, params: Params) -> Params:
     assert_type(ft.io.load("model.safetensors", params), Params)
     assert_type(manager.latest_step(), int | None)
     return manager.restore(like=params)
+
+
+# Results whose kind depends on an option.
+assert_type(fnp.unique(labels), Array)
+values, counts = fnp.unique(labels, return_counts=True)
+assert_type(counts, Array)
+assert_type(fnp.average(data, returned=True), tuple[Array, Array])
+assert_type(fnp.linspace(0.0, 1.0, retstep=True), tuple[Array, Array])
+assert_type(fnp.intersect1d(labels, labels), Array)
+assert_type(fnp.atleast_2d(data), Array)
+assert_type(fnp.atleast_2d(data, labels), list[Array])
+assert_type(fnp.gradient(data, axis=0), Array)
+assert_type(fnp.linalg.svd(data, full_matrices=False).S, Array)
+assert_type(fnp.linalg.svd(data, compute_uv=False), Array)
+assert_type(fnp.linalg.qr(data)[1], Array)
+assert_type(fnp.linalg.qr(data, mode="r"), Array)
+assert_type(fnp.linalg.slogdet(data[:4]).logabsdet, Array)
+assert_type(lax.linalg.svd(data, compute_uv=False), Array)
+assert_type(lax.sort(data), Array)
+assert_type(lax.sort((labels, labels), num_keys=1), tuple[Array, ...])
+
+# Functions that makers make: of arrays, and of no lists.
+assert_type(fnp.nansum(data, axis=0), Array)
+assert_type(fnp.nanargmax(data), Array)
+assert_type(fnp.fft.rfft(data, n=8, norm="ortho"), Array)
+assert_type(fnp.setdiff1d([1, 2], labels), Array)
+assert_type(fnp.hanning(5), Array)
+assert_type(fnp.float32(3), Array)
+assert_type(lax.reduce_max(data, (0,)), Array)
+assert_type(lax.cumsum(data, axis=1, reverse=True), Array)
+assert_type(lax.top_k(data, 2), tuple[Array, Array])
+assert_type(scipy.stats.norm.logpdf(data, loc=1.0), Array)
+assert_type(scipy.special.gammainc(1.0, data), Array)
+assert_type(fnp.split(data, 2), list[Array])
+assert_type(fnp.concatenate([data, np.ones((1, 4), np.float32)]), Array)
+assert_type(fnp.asarray([[1, 2], [3.0, 4.0]]), Array)
+assert_type(fnp.vectorize(softened)(data), Array)
+assert_type(fnp.histogram(data, bins=4), tuple[Array, Array])
+
+# Loops, and sums over axes with names, keep the types of pytrees.
+assert_type(lax.scan(lambda c, row: (c + row, row.sum()), data[0], data), tuple[Array, Array])
+assert_type(lax.map(lambda row: row * 2, data), Array)
+assert_type(lax.while_loop(lambda p: p.b.sum() < 1, lambda p: Params(p.w, p.b + 1), params), Params)
+
+
+def mean_over_devices(p: Params, n: ArrayLike) -> tuple[Params, Array]:
+    """Mean of the weights."""
+    return lax.pmean(p, "devices"), lax.psum(n, "devices")
+
+
+def solved(b: Array) -> Array:
+    """Half of b."""
+    return lax.custom_linear_solve(lambda x: 2.0 * x, b, lambda _, y: y / 2.0, symmetric=True)
+
+
+print(solved(data[0]), ft.vmap(mean_over_devices, in_axes=(None, 0), axis_name="devices")(params, fnp.arange(2.0)))

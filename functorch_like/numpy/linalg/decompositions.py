@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 class QRResult(NamedTuple):
     """Orthonormal columns and an upper triangle."""
 
-    Q: Any
-    R: Any
+    Q: Array
+    R: Array
 
 
 class SVDResult(NamedTuple):
     """Left singular vectors, singular values, and the adjoint of the right vectors."""
 
-    U: Any
-    S: Any
-    Vh: Any
+    U: Array
+    S: Array
+    Vh: Array
 
 
 class EighResult(NamedTuple):
     """Eigenvalues, and eigenvectors in columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 class EigResult(NamedTuple):
     """Eigenvalues, and eigenvectors in columns."""
 
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: Array
+    eigenvectors: Array
 
 
 def matrices(a: Any, name: str, square: bool = False) -> Any:
@@ -94,6 +94,12 @@ def _cholesky(a: Any, upper: bool, symmetrize: bool) -> Any:
     return M.adjoint(found) if upper else found
 
 
+@overload
+def qr(a: ArrayLike, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["r"]) -> Array: ...
+@overload
+def qr(a: ArrayLike, mode: Literal["raw"]) -> tuple[Array, Array]: ...
 def qr(a: ArrayLike, mode: str = "reduced") -> Any:
     """Orthonormal columns Q and an upper triangle R with Q R = a.
 
@@ -129,6 +135,12 @@ def _reflections(a: Any) -> Any:
     return structural.transpose(h, permutation=(*range(ndim - 2), ndim - 1, ndim - 2)), tau
 
 
+@overload
+def svd(
+    a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = True, hermitian: bool = False
+) -> SVDResult: ...
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False], hermitian: bool = False) -> Array: ...
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Singular value decomposition: a = U diag(S) Vh.
 
@@ -169,7 +181,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     return _svd(matrices(x, "svdvals"), False, False)[0]
 
 
-def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices.
 
     Args:
@@ -217,7 +229,7 @@ def _eigh(a: Any, lower: bool, symmetrize: bool, vectors: bool) -> Any:
     return tuple(eigen.eigh(symmetrized(a) if symmetrize else a, lower=lower, compute_v=vectors))
 
 
-def eig(a: ArrayLike) -> Any:
+def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices, always complex.
 
     Args:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, Axis
 
 
-def norm(x: ArrayLike, ord: Any = None, axis: Axis = None, keepdims: bool = False) -> Array:
+def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Array:
     """Norm of vectors or matrices.
 
     Args:
@@ -125,7 +125,7 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     return elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 
-def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: Any = 2) -> Array:
+def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float | str = 2) -> Array:
     """Norm of vectors: of the whole array taken as one if no axis is given.
 
     Args:
@@ -151,7 +151,7 @@ def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any
     return promotion.convert(reductions.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 
-def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: int | float | str | None = "fro") -> Array:
     """Norm of the matrices in the last two dimensions; orders as for `norm`.
 
     Args:

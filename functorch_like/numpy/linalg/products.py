@@ -58,7 +58,7 @@ def _power(a: Any, n: int) -> Any:
     return M.eye_like(a) if out is None else out
 
 
-def multi_dot(arrays: Sequence[Any]) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
     """The product of several matrices, in the order that needs the fewest multiplications.
 
     Args:
@@ -98,7 +98,7 @@ def _multi_dot(arrays: Any) -> Any:
     return product(0, len(arrays) - 1)
 
 
-def tensorinv(a: Any, ind: int = 2) -> Array:
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse for `tensordot` over the last axes: of `a` as a matrix from its last axes to its first `ind`.
 
     Args:
@@ -108,13 +108,13 @@ def tensorinv(a: Any, ind: int = 2) -> Array:
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
     """
-    a = numpy_shapes.arr(a, "fnp.linalg.tensorinv")
-    shape = aval_of(a).shape
+    x = numpy_shapes.arr(a, "fnp.linalg.tensorinv")
+    shape = aval_of(x).shape
     if ind < 1 or math.prod(shape[:ind]) != math.prod(shape[ind:]):
-        why = f"fnp.linalg.tensorinv of {aval_of(a)!r} with ind={ind}"
+        why = f"fnp.linalg.tensorinv of {aval_of(x)!r} with ind={ind}"
         raise promotion.error(ShapeError, why, "the first `ind` axes must have as many elements as the others")
     n = math.prod(shape[:ind])
-    return inv(a.reshape(n, n)).reshape(*shape[ind:], *shape[:ind])
+    return inv(x.reshape(n, n)).reshape(*shape[ind:], *shape[:ind])
 
 
 def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class SlogdetResult(NamedTuple):
     """Sign (of complex matrices, phase) of a determinant, and the logarithm of its size."""
 
-    sign: Any
-    logabsdet: Any
+    sign: Array
+    logabsdet: Array
 
 
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
@@ -138,7 +138,7 @@ def _factored(a: Any) -> tuple[Any, Any]:
     return M.diagonal(factors), reductions.reduce_prod(signs, axes=(len(shape) - 1,))
 
 
-def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """Sign and logarithm of the determinant, where that itself would be too large or too small.
 
     Args:
@@ -173,7 +173,9 @@ def _rtol(a: Any, rtol: Any) -> float:
     return max(aval.shape[-2:]) * eps if rtol is None else float(rtol)
 
 
-def pinv(a: ArrayLike, rcond: Any = None, hermitian: bool = False, *, rtol: ArrayLike | None = None) -> Array:
+def pinv(
+    a: ArrayLike, rcond: ArrayLike | None = None, hermitian: bool = False, *, rtol: ArrayLike | None = None
+) -> Array:
     """The Moore-Penrose inverse.
 
     Args:
@@ -213,7 +215,7 @@ def _pinv_each(a: Any, rtol: Any) -> Any:
     return matmul(columns, M.adjoint(u))
 
 
-def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> Any:
+def lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None = None) -> tuple[Array, Array, Array, Array]:
     """The x for which |b - a x| is least, and of those the shortest.
 
     Args:
@@ -268,7 +270,9 @@ def _larger(s: Any, rtol: Any) -> Any:
     )
 
 
-def matrix_rank(A: ArrayLike, rtol: ArrayLike | None = None, *, tol: Any = None, hermitian: bool = False) -> Array:
+def matrix_rank(
+    A: ArrayLike, rtol: ArrayLike | None = None, *, tol: ArrayLike | None = None, hermitian: bool = False
+) -> Array:
     """Count the singular values larger than `rtol` times the largest.
 
     Args:
@@ -311,7 +315,7 @@ def _rank_above(a: Any, tol: Any) -> Any:
     return structural.reduce_sum(promotion.convert(large, dtypes.int32), axes=(aval_of(large).ndim - 1,))
 
 
-def cond(x: ArrayLike, p: ArrayLike | None = None) -> Array:
+def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     """Condition number: the norm of a matrix times that of its inverse.
 
     Args:

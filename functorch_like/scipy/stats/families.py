@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from functorch_like import dtypes
 from functorch_like import numpy as fnp
@@ -19,6 +19,25 @@ from functorch_like.errors import ArgumentError, DtypeError, FtError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
+
+class Distribution(Protocol):
+    """A function of a distribution, as users call it: of x, k or q, shape parameters, location and scale."""
+
+    __name__: str
+
+    def __call__(self, *operands: ArrayLike, **named: ArrayLike) -> Array:
+        """Compute each element; the function's own signature names its operands."""
+        ...
+
+    def standard(self, *operands: Any) -> Any:
+        """Compute it for location 0 and scale 1."""
+        ...
+
 
 _TITLES = {
     "pdf": "The density", "logpdf": "log of the density", "pmf": "The probability", "logpmf": "log of the probability",
@@ -56,7 +75,7 @@ class Family:
     def __init__(self, title: str, at: str, valid: Callable[..., Any] | None = None, *, discrete: bool = False) -> None:
         self.title, self.at, self.valid, self.discrete = title, at, valid, discrete
 
-    def __call__(self, body: Callable[..., Any]) -> Any:
+    def __call__(self, body: Callable[..., Any]) -> Distribution:
         """The user's function of a function of the standard form, by whose name it is known what it gives."""
         name, module = body.__name__, body.__module__
         own = list(inspect.signature(body).parameters)
@@ -66,6 +85,7 @@ class Family:
         if not self.discrete:
             parameters.append(inspect.Parameter("scale", positional, default=1))
         signature = inspect.Signature(parameters)
+        typed = [p.replace(annotation="ArrayLike") for p in parameters]
 
         def general(*xs: Any) -> Any:
             return self._general(name, body, *xs)
@@ -90,22 +110,24 @@ class Family:
         at = self.at if name not in ("ppf", "isf") else ", ".join(["0.5", *self.at.split(", ")[1:]])
         doc = _DOC.format(title=_TITLES[name], family=self.title, args="\n".join(lines), name=name, at=at,
                           module=module.rpartition(".")[2])  # fmt: skip
-        function.is_boundary, function.__signature__, function.standard = True, signature, body  # type: ignore[attr-defined]
-        return promotion.named(function, name, doc, module)
+        made: Any = promotion.named(function, name, doc, module)
+        made.is_boundary, made.standard = True, body
+        made.__signature__ = inspect.Signature(typed, return_annotation="Array")
+        return cast("Distribution", made)
 
-    def exp(self, log: Any) -> Any:
+    def exp(self, log: Distribution) -> Distribution:
         """The function whose logarithm another of its functions is."""
         return self._through(log, fnp.exp, log.__name__.removeprefix("log"))
 
-    def log(self, plain: Any) -> Any:
+    def log(self, plain: Distribution) -> Distribution:
         """The logarithm of another of its functions."""
         return self._through(plain, fnp.log, f"log{plain.__name__}")
 
-    def mirrored(self, other: Any, name: str) -> Any:
+    def mirrored(self, other: Distribution, name: str) -> Distribution:
         """A function of a symmetric distribution, made of its opposite: sf of cdf."""
         return self.reflected(other, name, other.__module__)
 
-    def reflected(self, other: Any, name: str, module: str) -> Any:
+    def reflected(self, other: Distribution, name: str, module: str) -> Distribution:
         """A function of the mirror image of a distribution, made of the opposite function of that."""
 
         def body(x: Any, *shapes: Any) -> Any:
@@ -113,10 +135,10 @@ class Family:
 
         return self._of(other, body, name, module)
 
-    def _through(self, function: Any, outer: Callable[[Any], Any], name: str) -> Any:
+    def _through(self, function: Distribution, outer: Callable[[Any], Any], name: str) -> Distribution:
         return self._of(function, lambda *xs: outer(function.standard(*xs)), name, function.__module__)
 
-    def _of(self, function: Any, body: Callable[..., Any], name: str, module: str) -> Any:
+    def _of(self, function: Distribution, body: Callable[..., Any], name: str, module: str) -> Distribution:
         body.__name__, body.__module__ = name, module
         body.__signature__ = inspect.signature(function.standard)  # type: ignore[attr-defined]
         return self(body)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class ModeResult(NamedTuple):
     """The most frequent values, and how often they occur."""
 
-    mode: Any
-    count: Any
+    mode: Array
+    count: Array
 
 
 def _along(a: Any, axis: int | None, name: str, policy: str, policies: tuple[str, ...]) -> tuple[Any, int]:
