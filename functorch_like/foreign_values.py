@@ -22,6 +22,8 @@ def quote(x: Any) -> str:
 def remedy(x: Any) -> str:
     """Return what to pass in the place of a value that is no array."""
     kind = type(x)
+    if isinstance(own := getattr(kind, "_remedy", None), str):  # arrays of this package in formats of their own
+        return own
     library = kind.__module__.partition(".")[0]
     if hasattr(kind, "to_numpy"):  # tables and columns: pandas, polars
         return f"pass the values of the {kind.__name__}, without its labels: x.to_numpy(), or x.to_numpy('float32')"

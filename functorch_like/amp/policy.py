@@ -89,6 +89,8 @@ NOTHING = Policy(dtypes.float32, frozenset(), frozenset())
 def _primitives(which: str, names: Iterable[str | Primitive]) -> frozenset[Primitive]:
     if isinstance(names, (str, Primitive)):
         names = (names,)
+    if not isinstance(names, Iterable):
+        raise ArgumentError(f"{which}={names!r} of autocast", fix=f'pass a list of names: {which}=["tanh"]')
     return frozenset(_primitive(which, name) for name in names)
 
 

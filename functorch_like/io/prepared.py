@@ -49,9 +49,9 @@ def prepare(
     spread: list[str] = []
     refused: list[str] = []
     for name, (_, value) in zip(leaf_names([path for path, _ in pairs]), pairs, strict=True):
-        why = _refusal(value)
+        why = _refusal(value) or _name_refusal(name)
         if why:
-            refused.append(f"    {name}: {why}")
+            refused.append(f"    {name.encode(errors='backslashreplace').decode()}: {why}")
         elif values.is_plain(value):
             leaves.append(Leaf(name, "value", value=values.encode(value)))
         else:
@@ -97,6 +97,15 @@ def _refusal(value: Any) -> str:
             return "its memory was donated to a computation, or deleted"
     except FtError as e:
         return e.reason
+    return ""
+
+
+def _name_refusal(name: str) -> str:
+    """Return the reason why a name cannot stand in a file, or an empty string."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "a key of its path has half of a surrogate pair, which is no text that files hold"
     return ""
 
 

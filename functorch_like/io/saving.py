@@ -11,18 +11,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from functorch_like.calling import api_boundary
 from functorch_like.distributed.lifecycle import joined
+from functorch_like.distributed.member import Member
 from functorch_like.errors import CheckpointError, DistributedError
 from functorch_like.io.files import TensorFile, library, sync_folder, write_tensors, write_text
 from functorch_like.io.manifest import KEY, SUM, Leaf, Manifest, check_whole, manifest_text, read_manifest
 from functorch_like.io.prepared import Prepared, prepare
-from functorch_like.multihost_utils import broadcast_one_to_all, process_allgather
 
 SUFFIX = ".safetensors"
 INDEX = "index.json"
+#: Seconds that a process waits for the others to write their parts.
+_PATIENCE = 600.0
 
 
 @api_boundary.public
@@ -61,14 +61,16 @@ def save_async(path: str | PathLike[str], tree: object) -> Future[None]:
     """Copy a pytree to the host, and write it to disk in a thread.
 
     The tree may be donated, deleted or changed as soon as the call has returned. Writes are made one after the other,
-    and Python waits for them before it ends. In a program of several processes it writes before it returns.
+    and Python waits for them before it ends. In a program of several processes all call it in the same order, and do
+    not wait for each other; the threads do.
 
     Args:
         path: as for `save`.
         tree: as for `save`.
 
     Returns:
-        A future: its `result()` waits until the write is complete, and raises the error if there was one.
+        A future: its `result()` waits until the write is complete, in all processes, and raises the error if there was
+        one in any of them.
 
     Raises:
         CheckpointError: for leaves that cannot be saved.
@@ -85,11 +87,11 @@ def save_async(path: str | PathLike[str], tree: object) -> Future[None]:
 def save_with(path: str | PathLike[str], tree: object, info: dict[str, Any]) -> None:
     """Save with data of the caller's."""
     library()
-    where = Path(path)
-    if joined() is None:
-        _write(where, prepare(tree, info))
-    else:
-        _save_together(where, tree, info)
+    state = joined()
+    if state is None:
+        _write(Path(path), prepare(tree, info))
+    else:  # in the thread: the processes agree in the order in which they save
+        _submit_together(state.member, Path(path), tree, info, copy=False).result()
 
 
 def save_async_with(
@@ -97,12 +99,9 @@ def save_async_with(
 ) -> Future[None]:
     """As `save_async`, with data of the caller's, and a call after the write."""
     library()
-    if joined() is not None:
-        save_with(path, tree, info)
-        after()
-        done: Future[None] = Future()
-        done.set_result(None)
-        return done
+    state = joined()
+    if state is not None:
+        return _submit_together(state.member, Path(path), tree, info, copy=True, after=after)
     prepared = prepare(tree, info, copy=True)
 
     def write() -> None:
@@ -167,15 +166,40 @@ def _write_index(folder: Path, manifest: Manifest) -> None:
 
 
 # -------------------------------------------------------------------------------------------------- several processes
-def _save_together(path: Path, tree: object, info: dict[str, Any]) -> None:
-    """Each process writes its part; the first one makes them the checkpoint once all are on disk."""
-    state = joined()
-    assert state is not None
-    rank, count = state.member.rank, state.member.count
-    token = f"{int(broadcast_one_to_all(np.int64(secrets.randbits(32)))):08x}"
-    failure: BaseException | None = None
+def _submit_together(
+    member: Member,
+    path: Path,
+    tree: object,
+    info: dict[str, Any],
+    *,
+    copy: bool,
+    after: Callable[[], None] = lambda: None,
+) -> Future[None]:
+    """Let the thread write the part of this process, and call `after` once all processes have written theirs."""
+    prepared: Prepared | Exception
     try:
-        prepared = prepare(tree, info, first=rank == 0)
+        prepared = prepare(tree, info, copy=copy, first=member.rank == 0)
+    except Exception as e:
+        prepared = e
+
+    def write() -> None:
+        _save_together(member, path, prepared)
+        after()
+
+    future = _writer().submit(write)
+    if isinstance(prepared, Exception):
+        raise prepared  # the others hear of it from the thread
+    return future
+
+
+def _save_together(member: Member, path: Path, prepared: Prepared | Exception) -> None:
+    """Each process writes its part; the first one makes them the checkpoint once all are on disk."""
+    rank, count = member.rank, member.count
+    token = _exchange(member, secrets.token_hex(4).encode(), path)[0].decode()
+    failure: Exception | None = None
+    try:
+        if isinstance(prepared, Exception):
+            raise prepared
         if path.suffix == SUFFIX:
             if prepared.spread:
                 raise CheckpointError(
@@ -189,7 +213,7 @@ def _save_together(path: Path, tree: object, info: dict[str, Any]) -> None:
             _write_part(path / _part_name(token, rank, count), prepared)
     except Exception as e:
         failure = e
-    _agree(failure, "writing its part")
+    _agree(member, failure, path, "writing its part")
     if path.suffix == SUFFIX:
         return
     try:
@@ -197,17 +221,23 @@ def _save_together(path: Path, tree: object, info: dict[str, Any]) -> None:
             _write_index(path, _united([path / _part_name(token, r, count) for r in range(count)]))
     except Exception as e:
         failure = e
-    _agree(failure, "writing the index")
+    _agree(member, failure, path, "writing the index")
 
 
-def _agree(failure: BaseException | None, what: str) -> None:
+def _exchange(member: Member, value: bytes, path: Path) -> dict[int, bytes]:
+    """The values of all processes."""
+    return member.exchange("ft.io", value, _PATIENCE, what=f"saving {path}")
+
+
+def _agree(member: Member, failure: Exception | None, path: Path, what: str) -> None:
     """Raise in all processes where one of them has failed."""
-    failed = np.flatnonzero(process_allgather(np.int64(failure is not None)))
+    answers = _exchange(member, b"failed" if failure is not None else b"", path)
+    failed = sorted(rank for rank, answer in answers.items() if answer)
     if failure is not None:
         raise failure
-    if failed.size:
+    if failed:
         raise DistributedError(
-            f"process {failed[0]} failed at {what}; the checkpoint that was there is unchanged",
+            f"process {failed[0]} failed at {what} of {path}; the checkpoint that was there is unchanged",
             fix="read the error of that process",
         )
 

@@ -21,8 +21,7 @@ _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple}
 _MAPPINGS: dict[str, type] = {"dict": dict, "ordered": OrderedDict}
 _NAMES: dict[type, str] = {kind: name for name, kind in (*_SEQUENCES.items(), *_MAPPINGS.items())}
 #: Types of keys of dicts, with their names.
-_KEYS: dict[str, type] = {"str": str, "int": int, "bool": bool}
-_KEY_NAMES = {kind: name for name, kind in _KEYS.items()}
+_KEY_NAMES: dict[type, str] = {str: "str", int: "int", bool: "bool"}
 
 
 def encode(node: Any, depth: int = 0) -> Any:
@@ -82,9 +81,9 @@ def decode(spec: Any, leaves: Iterator[Any]) -> Any:
 
 
 def _key(item: Any) -> Any:
-    if not isinstance(item, list) or len(item) != 3 or type(item[1]) is not _KEYS.get(item[0]):
-        raise malformed("a dict of the structure has an entry that is none")
-    return item[1]
+    if isinstance(item, list) and len(item) == 3 and _KEY_NAMES.get(type(item[1])) == item[0]:
+        return item[1]
+    raise malformed("a dict of the structure has an entry that is none")
 
 
 def count_leaves(spec: Any) -> int:

@@ -51,6 +51,53 @@ SAVE = (
 )
 
 
+LATER = (
+    HEAD
+    + """
+    # Process 1 saves later than process 0 goes on: nobody waits in the call.
+    if RANK == 0:
+        future = ft.io.save_async(FOLDER + "/a", tree)
+        assert not future.done()
+    ft.multihost_utils.sync_global_devices("process 0 went on", timeout=60)
+    if RANK == 1:
+        future = ft.io.save_async(FOLDER + "/a", tree)
+    tree["x"].delete()
+    future.result()
+    assert os.path.exists(FOLDER + "/a/index.json")
+    del tree["x"]
+    for step in range(5):                                    # of both kinds, in one order
+        futures = [ft.io.save_async(FOLDER + f"/b{step}", {"k": step, **tree}) for step in range(3)]
+        ft.io.save(FOLDER + "/b3", tree)
+        assert all(f.done() for f in futures)
+    try:
+        future = ft.io.save_async(FOLDER + "/bad", {"f": print if RANK == 1 else 1, **tree})
+        assert RANK == 0
+        future.result()
+    except ft.errors.CheckpointError as error:
+        assert RANK == 1 and "cannot be saved" in str(error)
+    except ft.errors.DistributedError as error:
+        assert RANK == 0 and "process 1 failed" in str(error)
+    with ft.io.CheckpointManager(FOLDER + "/run", keep_last=2) as manager:
+        for step in range(4):
+            manager.save(step, tree)
+            if step == 2 and RANK == 1:
+                time.sleep(0.5)
+    assert manager.steps()[-1] == 3
+    ft.io.save_async(FOLDER + "/last", tree)                 # Python waits for it
+"""
+)
+
+
+def test_asynchronous_writes_of_several_processes(tmp_path):
+    ended = start(LATER, range(2), 2, FOLDER=str(tmp_path))
+    assert [e.status for e in ended] == [0] * 2, ended
+    np.testing.assert_array_equal(ft.io.load(tmp_path / "a")["x"], np.arange(32.0).reshape(8, 4))
+    assert [ft.io.load(tmp_path / f"b{k}")["k"] for k in range(3)] == [0, 1, 2]
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["step-000000000002", "step-000000000003"]
+    np.testing.assert_array_equal(ft.io.load(tmp_path / "last")["w"], np.arange(32.0).reshape(8, 4))
+    assert not (tmp_path / "bad" / "index.json").exists() and not list(tmp_path.rglob("*.tmp"))
+
+
 def test_parts_of_several_processes(tmp_path):
     ended = start(SAVE, range(2), 2, FT_CPU_DEVICES="2", FOLDER=str(tmp_path))
     assert [e.status for e in ended] == [0] * 2, ended

@@ -9,6 +9,7 @@ from support.messages import refusal, says
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, foreign_methods, source_info
+from functorch_like.experimental import sparse
 
 X = fnp.ones(3)
 
@@ -48,14 +49,19 @@ def test_lines_of_libraries_are_not_the_users():
 
 
 def test_remedies_of_tables_and_sparse_matrices():
-    pandas, sparse = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
+    pandas, matrices = pytest.importorskip("pandas"), pytest.importorskip("scipy.sparse")
     for series in (pandas.Series([1.0]), pandas.DataFrame({"a": [1.0]})):
         for use in (fnp.sum, ft.jit(lambda x: x), ft.grad(fnp.sum), ft.vmap(lambda x: x)):
             says(refusal(lambda use=use, series=series: use(series), errors.DtypeError).remedy, "to_numpy")
-    for matrix in (sparse.eye_array(3), sparse.csr_matrix(np.eye(3))):
+    for matrix in (matrices.eye_array(3), matrices.csr_matrix(np.eye(3))):
         for use in (fnp.sum, fnp.asarray, ft.jit(lambda x: x), ft.grad(fnp.sum)):
             message = refusal(lambda use=use, matrix=matrix: use(matrix), errors.DtypeError)
             says(message.remedy, "toarray", "from_scipy_sparse")
+
+
+def test_remedies_of_sparse_arrays():
+    for m in (sparse.eye(3), sparse.BCSR.fromdense(np.eye(3))):
+        says(refusal(lambda m=m: fnp.sin(m), errors.DtypeError).remedy, "todense", "sparsify")
 
 
 def test_arguments_of_jit_may_be_static():

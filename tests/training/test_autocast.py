@@ -304,6 +304,7 @@ def test_an_autocast_function_pickles():
         (lambda: ft.autocast(loss, dtype="float32"), ft.errors.DtypeError, "bfloat16 or float16"),
         (lambda: ft.autocast(loss, allow=["tanhh"]), ft.errors.ArgumentError, "did you mean|tanh"),
         (lambda: ft.autocast(loss, deny=["scan"]), ft.errors.ArgumentError, "holds a function"),
+        (lambda: ft.autocast(loss, allow=5), ft.errors.ArgumentError, "a list of names"),
         (lambda: ft.autocast(loss, allow=["exp"], deny=["exp"]), ft.errors.ArgumentError, "both allows and denies exp"),
         (lambda: ft.autocast(3), ft.errors.ArgumentError, "takes a function"),
         (lambda: ft.autocast(x for x in ()), ft.errors.ArgumentError, "takes a function"),

@@ -1,5 +1,6 @@
 """ft.io: trees come back as they were, other programs read the files, and damaged ones lose nothing and run nothing."""
 
+import contextlib
 import json
 import os
 import struct
@@ -158,6 +159,13 @@ def test_what_cannot_be_saved_is_named_and_nothing_is_written(tmp_path, bad):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_key_that_is_no_text(tmp_path):
+    for form in FORMS:
+        with pytest.raises(CheckpointError, match=r"cannot be saved:\n    a\.\\udc80: a key"):
+            ft.io.save(tmp_path / form, {"a": {"\udc80": fnp.ones(2)}})
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_donated_and_traced_leaves_are_named(tmp_path):
     x = fnp.ones(3)
     x.delete()
@@ -258,6 +266,8 @@ FORGERIES = {
     "value": (set_leaf(1, value=["int", "print(1)"]), "a value"),
     "values": (set_leaf(1, value={"a": 1}), "a value"),
     "names": (set_leaf(1, name="a"), "one name"),
+    "kind of a key": (lambda d: d["structure"]["dict"][0].__setitem__(0, ["str"]), "an entry that is none"),
+    "key": (lambda d: d["structure"]["dict"][0].__setitem__(1, {}), "an entry that is none"),
 }
 
 
@@ -271,6 +281,38 @@ def test_hostile_manifests(tmp_path, name):
     forge(path, change)
     with pytest.raises(CheckpointError, match=text):
         ft.io.load(path)
+
+
+def places(node):
+    """All containers of JSON data with the keys of their items."""
+    for key, item in list(node.items() if isinstance(node, dict) else enumerate(node)):
+        yield node, key
+        if isinstance(item, (dict, list)):
+            yield from places(item)
+
+
+def test_manifests_with_anything_anywhere(tmp_path):
+    """Each part of a manifest is replaced by many things: it loads, or says what is wrong."""
+    path = tmp_path / "a.safetensors"
+    example = {"a": fnp.arange(3.0), "b": [7, "text", KeyArray(ft.random.key(1))], "c": {2: np.ones((2, 0), "int4")}}
+    ft.io.save(path, example)
+    whole = path.read_bytes()
+    things = (None, -1, 2**70, 0.5, float("nan"), "", "..", [], {}, [[]], ["*"], {"keys": []}, [2**62, 2**62], True)
+    with __import__("safetensors").safe_open(str(path), "numpy") as opened:
+        count = len(list(places(json.loads(opened.metadata()[manifest.KEY]))))
+    assert count > 50
+    for k in range(count):
+        for thing in RNG.choice(len(things), 3, replace=False):
+
+            def change(data, k=k, thing=thing):
+                node, key = list(places(data))[k]
+                node[key] = things[thing]
+
+            path.write_bytes(whole)
+            forge(path, change)
+            for read in (lambda: ft.io.load(path), lambda: ft.io.load(path, example), lambda: ft.io.describe(path)):
+                with contextlib.suppress(CheckpointError):
+                    read()
 
 
 @pytest.mark.parametrize("depth", [600, 50_000])

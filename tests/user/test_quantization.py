@@ -66,6 +66,31 @@ def test_products_with_several_free_axes():
                                        atol=1e-4)  # fmt: skip
 
 
+@pytest.mark.parametrize("policy", ["int8", "int4"])
+def test_weights_of_several_layers(policy):
+    """vmap gives each layer its own scales, and a scan goes through them."""
+    layers = fnp.asarray(RNG.normal(size=(3, 17, 17)) * np.array([1.0, 10.0, 0.1])[:, None, None], "float32")
+    stacked = ft.vmap(lambda w: nn.quantize(w, policy))(layers)
+    each = [nn.quantize(w, policy) for w in layers]
+    assert (stacked.shape, stacked.ndim, stacked.T.shape) == ((3, 17, 17), 3, (17, 17, 3))
+    np.testing.assert_allclose(stacked.dequantize(), fnp.stack([q.dequantize() for q in each]), rtol=1e-6)
+    np.testing.assert_array_equal(stacked.T.dequantize(), stacked.dequantize().T)
+    x = fnp.asarray(X[:, :17])
+    products = ft.vmap(lambda q: x @ q)(stacked)
+    np.testing.assert_allclose(products, fnp.stack([x @ q for q in each]), rtol=1e-5)
+    np.testing.assert_allclose(fnp.stack([x, x, x]) @ stacked, products, rtol=1e-5)
+    np.testing.assert_allclose(x @ stacked, products, rtol=1e-5)
+    assert "preferred_element_type=int32" in str(ft.make_jaxpr(lambda x, q: x @ q)(x, stacked))
+    found, _ = ft.lax.scan(lambda c, q: (c @ q, None), x, stacked)
+    np.testing.assert_allclose(found, x @ each[0] @ each[1] @ each[2], rtol=1e-4)
+
+
+def test_shapes_without_values():
+    """`eval_shape` gives an example into which a checkpoint is restored."""
+    q = ft.eval_shape(nn.quantize, W)
+    assert (q.shape, q.ndim, q.nbytes, repr(q)) == ((33, 16), 2, W.size + 4 * 16, "Quantized(float32[33, 16] in int8)")
+
+
 def test_memory():
     q8, q4 = (nn.quantize(W, policy) for policy in ("int8", "int4"))
     assert q8.nbytes == W.size + 4 * 16 and q4.nbytes == 17 * 16 + 4 * 16  # an odd number of rows is padded
@@ -174,6 +199,7 @@ def test_the_digits_model_keeps_its_accuracy():
     (errors.ShapeError, "along axis 2", lambda: nn.fake_quantize(X, axis=2)),
     (errors.ArgumentError, "takes a function", lambda: nn.quantized(3)),
     (errors.DtypeError, "is no array of NumPy", lambda: np.asarray(nn.quantize(W))),
+    (errors.DtypeError, r"call \.dequantize\(\) first", lambda: fnp.sin(nn.quantize(W))),
 ])  # fmt: skip
 def test_bad_input(error, text, make):
     with pytest.raises(error, match=text):

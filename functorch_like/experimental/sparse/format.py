@@ -66,6 +66,7 @@ class JAXSparse:
     __array_priority__ = 1001
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise
+    _remedy = "call .todense() first, or sparse.sparsify(f) to apply a function to sparse arrays"
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -144,8 +145,7 @@ class JAXSparse:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         raise promotion.error(
-            DtypeError, f"{self!r} is sparse, and NumPy has dense arrays only",
-            "call .todense() first, or sparse.sparsify(f) to apply a function to sparse arrays",
+            DtypeError, f"{self!r} is sparse, and NumPy has dense arrays only", self._remedy
         )  # fmt: skip
 
     def __repr__(self) -> str:

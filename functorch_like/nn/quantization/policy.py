@@ -81,7 +81,8 @@ def quantize(params: Any, policy: QuantizationPolicy | str = "int8") -> Any:
     Returns:
         The pytree with `Quantized` in the place of the arrays that the policy selects: a quarter of float32's memory,
         or an eighth. `x @ w` works with these; for other operations there is `nn.quantized(f)`. A weight is rounded by
-        at most half a step: the largest magnitude of its channel over 254, of int4 over 14.
+        at most half a step: the largest magnitude of its channel over 254, of int4 over 14. Weights of several layers
+        that a scan goes through are quantised by `ft.vmap(nn.quantize)(params)`, each layer with scales of its own.
 
     Raises:
         ArgumentError: for an unknown policy.

@@ -157,6 +157,8 @@ class QuantizedTrace(Trace):
         try:
             if prim.name == "transpose":
                 return QuantizedTracer(self, operands[0].transpose(params["permutation"]))
+            if prim.name == "reshape" and tuple(params["shape"]) == operands[0].shape:
+                return QuantizedTracer(self, operands[0])  # matmul reshapes operands whatever their shapes are
             if prim.name == "dot_general":
                 lhs, rhs = operands
                 chosen = (params.get(key) for key in ("dimension_numbers", "precision", "preferred_element_type"))

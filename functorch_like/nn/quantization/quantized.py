@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,7 @@ class Quantized:
     __slots__ = ("_dtype", "_last", "_order", "activations", "bits", "scale", "values")
     __array_priority__ = 1001
     __array_ufunc__ = None
+    _remedy = "call .dequantize() first, or nn.quantized(f) for a function f"
 
     def __init__(
         self, values: Any, scale: Any, dtype: np.dtype[Any], bits: int, activations: str | None,
@@ -67,13 +69,13 @@ class Quantized:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the dimensions."""
-        stored = (*aval_of(self.values).shape[:-1], self._last)
-        return tuple(stored[self._order.index(a)] for a in range(len(stored)))
+        stored, axes = (*self.values.shape[:-1], self._last), self._axes()
+        return tuple(stored[axes.index(a)] for a in range(len(stored)))
 
     @property
     def ndim(self) -> int:
         """Number of dimensions."""
-        return aval_of(self.values).ndim
+        return len(self.values.shape)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -83,7 +85,12 @@ class Quantized:
     @property
     def nbytes(self) -> int:
         """Number of bytes of the integers and scales."""
-        return sum(aval_of(x).size * aval_of(x).dtype.itemsize for x in (self.values, self.scale))
+        return sum(math.prod(x.shape) * x.dtype.itemsize for x in (self.values, self.scale))
+
+    def _axes(self) -> tuple[int, ...]:
+        """Return the axis that is stored at each place; axes of vmap, which `_order` does not count, come first."""
+        mapped = self.ndim - len(self._order)
+        return (*range(mapped), *(a + mapped for a in self._order))
 
     @property
     def T(self) -> Quantized:
@@ -93,18 +100,19 @@ class Quantized:
     def transpose(self, axes: Sequence[int]) -> Quantized:
         """Return the array with its axes permuted; the integers stay where they are."""
         axes = [int(a) for a in axes]
-        order = tuple(axes.index(a) for a in self._order)
+        order = tuple(axes.index(a) for a in self._axes())
         scale = self.scale.transpose(axes)
         return Quantized(self.values, scale, self._dtype, self.bits, self.activations, order, self._last)
 
     def stored(self) -> tuple[Any, Any, tuple[int, ...]]:
         """Return integers of int8 and scales as they are stored, and the axis of the array at each of their places."""
         values = self.values if self.bits == 8 else unpacked(self.values, self._last)
-        return values, self.scale.transpose(self._order), self._order
+        return values, self.scale.transpose(self._axes()), self._axes()
 
     def integers(self) -> Any:
         """Return the integers as an array of int8 of the shape."""
-        return self.stored()[0].transpose([self._order.index(a) for a in range(self.ndim)])
+        integers, _, axes = self.stored()
+        return integers.transpose([axes.index(a) for a in range(self.ndim)])
 
     def dequantize(self) -> Array:
         """Return the floats."""
@@ -120,7 +128,7 @@ class Quantized:
         raise promotion.error(
             DtypeError,
             f"{self!r} is no array of NumPy",
-            "call .dequantize() first, or nn.quantized(f) for a function f",
+            self._remedy,
         )
 
     def __repr__(self) -> str:
