@@ -78,34 +78,49 @@ PROGRAMS = {
     "heat": "diffusion on a grid, 100 steps",
 }
 
-CASES = {
-    "import": Case("import", 0.35),
-    "second_process": Case("second process: first result of a jitted grad step", 0.2),
-    "second_process_both_cached": Case("  the same, JAX's disk cache switched on"),
-    "digits_step": Case("second process: first step of the digits example", 0.2),
-    "digits_step_both_cached": Case("  the same, JAX's disk cache switched on"),
-    "digits_start": Case("  from the parameters' keys to that step's loss", 0.2),
-    "digits_process": Case("  from the import to that step's loss", 0.2),
-    "trace_forward": Case("trace forward of a 20-layer MLP", 0.15),
-    "trace_grad": Case("trace its grad", 0.12),
-    "lower_grad": Case("lower its grad", 0.25),
-    "compile_grad": Case("compile its grad, never seen before", 1.0),
-    "first_call": Case("first call of a small jitted function, never seen before", 1.0),
-    "trace_10": Case("trace 10 operations"),
-    "trace_100": Case("trace 100 operations"),
-    "trace_1000": Case("trace 1,000 operations"),
-    "trace_10000": Case("trace 10,000 operations"),
-    "jit_call": Case("jit call, 2 arrays", 1.0),
-    "jit_call_tree": Case("jit call, 40-leaf pytree", 1.0),
-    "eager_add": Case("eager x + y", 0.8),
-    "eager_lax_add": Case("eager lax.add(x, y)", 0.5),
-    "eager_index": Case("eager v[0]", 0.25),
-    "eager_reshape": Case("eager v.reshape", 0.5),
-    "run_mlp": Case("MLP training step", 1.0),
-    "run_conv_forward": Case("small convolutional net, forward", 1.0),
-    "run_conv_grad": Case("small convolutional net, forward and backward", 1.0),
-    "run_attention": Case("attention, forward and backward", 1.0),
-} | {f"run_{name}": Case(what, 1.0) for name, what in PROGRAMS.items()}
+# Measured on several devices alone, with `--devices`.
+ON_MESHES = {
+    "sharded_call": Case("split arrays: jit call, 2 arrays", 1.15),
+    "sharded_call_tree": Case("split arrays: jit call, 40-leaf pytree", 1.15),
+    "sharded_sum": Case("split arrays: jit call with an all-reduce", 1.15),
+    "sharded_psum": Case("split arrays: psum in a shard_map", 1.15),
+    "sharded_step": Case("split arrays: step of gradient descent", 1.15),
+    "sharded_numpy": Case("split arrays: jit call with a NumPy array"),
+    "sharded_put": Case("split arrays: device_put of a NumPy array"),
+}
+
+CASES = (
+    {
+        "import": Case("import", 0.35),
+        "second_process": Case("second process: first result of a jitted grad step", 0.2),
+        "second_process_both_cached": Case("  the same, JAX's disk cache switched on"),
+        "digits_step": Case("second process: first step of the digits example", 0.2),
+        "digits_step_both_cached": Case("  the same, JAX's disk cache switched on"),
+        "digits_start": Case("  from the parameters' keys to that step's loss", 0.2),
+        "digits_process": Case("  from the import to that step's loss", 0.2),
+        "trace_forward": Case("trace forward of a 20-layer MLP", 0.15),
+        "trace_grad": Case("trace its grad", 0.12),
+        "lower_grad": Case("lower its grad", 0.25),
+        "compile_grad": Case("compile its grad, never seen before", 1.0),
+        "first_call": Case("first call of a small jitted function, never seen before", 1.0),
+        "trace_10": Case("trace 10 operations"),
+        "trace_100": Case("trace 100 operations"),
+        "trace_1000": Case("trace 1,000 operations"),
+        "trace_10000": Case("trace 10,000 operations"),
+        "jit_call": Case("jit call, 2 arrays", 1.0),
+        "jit_call_tree": Case("jit call, 40-leaf pytree", 1.0),
+        "eager_add": Case("eager x + y", 0.8),
+        "eager_lax_add": Case("eager lax.add(x, y)", 0.5),
+        "eager_index": Case("eager v[0]", 0.25),
+        "eager_reshape": Case("eager v.reshape", 0.5),
+        "run_mlp": Case("MLP training step", 1.0),
+        "run_conv_forward": Case("small convolutional net, forward", 1.0),
+        "run_conv_grad": Case("small convolutional net, forward and backward", 1.0),
+        "run_attention": Case("attention, forward and backward", 1.0),
+    }
+    | {f"run_{name}": Case(what, 1.0) for name, what in PROGRAMS.items()}
+    | ON_MESHES
+)
 
 # A linear cost has the same time per operation at both ends of this range; the report says how far it drifts.
 SCALING = ("trace_100", 100, "trace_10000", 10_000)

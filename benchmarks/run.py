@@ -12,7 +12,7 @@ import sys
 from fnmatch import fnmatch
 from pathlib import Path
 
-from benchmarks.budgets import CASES
+from benchmarks.budgets import CASES, ON_MESHES
 from benchmarks.report import table, verdicts
 
 WORKER = Path(__file__).parent / "worker"
@@ -103,6 +103,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--cores", metavar="0,1", help="the cores that every side runs on; one of them: one thread")
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time computed, by all threads")
+    parser.add_argument("--devices", type=int, metavar="8", help="CPU devices of each side: the cases of split arrays")
     parser.add_argument("--null", action="store_true", help="JAX on both sides: how far from 1 is a ratio by chance?")
     parser.add_argument("--json", metavar="FILE", help="write every sample to a file")
     return parser.parse_args()
@@ -111,12 +112,16 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure, print the table, and return 1 when a budget is exceeded."""
     options = arguments()
-    cases = [case for case in CASES if any(fnmatch(case, pattern) for pattern in options.case or ["*"])]
+    there = ON_MESHES if options.devices else [case for case in CASES if case not in ON_MESHES]
+    cases = [case for case in there if any(fnmatch(case, pattern) for pattern in options.case or ["*"])]
     ours = ("jax", options.jax) if options.null else ("ours", options.ours)
     wanted = {"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)}
     if options.torch_compile:
         wanted["compiled"] = ("compiled", options.torch)
     os.environ["FT_BENCH_CLOCK"], os.environ["FT_BENCH_CORES"] = options.clock, options.cores or ""
+    if options.devices:
+        wanted = {name: side for name, side in wanted.items() if name in ("ours", "jax")}
+        os.environ["FT_CPU_DEVICES"] = os.environ["JAX_NUM_CPU_DEVICES"] = str(options.devices)
     sides = start(wanted)
     about = {side.name: side.about for side in sides}
     for name, versions in about.items():

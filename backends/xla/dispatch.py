@@ -87,6 +87,7 @@ def function(
     name: str,
     fun: Callable[..., Any] | None,
     miss: Miss,
+    again: Callable[[tuple[Any, ...], dict[str, Any]], tuple[Any, Any, bool] | None] | None = None,
     *,
     static_argnums: Sequence[int] = (),
     static_argnames: Sequence[str] = (),
@@ -99,6 +100,7 @@ def function(
         miss: gets the arguments of the call and returns `(out, fastpath, remove)`. `fastpath` (see
             `Executable.fastpath`) is what C++ will run from now on for this signature; with None it will always ask
             `miss` again, unless `remove` is True, which stores nothing at all.
+        again: is asked before `miss`, with the arguments as a tuple and a dictionary; None where it has no answer.
         static_argnums: positions of arguments compared by hash and ==, not by signature.
         static_argnames: likewise by name.
     """
@@ -122,6 +124,10 @@ def function(
         counters.misses += 1
         try:
             client.check_not_forked()
+            if again is not None:
+                result = again(args, kwargs)
+                if result is not None:
+                    return result
             result = miss(*args, **kwargs)
             # TRAP: anything but a tuple crashes 0.10 and becomes a wrong object on later versions.
             if type(result) is not tuple or len(result) != 3:

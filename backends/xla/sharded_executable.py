@@ -113,18 +113,22 @@ class ShardedExecutable(Executable):
         avals = [a.aval for a in ready]
         if avals != self.in_avals and [aval.strong() for aval in avals] != self.in_avals:
             raise self._mismatch(avals)
+        return self.execute_placed(ready, out_avals)
+
+    def execute_placed(self, args: Sequence[Any], out_avals: Sequence[ShapedArray] | None = None) -> list[Any]:
+        """Run on arrays that are where the program takes them, and of its shapes: neither is checked."""
         try:
             if self.calls_python:
-                results = self._run_and_wait(ready)
+                results = self._run_and_wait(args)
             elif self._windowed:
-                results = window.dispatch(self._inner, ready)
+                results = window.dispatch(self._inner, args)
             else:
-                results = self._inner.execute_sharded(ready)
+                results = self._inner.execute_sharded(args)
             return results.consume_with_handlers(self._results(out_avals, True))
         except (JaxRuntimeError, ValueError) as error:
             raised = callbacks.original(error) if self.calls_python else None
             if raised is None:
-                for a in ready:
+                for a in args:
                     arrays.check_alive(a)
                 raise failure(f"the program {self.name!r}", self.mesh, error) from error
         raise raised

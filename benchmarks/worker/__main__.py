@@ -51,6 +51,7 @@ def load(side: str) -> tuple[dict, dict]:
 
         return torch_side.CASES if side == "torch" else torch_side.COMPILED_CASES, torch_side.ABOUT
     import calls
+    import meshes
     import sides
     import startup
     import tracing
@@ -58,7 +59,7 @@ def load(side: str) -> tuple[dict, dict]:
 
     api = sides.load(side)
     cases = {}
-    for module in (startup, tracing, calls, workloads):
+    for module in (startup, tracing, calls, workloads, meshes):
         for name, case in module.CASES.items():
             cases[name] = lambda case=case: case(api)
     return cases, api.about

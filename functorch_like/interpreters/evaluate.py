@@ -174,6 +174,7 @@ class Program:
                 self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
         self.kept = self.lowered.kept
+        self._passes_all = not self.consts and all(self.kept)
         self._donated = [] if donated is None else [False] * len(consts) + list(donated)
         self.out_avals: list[ShapedArray] = self.lowered.out_avals
         self._physical = physical
@@ -203,8 +204,23 @@ class Program:
                 inspect(self, args, outs)
             return outs
         except FtError as e:
-            given = ", ".join(repr(aval_of(a)) for a in args)
-            raise e.complete(operation=f"{self.lowered.name}({given})")  # noqa: B904  (the same error, completed)
+            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+
+    def run_placed(self, args: Sequence[Any]) -> list[Any]:
+        """Run on arrays that are placed as those of a run before: of the same avals, on the same devices."""
+        if INSPECTED.value is not None:
+            return self.run(args)
+        if not self._passes_all:
+            args = [a for a, k in zip([*self.consts, *args], self.kept, strict=True) if k]
+        sharded: Any = self.executable
+        try:
+            return sharded.execute_placed(args, self.out_avals)
+        except FtError as e:
+            raise self._completed(e, args)  # noqa: B904  (the same error, completed)
+
+    def _completed(self, error: FtError, args: Sequence[Any]) -> FtError:
+        given = ", ".join(repr(aval_of(a)) for a in args)
+        return error.complete(operation=f"{self.lowered.name}({given})")
 
     def exchange(self) -> None:
         """Run the optimised form from now on, which has been compiled.

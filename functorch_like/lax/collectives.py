@@ -16,6 +16,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.shapes import reduce_sum
 from functorch_like.primitives.collectives import reduce_over_axis
 from functorch_like.primitives.reductions import reductions
+from functorch_like.primitives.reductions.makers import highest, lowest
 
 if TYPE_CHECKING:
     from functorch_like.calling.type_variables import T
@@ -33,14 +34,15 @@ def names_of(axis_name: Any) -> tuple[Any, ...]:
 
 def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_groups: Any) -> Any:
     axis_size(axis_name)
-    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name)
+    groups = None if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name, equal=False)
 
     def reduce(leaf: Any) -> Any:
         leaf = value(leaf)
         if aval_of(leaf).dtype == dtypes.bool_:
             leaf = structural.convert_element_type(leaf, new_dtype=dtypes.default_int())
         if groups is not None:
-            return groups.reduce(leaf, _COMBINE[primitive])
+            combine, neutral = _COMBINE[primitive]
+            return groups.reduce(leaf, combine, neutral(aval_of(leaf).dtype)[()])
         for name in names_of(axis_name):
             leaf = primitive(leaf, axis_name=name)
         return leaf
@@ -48,10 +50,11 @@ def _over(primitive: Callable[..., Any], x: Any, axis_name: Any, axis_index_grou
     return tree.map(reduce, x)
 
 
-_COMBINE: dict[Any, Callable[..., Any]] = {
-    reduce_over_axis.psum: lambda x, axes: reduce_sum(x, axes=axes),
-    reduce_over_axis.pmax: lambda x, axes: reductions.reduce_max(x, axes=axes),
-    reduce_over_axis.pmin: lambda x, axes: reductions.reduce_min(x, axes=axes),
+#: How the values of a group are combined, and the value that changes nothing there, by dtype.
+_COMBINE: dict[Any, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    reduce_over_axis.psum: (lambda x, axes: reduce_sum(x, axes=axes), lambda dtype: dtype.type(0)),
+    reduce_over_axis.pmax: (lambda x, axes: reductions.reduce_max(x, axes=axes), lowest),
+    reduce_over_axis.pmin: (lambda x, axes: reductions.reduce_min(x, axes=axes), highest),
 }
 
 
@@ -110,10 +113,11 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     Args:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names.
-        axis_index_groups: lists of positions, of one length, that hold each position once: sums over each of them.
+        axis_index_groups: lists of positions that hold each position once: sums over each of them.
 
     Returns:
-        The same for all positions along the axis, or in a group. Of a Python number, a Python number.
+        The same for all positions along the axis, or in a group. Of a Python number, a Python number, unless groups
+        differ in size.
 
     Raises:
         ArgumentError: where no such axis is in scope.
@@ -122,12 +126,24 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
     [0.25, 0.75]
     """
     if isinstance(x, (int, float, complex)):
-        return x * _count(axis_name, axis_index_groups)
+        count = _count(axis_name, axis_index_groups)
+        return x * count if isinstance(count, int) else _times(count, x)
     return _over(reduce_over_axis.psum, x, axis_name, axis_index_groups)
 
 
-def _count(axis_name: Any, axis_index_groups: Any) -> int:
-    return axis_size(axis_name) if axis_index_groups is None else AxisGroups(axis_index_groups, axis_name).size
+def _times(count: Any, number: complex) -> Any:
+    """A number of positions times a number, in the dtype that is the default for it."""
+    dtype = aval_of(number).dtype
+    count = structural.convert_element_type(count, new_dtype=dtype)
+    return elementwise.mul(count, structural.full_like(count, number))
+
+
+def _count(axis_name: Any, axis_index_groups: Any) -> Any:
+    """Number of positions that are reduced together; an array where groups differ in size."""
+    if axis_index_groups is None:
+        return axis_size(axis_name)
+    groups = AxisGroups(axis_index_groups, axis_name, equal=False)
+    return groups.size if groups.equal else groups.members()
 
 
 @overload
@@ -154,9 +170,17 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
         total = value(total)
         if not dtypes.is_inexact(aval_of(total).dtype):
             total = structural.convert_element_type(total, new_dtype=dtypes.default_float())
-        return elementwise.div(total, structural.full_like(total, size))
+        return elementwise.div(total, _like(total, size))
 
     return tree.map(mean, psum(x, axis_name, axis_index_groups=axis_index_groups))
+
+
+def _like(x: Any, count: Any) -> Any:
+    """A number of positions, with the shape and dtype of x."""
+    if isinstance(count, int):
+        return structural.full_like(x, count)
+    count = structural.convert_element_type(count, new_dtype=aval_of(x).dtype)
+    return structural.broadcast_in_dim(count, shape=aval_of(x).shape, broadcast_dimensions=())
 
 
 @overload

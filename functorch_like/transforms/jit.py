@@ -291,7 +291,9 @@ class _Jit:
             self.traces = _TRACES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references: bound methods of such, callables with __eq__
             self.traces = Cache()
-        self.fast = xla.function(spec.name, fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
+        self.fast = xla.function(
+            spec.name, fun, self.miss, self.again, static_argnums=static.nums, static_argnames=static.names
+        )
         made_by = (jit, (fun,), options)
         self.public: Any = Transformed(self.checked(self.fast), *made_by)
         functools.update_wrapper(self.public, fun, updated=())
@@ -335,6 +337,12 @@ class _Jit:
         return checked
 
     # ------------------------------------------------------------------------------------------------------ calling
+    def again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool] | None:
+        """Answer a call like the last one, if C++ cannot; None for another call."""
+        if self.repeated is None or not self.traces or jit_is_disabled():  # `clear_caches` empties the traces
+            return None
+        return self.repeated.answer(args, kwargs)
+
     def miss(self, *args: Any, **kwargs: Any) -> tuple[Any, Any, bool]:
         """Handle a call whose signature C++ has not seen, or with an argument of a type that it does not know."""
         if self.tiers is not None:
@@ -343,10 +351,6 @@ class _Jit:
             args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
-        if self.repeated is not None and self.traces:  # `clear_caches` empties these
-            leaves = self.repeated.matches(args, kwargs)
-            if leaves is not None:
-                return self.repeated.run(leaves), None, False
         call = FlatCall(self.static, args, kwargs)
         if self.follows_paths:
             answer = self.followed().first(call)

@@ -12,6 +12,8 @@ from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.core import ArrayImpl, state
 
+_ARRAYS = {ArrayImpl}
+
 
 class RepeatedCall:
     """A call with arrays alone that are bound to devices, and the program that it ran.
@@ -22,26 +24,25 @@ class RepeatedCall:
         out_tree: of its results.
     """
 
-    __slots__ = ("_arrays", "_out_tree", "_program", "_surroundings", "_tree")
+    __slots__ = ("_avals", "_out_tree", "_program", "_shardings", "_surroundings", "_tree")
 
     def __init__(self, call: FlatCall, program: Any, out_tree: Any) -> None:
         self._program, self._out_tree, self._tree = program, out_tree, call.tree
-        self._arrays = [(leaf.aval, leaf._sharding) for leaf in call.leaves]
+        self._avals = [leaf.aval for leaf in call.leaves]
+        self._shardings = [leaf._sharding for leaf in call.leaves]
         self._surroundings = _surroundings()
 
-    def matches(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
-        """Return the leaves of arguments if the same program runs for them; else None."""
+    def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, None, bool] | None:
+        """Return the answer to a call that the same program runs for; None for another call."""
         leaves, tree = xla.flatten((args, kwargs))
-        if tree != self._tree or _surroundings() != self._surroundings:
+        if tree != self._tree or _surroundings() != self._surroundings or set(map(type, leaves)) != _ARRAYS:
             return None
-        for leaf, (aval, where) in zip(leaves, self._arrays, strict=True):
-            if not (type(leaf) is ArrayImpl and leaf._sharding is where and leaf._committed and leaf.aval == aval):
+        if [leaf.aval for leaf in leaves] != self._avals:
+            return None
+        for leaf, where in zip(leaves, self._shardings, strict=True):
+            if not (leaf._sharding is where or leaf._sharding == where) or not leaf._committed:
                 return None
-        return leaves
-
-    def run(self, leaves: list[Any]) -> Any:
-        """Run the program; return the results of the function."""
-        return self._out_tree.unflatten(self._program.run(leaves))
+        return self._out_tree.unflatten(self._program.run_placed(leaves)), None, False
 
 
 def remember(call: FlatCall, program: Any, out_tree: Any) -> RepeatedCall | None:

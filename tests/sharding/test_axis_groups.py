@@ -81,11 +81,71 @@ def test_numbers_count_the_group():
     )
 
 
+UNEQUAL = [[4], [0, 5, 2], [3, 1]]
+REDUCED = {
+    "psum": (lambda x, **groups: lax.psum(x, "i", **groups), np.sum),
+    "psum_of_integers": (lambda x, **groups: lax.psum((x * 10).astype("int32"), "i", **groups), None),
+    "pmean": (lambda x, **groups: lax.pmean(x, "i", **groups), np.mean),
+    "pmax": (lambda x, **groups: lax.pmax(x, "i", **groups), np.max),
+    "pmin": (lambda x, **groups: lax.pmin(x, "i", **groups), np.min),
+}
+
+
+def both(f):
+    """The function under vmap and in shard_map."""
+    mapped = ft.shard_map(lambda x: f(x[0])[None], mesh=MESH, in_specs=P("i"), out_specs=P("i"))
+    return ft.jit(ft.vmap(f, axis_name="i")), ft.jit(mapped)
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_groups_of_different_sizes(name):
+    f, of = REDUCED[name]
+    expected = np.empty_like(X)
+    for group in UNEQUAL:
+        part = (X[group] * 10).astype(np.int32) if of is None else X[group]
+        expected[group] = (of or np.sum)(part, 0)
+    for found in both(lambda x: f(x, axis_index_groups=UNEQUAL)):
+        out = np.asarray(found(X))
+        np.testing.assert_allclose(out, expected, rtol=1e-12)
+        for group in UNEQUAL:  # its members agree to the last bit
+            np.testing.assert_array_equal(out[group], np.broadcast_to(out[group[0]], out[group].shape))
+
+
+@pytest.mark.parametrize("name", ["psum", "pmean", "pmax", "pmin"])
+def test_derivatives_in_groups_of_different_sizes(name):
+    f, of = REDUCED[name]
+    weights = np.random.default_rng(2).standard_normal(X.shape)
+    expected = np.empty_like(X)
+    for group in UNEQUAL:
+        total, part = weights[group].sum(0), X[group]
+        share = {"psum": 1.0, "pmean": 1 / len(group)}.get(name)
+        expected[group] = total * (part == of(part, 0) if share is None else share)
+    for found in both(lambda x: f(x, axis_index_groups=UNEQUAL)):
+        gradient = ft.jit(ft.grad(lambda x, found=found: (found(x) * weights).sum()))(X)
+        np.testing.assert_allclose(np.asarray(gradient), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_extremes_of_integers_in_groups_of_different_sizes():
+    x = np.arange(-3, 3, dtype=np.int8)
+    for of, fold in ((lax.pmax, max), (lax.pmin, min)):
+        expected = np.empty_like(x)
+        for group in UNEQUAL:
+            expected[group] = fold(x[group])
+        for found in both(lambda v, of=of: of(v, "i", axis_index_groups=UNEQUAL)):
+            np.testing.assert_array_equal(np.asarray(found(x)), expected)
+
+
+def test_numbers_count_their_group():
+    for found in both(lambda x: x * lax.psum(2, "i", axis_index_groups=UNEQUAL)):
+        np.testing.assert_array_equal(np.asarray(found(np.ones(6))), [6, 4, 6, 4, 2, 6])
+
+
 @pytest.mark.parametrize(
     ("groups", "kind", "message"),
     [
         ([[0, 1], [2, 3]], ArgumentError, r"axis_index_groups=\[\[0, 1\], \[2, 3\]\] for the axis 'i' of 6 positions"),
         ([[0, 1, 2, 3], [4, 5]], ArgumentError, "lists of one length"),
+        ([[0, 1, 2, 3], [4, 4, 5]], ArgumentError, "lists of one length"),
         (3, ArgumentError, "axis_index_groups=3"),
         ([[0, 1, 2], [3, 4, 5]], ShapeError, r"dimension 0 of .*\[2,4\] does not split into 3 parts"),
     ],

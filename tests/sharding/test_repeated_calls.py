@@ -42,6 +42,31 @@ def test_calls_that_differ(put):
             np.testing.assert_allclose(float(rest["more"]), sum(np.asarray(v).sum() for v in kwargs.values()))
 
 
+def test_calls_like_the_last_one_take_the_short_way(put, monkeypatch):
+    f = ft.jit(lambda tree, unused: {"sum": tree["x"].sum(), "y": tree["y"] * 2}, donate_argnums=1)
+    given = lambda: ({"x": put(X, "a"), "y": put(X, "b")}, put(X, "a"))
+    f(*given())
+    monkeypatch.setattr("functorch_like.transforms.jit.FlatCall", None)  # what the long way makes first
+    for _ in range(3):
+        out = f(*given())
+        assert float(out["sum"]) == X.sum()
+        np.testing.assert_array_equal(np.asarray(out["y"]), 2 * X)
+
+
+def test_errors_of_repeated_calls_name_the_function(put):
+    def total(x):
+        return x.sum()
+
+    f = ft.jit(total)
+    gone = put(X, "a")
+    f(gone)
+    gone.delete()
+    for _ in range(2):
+        with pytest.raises(DonatedError, match="deleted"):
+            f(gone)
+    assert float(f(put(X, "a"))) == X.sum()
+
+
 def test_what_is_set_meanwhile(put):
     f = ft.jit(lambda x: fnp.sum(x @ x))
     x = put(X, "a")
