@@ -24,11 +24,11 @@ from functorch_like.transforms.paths import report, segments, transformed, whole
 from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.programs import PathProgram, merged, rolled, straight
 from functorch_like.transforms.paths.rolled import find_loop
+from functorch_like.transforms.paths.routes import MISSED, MOST, Route, hurried
 from functorch_like.transforms.paths.tree import Node, Tree, endless
 from functorch_like.transforms.paths.words import Words
 
 _MERGE_AFTER = 2  # wrong guesses
-_SWITCH_AFTER = 4  # calls in a row that took the same other path, until C++ runs its program
 
 
 class Jitted(Protocol):
@@ -55,7 +55,6 @@ class Branches(NamedTuple):
         programs: by number.
         lock: held while the tree grows.
         memo: the merged program, and the version of the tree that it is of.
-        streak: the leaf that calls in a row have taken against the guess, and how often.
     """
 
     tree: Tree
@@ -80,6 +79,7 @@ class Paths:
         self.wholes: Cache[Any, PathProgram] = Cache()  # of all paths, for signatures that calls may not have had
         self.served: Cache[Any, Traced] = Cache()  # those of them that calls run
         self.known: set[bytes] = set()  # of all programs
+        self.routes: dict[bytes, Route] = {}  # from the words of wrong guesses
         self.serving = False
         static, name = jitted.static, jitted.spec.name
         self.fast = xla.function(name, jitted.fun, self.miss, static_argnums=static.nums, static_argnames=static.names)
@@ -89,6 +89,7 @@ class Paths:
         self.branches.clear()
         self.wholes.clear()
         self.served.clear()
+        self.routes.clear()
         self.fast._clear_cache()
 
     # ------------------------------------------------------------------------------------------------------ dispatch
@@ -163,12 +164,17 @@ class Paths:
 
     def checked(self) -> Callable[..., Any]:
         """Return the function that users call once there are guards: it looks whether the guess was right."""
-        fast, known, mistaken = self.fast, self.known, api_boundary.public(self.mistaken)
+        fast, known, routes, mistaken = self.fast, self.known, self.routes, api_boundary.public(self.mistaken)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             out, words = fast(*args, **kwargs)
             if words is None or bytes(memoryview(words)) in known:
                 return out
+            route = routes.get(bytes(memoryview(words)))
+            if route is not None:
+                results = route(args, kwargs)
+                if results is not MISSED:
+                    return results
             return mistaken(out, words, args, kwargs)
 
         return call
@@ -190,23 +196,14 @@ class Paths:
             decided = self.next_decisions(found, call, got, []) or []
         found.tree.wrong += 1
         out, _ = self.run(found, call, decided)
-        if self.switches(found, got[0]):
-            self.fast._clear_cache()
-        return out
-
-    def switches(self, found: Branches, running: int) -> bool:
-        """Return True where C++ should run another program from now on."""
         best = self.choose(found, [])
-        memo = found.memo
-        if best is None or best.number == running:
-            memo["streak"] = 0
-            return False
-        memo["streak"] = memo.get("streak", 0) + 1 if memo.get("best") == best.number else 1
-        memo["best"] = best.number
-        if best.kind == "straight" and memo["streak"] < _SWITCH_AFTER:
-            return False
-        memo["streak"] = 0
-        return True
+        if best is None or best.number == form.number:
+            found.memo["streak"] = 0
+        elif best.kind != "straight" or hurried(found.memo, best):
+            self.fast._clear_cache()
+        elif form.kind == "straight" and found.tree.wrong > _MERGE_AFTER and len(self.routes) < MOST:
+            self.routes[bytes(memoryview(words))] = Route(self, found, best)
+        return out
 
     # ------------------------------------------------------------------------------------------------------- running
     def run(self, found: Branches, call: FlatCall, decided: list[Words]) -> tuple[Any, Any]:

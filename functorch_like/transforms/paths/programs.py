@@ -39,6 +39,7 @@ class PathProgram:
         known: the words, as bytes, with which they are.
         leaf: the end of the path of a straight one.
         loops: whether there are loops over places.
+        fast: runs it in C++, where another program is what calls run first.
         loop, traced: of a rolled one, the loop of the path traced last, and the most steps that were traced.
     """
 
@@ -54,6 +55,7 @@ class PathProgram:
         self.tree, self.kind, self.out_tree, self.guarded = tree, kind, out_tree, guarded
         self.number = next(_SERIAL)
         self.leaf: Node | None = None
+        self.fast: Any = None
         self.loops = False
         self.known: set[bytes] = set()
         self.loop: Loop | None = None

@@ -53,6 +53,13 @@ class Node:
         """Return the values of the guards on the way here."""
         return [n.words for n in self.path()[1:]]
 
+    def mark_latest(self) -> None:
+        """Record that the path to this node was taken last."""
+        node = self
+        while node.parent is not None:
+            node.parent.latest = node
+            node = node.parent
+
     def leaf(self) -> Node | None:
         """Return the end of the path taken last from here; None where none was finished."""
         node: Node | None = self

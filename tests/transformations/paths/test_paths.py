@@ -379,6 +379,36 @@ def test_threads():
     np.testing.assert_allclose(got, np.where(xs > 0, np.sin(xs), np.where(xs > -2, np.cos(xs), xs)), rtol=1e-5)
 
 
+def test_wrong_guesses_that_are_known_take_no_long_way(monkeypatch):
+    from functorch_like.transforms.paths.calls import Paths
+
+    long_ways, mistaken = [], Paths.mistaken
+
+    def counted(self, *args):
+        long_ways.append(args)
+        return mistaken(self, *args)
+
+    monkeypatch.setattr(Paths, "mistaken", counted)
+    f = paths(lambda x, n: x[: int(n)] * 2)
+    x = np.arange(6, dtype=np.float32)
+    call = lambda n: np.testing.assert_array_equal(f(x, np.int32(n)), x[:n] * 2)
+    for n in (2, 3, 4) * 3:
+        call(n)
+    before = len(long_ways)
+    for n in (2, 3, 4, 4, 2, 3) * 20:  # C++ comes to run another program at times, and each has its own ways
+        call(n)
+    assert len(long_ways) - before <= 6
+    told = ft.explain(f)(x, np.int32(2)), ft.explain(f)(x, np.int32(3))
+    assert sum(t.count("guess") for t in told) == 1
+    call(5)  # a path that no way leads to
+    for n in (2, 5, 3, 5, 4):
+        call(n)
+    f.clear_cache()
+    call(2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(call, np.random.default_rng(0).integers(1, 6, 200)))
+
+
 def test_static_arguments_keywords_and_closures():
     weight = fnp.arange(30.0)
 
