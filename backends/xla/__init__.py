@@ -19,6 +19,7 @@ from functorch_like.backends.xla.arrays import (
     reduce_array,
     release,
     set_tracer_class,
+    split_of,
     to_numpy,
 )
 from functorch_like.backends.xla.client import (
@@ -121,6 +122,7 @@ __all__ = [
     "set_tracer_class",
     "setting_names",
     "settings",
+    "split_of",
     "started",
     "structure",
     "to_numpy",

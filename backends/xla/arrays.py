@@ -165,6 +165,11 @@ def devices_of(x: Any) -> set[Any]:
     return {where._device} if type(where) is sharding.OneDevice else set(where.mesh.devices.flat)
 
 
+def split_of(x: Any) -> Any:
+    """The sharding of an array that is on several devices; None for anything else."""
+    return x._sharding if type(x) is ArrayImpl and type(x._sharding) is not sharding.OneDevice else None
+
+
 def block_until_ready(x: Any) -> Any:
     """`x`, once it is computed."""
     check_alive(x)

@@ -37,8 +37,16 @@ def to_dlpack(
         copy: True copies first.
 
     Raises:
-        ExchangeError: where it is wanted on a device that it is not on, and for dtypes that DLPack does not have.
+        ExchangeError: where it is wanted on a device that it is not on, for one that is split over several devices,
+            and for dtypes that DLPack does not have.
     """
+    split = arrays.split_of(self)
+    # TRAP: C++ hands out the part of the first device as if it were all.
+    if split is not None and not split.is_fully_replicated:
+        raise ExchangeError(
+            f"{self.aval!r} is split over {split.mesh!r}, and DLPack takes memory of one device",
+            fix="put it on one: ft.device_put(x, device); or pass a part: x.addressable_shards[0].data",
+        )
     arrays.block_until_ready(self)
     if dl_device is not None and tuple(dl_device) != dlpack_device(self):
         if next(iter(dl_device)) != _CPU or copy is False:

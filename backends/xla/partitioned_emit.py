@@ -11,7 +11,7 @@ from jaxlib.mlir import ir
 from functorch_like.avals import ShapedArray
 from functorch_like.backends.xla import mlir
 from functorch_like.backends.xla.mesh import AbstractMesh
-from functorch_like.backends.xla.partition_spec import PartitionSpec
+from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
 from functorch_like.backends.xla.partitioning import Partitioning, axes_list, dimensions, mesh_attribute
 
 
@@ -73,11 +73,23 @@ class Partitioned:
     def replicated(self, x: Any) -> Any:
         """`x`, with a copy on each device."""
         assert self.partitioning is not None
-        mesh, ndim = self.partitioning.mesh, ir.RankedTensorType(x.type).rank
-        attrs = {"sharding": self.sharding(mesh, PartitionSpec(), ndim)}
+        return self._constraint(x, self.partitioning.mesh, PartitionSpec())
+
+    def _constraint(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec) -> Any:
+        attrs = {"sharding": self.sharding(mesh, spec, ir.RankedTensorType(x.type).rank)}
         return ir.Operation.create(
             "sdy.sharding_constraint", [x.type], [x], attrs, None, 0, self._location, self._ip
         ).result
+
+    def unsplit(self, x: Any, dims: Sequence[int]) -> Any:
+        """`x`, not split along some dimensions, for a fold of them. TRAP: XLA sums up, multiplies and takes extremes of
+        what devices have folded, and does not compile other folds of split dimensions."""
+        mesh = self.manual.mesh if self.manual is not None else self.partitioning and self.partitioning.mesh
+        if mesh is None or not dims or (self.manual is not None and len(self.manual.axes) == len(mesh.axis_names)):
+            return x
+        ndim = ir.RankedTensorType(x.type).rank
+        spec = PartitionSpec(*(None if d in dims else UNCONSTRAINED for d in range(ndim)))
+        return self._constraint(x, mesh, spec)
 
     def on_first_device(self, count: int) -> Any:
         """The shardings of an operation with `count` results that runs on the first device alone."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.lax.operands import axis_of, error, ints
@@ -85,7 +86,9 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     [7.0, 7.0]
     """
     aval = aval_of(x)
-    return full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    made = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    where = xla.split_of(x) if shape is None and not isinstance(made, Tracer) else None
+    return made if where is None else xla.device_put(made, where)
 
 
 def zeros_like_array(x: ArrayLike) -> Array:

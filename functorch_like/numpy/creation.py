@@ -305,7 +305,10 @@ def full(
 
 
 def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
-    return xla.device_put(np.asarray(host, order="C"), None if device is None else xla.find_device(device))
+    where = None if device is None else xla.find_device(device)
+    if isinstance(where, xla.Device) or where is None:
+        host = np.asarray(host, order="C")
+    return xla.device_put(host, where)  # to several devices it is copied part by part
 
 
 def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -369,12 +372,15 @@ def full_like(
         fill_value: number, or array that broadcasts to the shape.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on; the default device if None.
+        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
+            the shape; else the default device.
 
     >>> fnp.full_like(fnp.zeros(2), 3).tolist()
     [3.0, 3.0]
     """
     aval = _like(a)
+    if device is None and shape is None:
+        device = xla.split_of(a)
     return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype, device=device)
 
 
@@ -387,7 +393,8 @@ def zeros_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on; the default device if None.
+        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
+            the shape; else the default device.
 
     >>> fnp.zeros_like(fnp.arange(2)).tolist()
     [0, 0]
@@ -404,7 +411,8 @@ def ones_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on; the default device if None.
+        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
+            the shape; else the default device.
 
     >>> fnp.ones_like(fnp.arange(2)).tolist()
     [1, 1]
@@ -421,7 +429,8 @@ def empty_like(
         a: array-like whose shape and dtype are taken.
         dtype: dtype of the result; that of `a` if None.
         shape: shape of the result; that of `a` if None.
-        device: device or sharding to put it on; the default device if None.
+        device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
+            the shape; else the default device.
 
     >>> fnp.empty_like(fnp.ones(2)).shape
     (2,)

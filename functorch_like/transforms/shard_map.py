@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -98,6 +99,16 @@ def shard_map(
     return mapped
 
 
+@contextmanager
+def _chosen(mesh: Any) -> Generator[None]:
+    """The mesh of specs inside of the function that name none."""
+    token = current_mesh.swap_local(mesh)
+    try:
+        yield
+    finally:
+        current_mesh.restore(token)
+
+
 class Mapped:
     """One shard_map over one mesh; `out_specs` may be a function that tells them once the function was traced."""
 
@@ -174,7 +185,7 @@ class Mapped:
             for part in (local(aval, spec, self.mesh) for aval, spec in zip(call.avals, specs, strict=True))
         ]
         args, kwargs = call.tree.unflatten(parts)
-        with axes_in_scope(self.mesh, self.axes):
+        with axes_in_scope(self.mesh, self.axes), _chosen(self.mesh):
             inner = FlatCall(_NOTHING_STATIC, args, kwargs, abstract=True)
             body = traced_function.staged(self.fun, inner, "shard_map", kept)
             whole = body.out_tree.unflatten(range(len(body.jaxpr.outputs)))

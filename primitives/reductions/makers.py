@@ -92,6 +92,8 @@ def reduction(
 
     def lower(e: Any, x: Any, *, axes: tuple[int, ...]) -> Any:
         (out,) = e.outs
+        if kind in ("and", "or", "xor"):
+            x = e.unsplit(x, axes)
         return e.reduce(kind, x, identity(out.dtype), axes, out)
 
     def batch(axis: Any, args: Sequence[Any], dims: Sequence[Any], *, axes: tuple[int, ...]) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, SampleInput
+from functorch_like.errors import ArgumentError
 from functorch_like.primitives.base.shapes import linear
 
 
@@ -17,9 +18,14 @@ def _shape(x: ShapedArray, *, mesh: Any, spec: Any) -> ShapedArray:
 
 
 def _lower(e: Any, x: Any, *, mesh: Any, spec: Any) -> Any:
-    # Within a computation on parts, axes by whose parts it is written split nothing any more.
     if e.partitioning is None:
         return x
+    for name in e.manual.axes if e.manual is not None else ():
+        if name in spec.mentioned():
+            raise ArgumentError(
+                f"a constraint by {spec!r} inside of a shard_map that is written by the parts along {name!r}",
+                fix=f"leave {name!r} out: what is seen there is one part already",
+            )
     return e.constrain(x, mesh, spec, e.outs[0])
 
 

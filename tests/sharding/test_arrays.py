@@ -363,3 +363,20 @@ def test_deleted_parts_are_named(mesh):
             ft.make_array_from_single_device_arrays(shape, where, given)
     with pytest.raises(ft.FtError, match="was donated to a computation or deleted"):
         parts[0].copy_to_host_async()
+
+
+def test_arrays_like_a_split_one_are_split_alike(mesh):
+    x = ft.device_put(np.arange(32.0).reshape(8, 4), NamedSharding(mesh, P("x", "y")))
+    made = [fnp.zeros_like(x), fnp.ones_like(x, dtype="int32"), fnp.empty_like(x), fnp.full_like(x, fnp.arange(4))]
+    for like, value in zip([*made, lax.full_like(x, 2)], [0, 1, 0, np.arange(4), 2], strict=True):
+        assert like.sharding == x.sharding
+        np.testing.assert_array_equal(np.asarray(like), np.broadcast_to(value, x.shape))
+    assert fnp.zeros_like(x, shape=(3,)).sharding.num_devices == 1
+    one = NamedSharding(mesh, P())
+    assert fnp.zeros_like(x, device=one).sharding == one
+    assert float(ft.jit(lambda v: (v + fnp.zeros_like(x)).sum())(np.asarray(x))) == np.asarray(x).sum()
+
+
+def test_dlpack_of_copies(mesh):
+    x = ft.device_put(np.arange(8.0), NamedSharding(mesh, P()))
+    np.testing.assert_array_equal(np.from_dlpack(x), np.arange(8.0))

@@ -7,7 +7,7 @@ import pytest
 
 import functorch_like as ft
 from functorch_like import lax, primitives
-from functorch_like.errors import ArgumentError, DeviceError, ShapeError, UnsupportedError
+from functorch_like.errors import ArgumentError, DeviceError, ExchangeError, ShapeError, UnsupportedError
 from functorch_like.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, Sharding, SingleDeviceSharding
 from functorch_like.sharding import PartitionSpec as P
 
@@ -71,6 +71,14 @@ REFUSED = {
         ArgumentError,
         "spmd_axis_name of vmap names the axis 'z', which Mesh",
     ),
+    "a manual axis": (
+        lambda: ft.shard_map(
+            lambda x: lax.with_sharding_constraint(x, P("a")), mesh=MESH, in_specs=P("a"), out_specs=P("a")
+        )(X),
+        ArgumentError,
+        r"by P\('a'\) inside of a shard_map that is written by the parts along 'a'.*leave 'a' out",
+    ),
+    "DLPack": (lambda: np.from_dlpack(ft.device_put(X, NamedSharding(MESH, P("a")))), ExchangeError, "is split over"),
     "explicit axes": (lambda: ft.make_mesh((8,), ("a",), (AxisType.Explicit,)), UnsupportedError, "axes .* are Auto"),
     "manual axes": (lambda: Mesh(MESH.devices, ("a", "b"), AxisType.Manual), UnsupportedError, "ft.shard_map"),
     "too few types": (lambda: AbstractMesh((4, 2), ("a", "b"), (AxisType.Auto,)), ArgumentError, "one AxisType"),

@@ -415,3 +415,16 @@ def test_a_mapped_function_is_checked_on_each_device(line):
     assert err.get() is None
     close(out, X / X.sum(0), 1e-3)
     assert checked(X + 10)[0].get().startswith("too much: ")
+
+
+def test_specs_inside_are_of_the_mesh_of_shard_map(mesh):
+    total = lambda x: lax.psum(lax.with_sharding_constraint(x, P(None, "y")), "x")
+    out = ft.jit(ft.shard_map(total, mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"}))(X)
+    assert out.sharding.spec == P(None, "y")
+    np.testing.assert_allclose(np.asarray(out), X.reshape(4, -1, *X.shape[1:]).sum(0))
+    inner = lambda x: ft.shard_map(lambda x: lax.psum(x, "y"), in_specs=P(None, "y"), out_specs=P(), axis_names={"y"})(
+        x
+    )
+    out = ft.shard_map(inner, mesh=mesh, in_specs=P("x"), out_specs=P("x"), axis_names={"x"})(X)
+    np.testing.assert_allclose(np.asarray(out), X[:, : X.shape[1] // 2] + X[:, X.shape[1] // 2 :])
+    assert ft.sharding.get_mesh() is None

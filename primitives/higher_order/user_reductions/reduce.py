@@ -57,6 +57,8 @@ def _ref(*values: Any, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> tuple[Any, 
 
 def _lower(e: Any, *values: Any, jaxpr: Jaxpr, dimensions: tuple[int, ...]) -> list[Any]:
     region = ([a.strong() for a in jaxpr.in_avals], lambda inner, *args: emit(inner, jaxpr, args, inlined=True))
+    operands, inits = halves(values)
+    values = (*(e.unsplit(x, dimensions) for x in operands), *inits)
     out = e.op("stablehlo.reduce", values, e.outs, attrs={"dimensions": e.i64s(dimensions)}, regions=(region,))
     return [out] if len(values) == 2 else list(out)
 
