@@ -20,7 +20,6 @@ from benchmarks.report import duration
 ROOT = Path(__file__).parents[2]
 MODELS = sorted(p.stem for p in (Path(__file__).parent / "models").glob("[!_]*.py"))
 SIDES = ("ours", "jax", "torch", "compiled")
-LIMIT = 900  # seconds of one process
 #: Between losses of sides after three steps, in parts.
 AGREE = 2e-3
 
@@ -38,6 +37,9 @@ def arguments(given: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--size", choices=("tiny", "real"), default="real")
     parser.add_argument("--rounds", type=int, default=1, help="processes of each model and side (default 1)")
     parser.add_argument("--samples", type=int, default=11, help="samples in each process (default 11)")
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="cpu: time computed, by all threads")
+    parser.add_argument("--cores", metavar="0,1", help="the cores that every side runs on; one of them: one thread")
+    parser.add_argument("--limit", type=float, default=900, help="seconds of one process on the wall (default 900)")
     parser.add_argument("--json", default="zoo.json", metavar="FILE", help="where results are kept (default zoo.json)")
     parser.add_argument("--again", action="store_true", help="try again what failed")
     options = parser.parse_args(given)
@@ -70,12 +72,15 @@ def measured(model: str, side: str, options: argparse.Namespace) -> dict:
     """The figures of one process, or the reason why there are none."""
     python = getattr(options, "torch" if side == "compiled" else side)
     command = [python, "-m", "benchmarks.zoo.worker", model, side, options.size, str(options.samples)]
-    environment = {**os.environ, "FT_CACHE": "0", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "FT_CACHE": "0", "PYTHONPATH": str(ROOT), "FT_BENCH_CLOCK": options.clock}
+    environment |= {"FT_BENCH_CORES": options.cores or "", "TORCHINDUCTOR_FORCE_DISABLE_CACHES": "1"}
+    if options.clock == "cpu":
+        environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"  # in the process, whose time is counted
     environment.pop("JAX_COMPILATION_CACHE_DIR", None)
     try:
-        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=LIMIT)
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=options.limit)
     except subprocess.TimeoutExpired:
-        return {"error": f"longer than {LIMIT} s"}
+        return {"error": f"longer than {options.limit:g} s"}
     except OSError as error:
         return {"error": str(error)}
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from functorch_like.backends.xla.jaxlib_api import VERSION
+from functorch_like.core import Primitive
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 
 #: Seconds that XLA takes longer under full options: for a program, and for each equation that computes.
@@ -44,6 +45,11 @@ class Estimate(NamedTuple):
     def run_seconds(self) -> float:
         """Time that one run takes longer under quick options."""
         return _ELEMENT * self.elements
+
+
+def is_of_library(prim: Primitive) -> bool:
+    """Return True for products and linear algebra, which XLA leaves to libraries."""
+    return prim.kind == "product" or prim.where.startswith("linalg/")
 
 
 def estimate(jaxpr: Jaxpr) -> Estimate:

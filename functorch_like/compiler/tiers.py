@@ -26,6 +26,8 @@ from functorch_like.compiler.lower import Lowered
 _PATIENCE = 0.5
 #: The same, where an earlier process has left the quick form on disk: the program comes again.
 _PATIENCE_AGAIN = 0.1
+#: Seconds that an eager call may take longer: less than calling it takes.
+_UNNOTICED = 2.5e-6
 
 
 class QuickTier:
@@ -158,18 +160,37 @@ def begin(
     return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
 
 
+def fitting_when_eager(lowered: Lowered, device: Any) -> dict[str, Any] | None:
+    """Return the options for the only form of an eager program; None for its full options.
+
+    Products and factorizations are a library's, and small ones run as long under quick options, which compile in a
+    third of the time. A derivative that is not under jit has dozens of them, each of other shapes.
+    """
+    if not _may_be_quick(lowered, device, None):
+        return None
+    small = tier_costs.estimate(lowered.jaxpr).run_seconds <= _UNNOTICED
+    if not small or not any(tier_costs.is_of_library(e.prim) for e in lowered.jaxpr.equations):
+        return None
+    return {**lowered.fitting(device), **option_sets.QUICK}
+
+
 def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str) -> bool:
     """Return True if a program may start in the quick tier."""
-    if compilation.tiers == "off" or mode != "default" or lowered.partitioning is not None:
+    if mode != "default" or not _may_be_quick(lowered, device, options):
+        return False
+    if compilation.tiers == "quick":
+        return True
+    found = tier_costs.estimate(lowered.jaxpr)
+    return found.equations >= tier_costs.FEWEST and found.run_seconds < found.compile_seconds
+
+
+def _may_be_quick(lowered: Lowered, device: Any, options: dict[str, Any] | None) -> bool:
+    """Return True if settings, options and effects leave it open how a program is compiled."""
+    if compilation.tiers == "off" or lowered.partitioning is not None:
         return False
     if device.platform != "cpu" or client.CPU_ASYNC or lowered.jaxpr.effects:
         return False
     if determinism.are_deterministic_algorithms_enabled():
         return False
     # Whoever sets one of these options has chosen a tier.
-    if not option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})}):
-        return False
-    if compilation.tiers == "quick":
-        return True
-    found = tier_costs.estimate(lowered.jaxpr)
-    return found.equations >= tier_costs.FEWEST and found.run_seconds < found.compile_seconds
+    return option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})})

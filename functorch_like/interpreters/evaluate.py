@@ -18,7 +18,7 @@ from functorch_like.caches import Cache
 from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.compiler.placement import device_for as device_for
 from functorch_like.compiler.placement import settle
-from functorch_like.compiler.tiers import QuickTier, begin
+from functorch_like.compiler.tiers import QuickTier, begin, fitting_when_eager
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
 from functorch_like.interpreters import eager_notice, host_evaluation
@@ -61,7 +61,7 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
     def make(*args: Any) -> Program:
         with eager_notice.compiling(prim.name):
             jaxpr, consts = stage(fun, [aval_of(a) for a in args], name=prim.name, parent=core.EVALUATE, chain="")
-            return Program(jaxpr, consts, args, name=prim.name)
+            return Program(jaxpr, consts, args, name=prim.name, eager=True)
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         for a in args:
@@ -113,6 +113,7 @@ class Program:
         options: compile options of XLA.
         mode: how others are chosen: see `jit`.
         tiered: whether it may start in the quick tier.
+        eager: whether it is one operation, which stays in its first form.
 
     Attributes:
         executable: the form that runs now.
@@ -133,6 +134,7 @@ class Program:
         device: Any = None,
         committed: bool | None = None,
         tiered: bool = False,
+        eager: bool = False,
     ) -> None:
         place = device if device is not None else device_for(args)
         partitioning = settle(jaxpr, consts, args, place)
@@ -171,6 +173,7 @@ class Program:
             if tiered:
                 self.executable, self.quick = begin(self.lowered, self.device, options, mode)
             else:
+                fitting = fitting_when_eager(self.lowered, self.device) if eager else fitting
                 self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
         self.kept = self.lowered.kept

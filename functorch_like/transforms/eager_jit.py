@@ -104,4 +104,4 @@ def _compile(fun: Callable[..., Any], call: FlatCall, name: str) -> tuple[Progra
     jaxpr, consts = stage(
         flat, call.avals, name=name, parent=EVALUATE, chain="", hosts=dtype_origins.hosts(call.leaves)
     )
-    return Program(jaxpr, consts, call.leaves, name=name), trees[0]
+    return Program(jaxpr, consts, call.leaves, name=name, eager=True), trees[0]

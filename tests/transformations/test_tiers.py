@@ -433,6 +433,30 @@ def test_one_long_run_is_worth_its_compile_time():
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
 
 
+def test_small_eager_products_have_quick_options(monkeypatch):
+    """They are a library's, and run as long under them."""
+    made, compile_ = [], Lowered.compile
+
+    def noted(self, device, options=None, *, fitting=None, **more):
+        made.append((self.name, bool(fitting) and "xla_backend_optimization_level" in fitting))
+        return compile_(self, device, options, fitting=fitting, **more)
+
+    monkeypatch.setattr(Lowered, "compile", noted)
+    x = fnp.asarray(np.random.default_rng(0).normal(size=(9, 9)), "float32")
+    spd = np.asarray(lax.dot(x, x.T)) + 9 * np.eye(9, dtype=np.float32)
+    np.testing.assert_allclose(lax.linalg.cholesky(spd), np.linalg.cholesky(spd), rtol=1e-4, atol=1e-5)
+    names = {"dot_general", "cholesky"}
+    assert {(name, quick) for name, quick in made if name in names} == {(name, True) for name in names}
+    made.clear()
+    fnp.exp(x)
+    lax.dot(fnp.ones((64, 64)), fnp.ones((64, 64)))
+    assert made and not any(quick for _, quick in made)
+    made.clear()
+    with backends.compilation.flags(tiers="off"):
+        lax.dot(fnp.ones((7, 8)), fnp.ones((8, 7)))
+    assert [quick for name, quick in made if name == "dot_general"] == [False]
+
+
 def test_small_programs_have_one_tier():
     assert not in_quick_tier(ft.jit(lambda x: x + 1), X)
     assert not in_quick_tier(ft.jit(lambda x: x @ x), np.ones((3, 3), np.float32))
