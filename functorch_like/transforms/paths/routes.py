@@ -23,7 +23,7 @@ _LONGEST = 1024
 
 
 class Route:
-    """What runs after a wrong guess.
+    """Program to run after a wrong guess.
 
     Args:
         paths: of the function.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import xla
 from functorch_like.calling.traced_function import operands_of
-from functorch_like.core import EVALUATE, set_current_trace
+from functorch_like.core import EVALUATE, ArrayImpl, set_current_trace
 from functorch_like.ir.jaxpr import Jaxpr, Var
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.transforms.paths.path_trace import PathTrace
@@ -52,7 +52,8 @@ def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
         segment.run(env)
         if node.guard is None:
             return node.out_tree.unflatten([read(a, env) for a in node.outputs or ()])
-        words = words_of(xla.to_numpy(env[node.guard.var]))
+        asked = env[node.guard.var]  # an argument may be on the host
+        words = words_of(xla.to_numpy(asked) if type(asked) is ArrayImpl else asked)
         if words not in node.children:
             return _continue(paths, found, leaves, node, words, env)
         node.latest = node = node.children[words]

@@ -351,6 +351,18 @@ def test_effects_happen_once_and_on_the_path_taken(capfd):
     assert capfd.readouterr().out.split() == ["start", "positive", "start", "negative"] * 2
 
 
+def test_effects_before_a_guard_on_an_argument_of_numpy(capfd):
+    @paths
+    def f(x, n):
+        ft.debug.print("here")
+        return x[: int(n)] if n > 1 else x
+
+    x = np.arange(4, dtype=np.float32)
+    for n in (2, 3, 1, 2, 3):
+        np.testing.assert_array_equal(f(x, np.int32(n)), x[:n] if n > 1 else x)
+    assert capfd.readouterr().out.split() == ["here"] * 5
+
+
 def test_a_loop_behind_a_guard_does_not_run_on_a_guess():
     def f(x):
         if x > 0:
