@@ -12,7 +12,7 @@ the operations in it, and for the operations that differentiating these makes.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends import cuda, cudnn, mkldnn
 from functorch_like.backends.cpu import has_bfloat16
@@ -29,6 +29,10 @@ from functorch_like.backends.precision_names import (
 from functorch_like.backends.settings import NOTHING_SET, Setting, in_force
 from functorch_like.backends.validators import Kind, one_of
 from functorch_like.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PrecisionLike
+
 
 _NAMES = (*PRECISIONS, *SYNONYMS, *(name for name in ALGORITHMS if name != "F64_F64_F64"))
 
@@ -102,7 +106,7 @@ def _unless_full(said: Fp32) -> Fp32 | None:
 
 
 # ------------------------------------------------------------------------------------------------------------ functions
-def default_matmul_precision(precision: Any) -> Flags:
+def default_matmul_precision(precision: PrecisionLike) -> Flags:
     """A block, or decorator, within which products and convolutions of float32 are so exact, in this thread.
 
     To set it everywhere, assign `backends.default_matmul_precision`.

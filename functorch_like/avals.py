@@ -93,7 +93,9 @@ class ShapedArray:
         unused = compress(map(itemgetter(0), known), map(alone.__eq__, _references(known)))
         list(map(cls._interned.pop, unused, repeat(None)))
 
-    def update(self, shape: Any = None, dtype: Any = None, weak_type: bool | None = None) -> ShapedArray:
+    def update(
+        self, shape: tuple[int, ...] | None = None, dtype: np.dtype[Any] | None = None, weak_type: bool | None = None
+    ) -> ShapedArray:
         """The same with some fields changed."""
         return ShapedArray(
             self.shape if shape is None else shape,

@@ -130,7 +130,7 @@ for _config in (_DEFAULT_FLOAT, _DEFAULT_INT):
     )
 
 
-def set_default_dtype(dtype: Any) -> None:
+def set_default_dtype(dtype: DTypeLike) -> None:
     """Set what Python numbers and creation functions give, in every thread.
 
     Args:

@@ -102,9 +102,15 @@ def _method(method: Any) -> ResizeMethod:
 
 
 def scale_and_translate(
-    image: ArrayLike, shape: Shape, spatial_dims: Sequence[int], scale: ArrayLike, translation: Any, method: Any,
-    antialias: bool = True, precision: PrecisionLike = "highest",
-) -> Array:  # fmt: skip
+    image: ArrayLike,
+    shape: Shape,
+    spatial_dims: Sequence[int],
+    scale: ArrayLike,
+    translation: ArrayLike,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = "highest",
+) -> Array:
     """An image whose pixel at x comes to scale * x + translation, in pixels; outside of it, zeros.
 
     Args:
@@ -148,9 +154,15 @@ def scale_and_translate(
 
 @eager_jit(static=("sizes", "dims", "how", "antialias", "precision"))
 def _scaled(
-    image: Any, scale: Any, translation: Any, sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
-    antialias: bool, precision: Any,
-) -> Any:  # fmt: skip
+    image: Any,
+    scale: Any,
+    translation: Any,
+    sizes: tuple[int, ...],
+    dims: tuple[int, ...],
+    how: ResizeMethod,
+    antialias: bool,
+    precision: Any,
+) -> Any:
     image = promotion.to_inexact(image)
     dtype = aval_of(image).dtype
     wide = fnp.float64 if dtype.itemsize >= 8 and dtype.kind == "f" else fnp.float32
@@ -163,7 +175,11 @@ def _scaled(
 
 
 def resize(
-    image: ArrayLike, shape: Shape, method: Any, antialias: bool = True, precision: PrecisionLike = "highest"
+    image: ArrayLike,
+    shape: Shape,
+    method: str | ResizeMethod,
+    antialias: bool = True,
+    precision: PrecisionLike = "highest",
 ) -> Array:
     """An image in another size.
 
@@ -198,9 +214,14 @@ def resize(
 
 @eager_jit(static=("scale", "sizes", "dims", "how", "antialias", "precision"))
 def _resized(
-    image: Any, scale: tuple[float, ...], sizes: tuple[int, ...], dims: tuple[int, ...], how: ResizeMethod,
-    antialias: bool, precision: Any,
-) -> Any:  # fmt: skip
+    image: Any,
+    scale: tuple[float, ...],
+    sizes: tuple[int, ...],
+    dims: tuple[int, ...],
+    how: ResizeMethod,
+    antialias: bool,
+    precision: Any,
+) -> Any:
     if not math.prod(sizes):
         return fnp.zeros(sizes, aval_of(promotion.to_inexact(image)).dtype)
     by = fnp.asarray(np.asarray(scale, np.float64))

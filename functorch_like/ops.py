@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,29 @@ from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
 from functorch_like.random.arguments import shape_of
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
+    class SegmentReduction(Protocol):
+        """A reduction of segments."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            data: ArrayLike,
+            segment_ids: ArrayLike,
+            num_segments: int | None = None,
+            indices_are_sorted: bool = False,
+            unique_indices: bool = False,
+            bucket_size: int | None = None,
+            mode: str | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
 
 _DOC = """{summary}
 
@@ -44,7 +67,7 @@ _DOC = """{summary}
     """
 
 
-def _segments(name: str, method: str, start: Any, summary: str, empty: str, shows: str) -> Any:
+def _segments(name: str, method: str, start: Any, summary: str, empty: str, shows: str) -> SegmentReduction:
     """A reduction; `start` gives the value of an empty segment for a dtype."""
 
     @eager_jit(static=("count", "is_sorted", "unique", "bucket", "mode"))
@@ -66,9 +89,9 @@ def _segments(name: str, method: str, start: Any, summary: str, empty: str, show
         return out if rows == 1 else combined(fnp.reshape(out, (rows, count, *rest)), axis=0).astype(dtype)
 
     def function(
-        data: Any, segment_ids: Any, num_segments: int | None = None, indices_are_sorted: bool = False,
-        unique_indices: bool = False, bucket_size: int | None = None, mode: Any = None,
-    ) -> Any:  # fmt: skip
+        data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None, indices_are_sorted: bool = False,
+        unique_indices: bool = False, bucket_size: int | None = None, mode: str | None = None,
+    ) -> Array:  # fmt: skip
         what = f"ops.{name}"
         data, ids = arr(data, what), arr(segment_ids, what)
         a, b = aval_of(data), aval_of(ids)

@@ -14,10 +14,16 @@ import dataclasses
 import functools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from functorch_like.backends.xla import pytree
 from functorch_like.errors import ArgumentError, TreeError
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
+    from functorch_like.tree_util import KeyPath
+    from functorch_like.typing import PyTree
+
 
 __all__ = [
     "PyTreeDef", "all", "broadcast", "flatten", "flatten_up_to", "flatten_with_path", "keystr", "leaves",
@@ -44,7 +50,7 @@ class _Leaf:
 
 
 # ------------------------------------------------------------------------------------------------ apart and together
-def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
+def flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
     """The leaves of a tree, and its structure.
 
     Args:
@@ -64,7 +70,7 @@ def flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], Any]:
     return pytree.flatten(tree, is_leaf)
 
 
-def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
+def leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of a tree, left to right.
 
     >>> leaves({"b": 1, "a": [2, None]})
@@ -73,7 +79,7 @@ def leaves(tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
     return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
+def structure(tree: PyTree, is_leaf: IsLeaf = None) -> PyTreeDef:
     """The structure of a tree: what is left when its leaves are taken out. Compares with `==`.
 
     >>> structure([1, 2]) == structure([None, 2])
@@ -82,7 +88,7 @@ def structure(tree: Any, is_leaf: IsLeaf = None) -> Any:
     return flatten(tree, is_leaf)[1]
 
 
-def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
+def unflatten(treedef: PyTreeDef, leaves: Iterable[object]) -> Any:
     """A tree of this structure with these leaves.
 
     Args:
@@ -108,7 +114,7 @@ def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
 
 def flatten_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[Any, Any]], Any]:
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """Pairs of path and leaf, and the structure; `keystr` shows a path as text.
 
     Args:
@@ -126,7 +132,7 @@ def flatten_with_path(
 
 def leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[Any, Any]]:
+) -> list[tuple[KeyPath, Any]]:
     """Pairs of path and leaf; arguments as for `flatten_with_path`.
 
     >>> [keystr(path) for path, _ in leaves_with_path((1, [2]))]
@@ -135,7 +141,7 @@ def leaves_with_path(
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def keystr(path: Sequence[Any], *, simple: bool = False, separator: str = "") -> str:
+def keystr(path: Sequence[object], *, simple: bool = False, separator: str = "") -> str:
     """A path as text, as one would write it in Python.
 
     Args:
@@ -160,7 +166,7 @@ def leaf_paths(treedef: Any) -> list[str]:
 
 
 # ---------------------------------------------------------------------------------------------------- over the leaves
-def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) -> Any:
+def map(f: Callable[..., object], tree: PyTree, *rest: PyTree, is_leaf: IsLeaf = None) -> Any:
     """Apply a function to each leaf, or to corresponding leaves of several trees.
 
     Args:
@@ -183,9 +189,9 @@ def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = None) ->
 
 
 def map_with_path(
-    f: Callable[..., Any],
-    tree: Any,
-    *rest: Any,
+    f: Callable[..., object],
+    tree: PyTree,
+    *rest: PyTree,
     is_leaf: Callable[..., bool] | None = None,
     is_leaf_takes_path: bool = False,
 ) -> Any:
@@ -214,8 +220,8 @@ def reduce(f: Callable[[Any, Any], Any], tree: Any, initializer: Any = _MISSING,
 
 
 def reduce_associative(
-    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = _MISSING, is_leaf: IsLeaf = None
-) -> Any:
+    operation: Callable[[T, T], T], tree: PyTree, *, identity: T = _MISSING, is_leaf: IsLeaf = None
+) -> T:
     """Combine the leaves with an associative function, in pairs of neighbours: in few steps that depend on each other.
 
     Args:
@@ -253,7 +259,7 @@ def static(**kwargs: Any) -> Any:
     return dataclasses.field(**{**kwargs, "metadata": {**(kwargs.get("metadata") or {}), "static": True}})
 
 
-def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
+def all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     """Return True if every leaf is true.
 
     >>> all([True, {"a": 1}]), all([True, {"a": 0}])
@@ -262,7 +268,7 @@ def all(tree: Any, *, is_leaf: IsLeaf = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer_treedef: Any, inner_treedef: Any, pytree_to_transpose: Any) -> Any:
+def transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef, pytree_to_transpose: PyTree) -> Any:
     """Turn a tree of trees inside out.
 
     Args:
@@ -286,7 +292,7 @@ def transpose(outer_treedef: Any, inner_treedef: Any, pytree_to_transpose: Any) 
     return inner_treedef.unflatten([outer_treedef.unflatten(row) for row in turned])
 
 
-def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
+def broadcast(prefix_tree: PyTree, full_tree: T, is_leaf: IsLeaf = None) -> T:
     """A tree of the structure of `full_tree`, in which each leaf of the prefix stands for all below it.
 
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
@@ -441,7 +447,7 @@ def register_dataclass(
 
 # ------------------------------------------------------------------------------------------------------- mismatches
 def flatten_up_to(
-    treedef: Any, tree: Any, what: str, name: str, example: Any = _MISSING, is_leaf: IsLeaf = None
+    treedef: PyTreeDef, tree: PyTree, what: str, name: str, example: PyTree = _MISSING, is_leaf: IsLeaf = None
 ) -> list[Any]:
     """The subtrees of `tree` at the leaves of a structure.
 

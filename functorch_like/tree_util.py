@@ -85,7 +85,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(not is_tree_node(x) or (is_leaf is not None and is_leaf(x)) for x in iterable)
 
 
-def is_tree_node(x: Any) -> bool:
+def is_tree_node(x: object) -> bool:
     """Return True if an object is a node, of any number of children, and no leaf.
 
     >>> ft.tree_util.is_tree_node(()), ft.tree_util.is_tree_node(1.0)
@@ -123,7 +123,7 @@ def _one_level(flatten: Callable[[Any], Any], tree: Any) -> tuple[list[Any], Any
     return list(children), data
 
 
-def treedef_children(treedef: Any) -> list[Any]:
+def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """The structures of the children of a structure.
 
     >>> ft.tree_util.treedef_children(ft.tree.structure((1, [2])))
@@ -132,7 +132,7 @@ def treedef_children(treedef: Any) -> list[Any]:
     return treedef.children()
 
 
-def treedef_is_leaf(treedef: Any) -> bool:
+def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Return True if a structure is that of a leaf.
 
     >>> ft.tree_util.treedef_is_leaf(ft.tree.structure(1.0))
@@ -141,7 +141,7 @@ def treedef_is_leaf(treedef: Any) -> bool:
     return treedef.num_nodes == 1 and treedef.num_leaves == 1
 
 
-def treedef_tuple(treedefs: Iterable[Any]) -> Any:
+def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """The structure of a tuple of trees of some structures.
 
     >>> ft.tree_util.treedef_tuple([ft.tree.structure(1), ft.tree.structure([2])])

@@ -24,6 +24,7 @@ __all__ = (
     "Axis",
     "AxisName",
     "Binary",
+    "Block",
     "ConvLayout",
     "DTypeLike",
     "DeviceLike",
@@ -111,6 +112,23 @@ _P = ParamSpec("_P")
 _Rest = ParamSpec("_Rest")
 _R_co = TypeVar("_R_co", covariant=True)
 _Self = TypeVar("_Self")
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class Block(Protocol):
+    """A `with` block that is a decorator, too: the whole call of a function is in it."""
+
+    def __enter__(self) -> object:
+        """Begin."""
+        ...
+
+    def __exit__(self, kind: Any, value: Any, traceback: Any, /) -> bool | None:
+        """End."""
+        ...
+
+    def __call__(self, fun: _F, /) -> _F:
+        """Return a function whose calls are in the block."""
+        ...
 
 
 class Unary(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
 from functorch_like.ir import dtype_origins
 from functorch_like.primitives.structural import copy
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import Block, PyTree
+
 
 #: What `devices` lists; for annotations and `isinstance`.
 Device = client.Device
@@ -32,7 +37,7 @@ External(
 
 
 @api_boundary.public
-def devices(backend: str | None = None) -> list[Any]:
+def devices(backend: str | None = None) -> list[Device]:
     """The devices of a platform.
 
     Args:
@@ -69,7 +74,7 @@ def device_count(backend: str | None = None) -> int:
 
 
 @api_boundary.public
-def local_devices(backend: str | None = None) -> list[Any]:
+def local_devices(backend: str | None = None) -> list[Device]:
     """The devices of a platform that belong to this process: all of them, where there is one process.
 
     Args:
@@ -137,7 +142,7 @@ def process_count(backend: str | None = None) -> int:
 
 
 @api_boundary.public
-def live_arrays(platform: str | None = None) -> list[Any]:
+def live_arrays(platform: str | None = None) -> list[Array]:
     """All arrays that have memory on the devices of a platform.
 
     Args:
@@ -157,7 +162,7 @@ def live_arrays(platform: str | None = None) -> list[Any]:
 
 
 @api_boundary.public
-def set_default_device(device: Any) -> None:
+def set_default_device(device: Device | str | None) -> None:
     """Set where arrays are made and computations run that no device is named for, in every thread.
 
     Args:
@@ -174,7 +179,7 @@ def set_default_device(device: Any) -> None:
     client.chosen.set_global(_found(device))
 
 
-def default_device(device: Any) -> Any:
+def default_device(device: Device | str | None) -> Block:
     """A block, or decorator, within which arrays are made and computations run on a device, in this thread.
 
     Arrays that were put on a device by `device_put(x, device)` stay there, and so do computations with them. Jitted
@@ -218,7 +223,9 @@ def default_backend() -> str:
 
 
 @api_boundary.public
-def device_put(x: T, device: Any = None, *, src: Any = None, donate: Any = False, may_alias: bool | None = None) -> T:
+def device_put(
+    x: T, device: PyTree = None, *, src: PyTree = None, donate: PyTree = False, may_alias: bool | None = None
+) -> T:
     """Copy a pytree of arrays to a device, or to the devices of a sharding.
 
     Args:
@@ -279,7 +286,7 @@ def _put(leaf: Any, device: Any) -> Any:
 
 
 @api_boundary.public
-def device_get(x: Any) -> Any:
+def device_get(x: PyTree) -> PyTree:
     """Copy a pytree of arrays to the host.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,16 +18,19 @@ from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.primitives.effects import callbacks
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def pure_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: PyTree = None,
     vmap_method: str | None = None,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """The result of a Python function without side effects, which a compiled program calls when it runs.
 
     The program may call it once, several times, or not at all where the result is not used. Each call costs some 10
@@ -70,13 +73,13 @@ def pure_callback(
 
 @api_boundary.public
 def io_callback(
-    callback: Callable[..., Any],
-    result_shape_dtypes: Any,
-    *args: Any,
-    sharding: Any = None,
+    callback: Callable[..., object],
+    result_shape_dtypes: PyTree,
+    *args: PyTree,
+    sharding: PyTree = None,
     ordered: bool = False,
-    **kwargs: Any,
-) -> Any:
+    **kwargs: PyTree,
+) -> PyTree:
     """The result of a Python function with side effects, which a compiled program calls when it runs.
 
     It is called exactly as often as the program gets there, whether or not its result is used.

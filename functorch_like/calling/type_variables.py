@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
 
-#: Parameters and result of a user's function.
+#: Parameters and result of a user's function, and the whole of it.
 P = ParamSpec("P")
 R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 #: Its first argument, and of a pair that it returns with `has_aux` the second.
 T = TypeVar("T")
 Aux = TypeVar("Aux")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,9 +23,13 @@ from functorch_like.primitives import elementwise
 from functorch_like.primitives.effects.check import Message
 from functorch_like.primitives.effects.check import check as check_row
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import P, R
+    from functorch_like.typing import ArrayLike
+
 
 @transformation
-def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Callable[..., tuple[Error, Any]]:
+def checkify(f: Callable[P, R], errors: frozenset[str] = user_checks) -> Callable[P, tuple[Error, R]]:
     """A function that returns what went wrong beside its result: `(error, result)`.
 
     Args:
@@ -71,7 +75,7 @@ def checkify(f: Callable[..., Any], errors: frozenset[str] = user_checks) -> Cal
 
 
 @api_boundary.public
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(pred: ArrayLike, msg: str, *fmt_args: ArrayLike, debug: bool = False, **fmt_kwargs: ArrayLike) -> None:
     """Tell a checkified function that something must hold.
 
     Outside of transformations it is an ordinary check, and raises at once. Inside of `jit` it needs `checkify` around

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import events
 from functorch_like.calling import api_boundary
@@ -12,6 +12,9 @@ from functorch_like.calling.traced_function import check_callable
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 from functorch_like.source_info import name_of
+
+if TYPE_CHECKING:
+    from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
 
 
 class Explanation(Display):
@@ -108,7 +111,13 @@ def _duration(seconds: float) -> str:
 
 
 @api_boundary.public
-def explain(fun: Callable[..., Any], *, mesh: Any = None, target: str = "cpu", rates: Any = None) -> Callable[..., Any]:
+def explain(
+    fun: Callable[..., object],
+    *,
+    mesh: AbstractMesh | Mesh | None = None,
+    target: str = "cpu",
+    rates: Mapping[str, object] | None = None,
+) -> Callable[..., Any]:
     """A function that calls `fun` and returns what happened: what was traced, compiled, loaded, and why.
 
     With a mesh nothing runs: `fun` is compiled for the mesh, whose devices need not be there, and a plan is returned.

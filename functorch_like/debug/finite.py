@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from functorch_like.core import aval_of
 from functorch_like.errors import NonFiniteError
 from functorch_like.interpreters.evaluate import INSPECTED, Program
 from functorch_like.ir.jaxpr import Jaxpr, inner_jaxprs
+
+if TYPE_CHECKING:
+    from functorch_like.typing import Block
 
 
 class _Watch(NamedTuple):
@@ -113,7 +116,7 @@ def _within(**changes: bool) -> Generator[None]:
         INSPECTED.restore(token)
 
 
-def nans(enable: bool = True) -> Any:
+def nans(enable: bool = True) -> Block:
     """A block, or decorator, within which every result that has NaN raises, naming the primitive it came from.
 
     It sees what compiled functions return, forwards and backwards, and each operation outside of them. NaN that a
@@ -137,7 +140,7 @@ def nans(enable: bool = True) -> Any:
     return _within(nans=bool(enable))
 
 
-def infs(enable: bool = True) -> Any:
+def infs(enable: bool = True) -> Block:
     """As `nans`, for infinities.
 
     Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
@@ -13,8 +13,11 @@ from functorch_like.core import EVALUATE, state
 from functorch_like.errors import ArgumentError
 from functorch_like.source_info import Scoped, name_of
 
+if TYPE_CHECKING:
+    from functorch_like.typing import Block
 
-def named_scope(name: str) -> Any:
+
+def named_scope(name: str) -> Block:
     """A block, or decorator, that names what is traced inside of it.
 
     The name stands in the text of jaxprs, in the locations of StableHLO (`lower(...).as_text(debug_info=True)`) and in

@@ -5,16 +5,19 @@ from __future__ import annotations
 import builtins
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling import api_boundary
 from functorch_like.calling.format_strings import check_format
 from functorch_like.calling.host_callbacks import host_function
 from functorch_like.primitives.effects.callbacks import debug_callback
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
-def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def callback(callback: Callable[..., object], *args: PyTree, ordered: bool = False, **kwargs: PyTree) -> None:
     """Call a Python function with values of the program, when it runs; what it returns is ignored.
 
     The call is made as often as the program gets there: in a loop, each time around. Derivatives do not see it:
@@ -48,7 +51,7 @@ def callback(callback: Callable[..., Any], *args: Any, ordered: bool = False, **
 
 
 @api_boundary.public
-def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def print(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
     """Print values of the program when it runs: `debug.print("loss {:.3f} at {step}", loss, step=step)`.
 
     When and how often is said at `debug.callback`.
@@ -75,7 +78,7 @@ def print(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
 
 
 @api_boundary.public
-def log(fmt: str, *args: Any, ordered: bool = False, **kwargs: Any) -> None:
+def log(fmt: str, *args: object, ordered: bool = False, **kwargs: object) -> None:
     """As `print`, to the logger "functorch_like" of Python's `logging`, at its level INFO.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
@@ -14,6 +14,9 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.effects.checkpoint_name import name as named
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr
 from functorch_like.primitives.higher_order.partial_eval import partial_eval_jaxpr
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[ShapedArray, str]]:
@@ -39,7 +42,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
 
 
 @api_boundary.public
-def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
+def print_saved_residuals(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> None:
     """Print what reverse mode would keep of a call between the run of the function and its derivative.
 
     Args:

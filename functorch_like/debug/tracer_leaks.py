@@ -5,10 +5,13 @@ from __future__ import annotations
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.core import Tracer
 from functorch_like.errors import FtError, LeakError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
 
 
 @contextmanager
@@ -37,7 +40,7 @@ def checking_leaks() -> Generator[None]:
         raise LeakError(text, fix="return the values from the transformed function instead of storing them")
 
 
-def check_tracer_leaks(enable: bool = True) -> Any:
+def check_tracer_leaks(enable: bool = True) -> AbstractContextManager[object]:
     """As `checking_leaks`; does nothing where it is not enabled.
 
     Args:

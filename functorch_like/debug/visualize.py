@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from functorch_like.backends.xla import named_sharding
 from functorch_like.calling import api_boundary
@@ -12,9 +12,13 @@ from functorch_like.debug.sharding_picture import Picture
 from functorch_like.errors import ArgumentError
 from functorch_like.markup.display import show
 
+if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import Sharding
+    from functorch_like.core import Array
+
 
 @api_boundary.public
-def visualize_array_sharding(x: Any) -> None:
+def visualize_array_sharding(x: Array) -> None:
     """Print which device holds which part of an array; in a notebook, draw it.
 
     Args:
@@ -41,7 +45,7 @@ def visualize_array_sharding(x: Any) -> None:
 
 
 @api_boundary.public
-def visualize_sharding(shape: Sequence[int], sharding: Any) -> None:
+def visualize_sharding(shape: Sequence[int], sharding: Sharding) -> None:
     """Print which device would hold which part of an array; in a notebook, draw it.
 
     Args:

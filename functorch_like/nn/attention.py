@@ -21,23 +21,24 @@ from functorch_like.primitives.contractions.dot_general import dot_general
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
 def dot_product_attention(
     query: ArrayLike,
-    key: Any,
+    key: ArrayLike,
     value: ArrayLike,
     bias: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     *,
     scale: float | None = None,
     is_causal: bool = False,
-    query_seq_lengths: Any = None,
-    key_value_seq_lengths: Any = None,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
-) -> Any:
+) -> Array:
     """softmax(scale query keyT + bias) value, for each head.
 
     A. Vaswani et al., "Attention is all you need", arXiv:1706.03762.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,20 @@ from functorch_like.transforms.eager_jit import eager_jit
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike, Shape
+
+    class Draw(Protocol):
+        """A distribution that has no parameters."""
+
+        __name__: str
+
+        def __call__(self, key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
+            """Draw; the docstring of the function itself says from what."""
+            ...
+
+        def raw(self, key: Any, shape: tuple[int, ...], dtype: Any, /) -> Any:
+            """Draw within a kernel."""
+            ...
+
 
 F32, F64 = dtypes.float32, dtypes.float64
 #: Bits of a float's significand, the hidden one included, and the width of the word they are taken from.
@@ -177,21 +191,22 @@ _DOC = """{summary}
     """
 
 
-def _formula(name: str, source: Any, formula: Any, summary: str) -> Any:
+def _formula(name: str, source: Any, formula: Any, summary: str) -> Draw:
     """A distribution that is a function of a uniform number."""
 
     @eager_jit(static=("shape", "dtype"))
     def draw(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
         return promotion.convert(formula(source(key, shape, dtype)), dtype)
 
-    def function(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    def function(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
         key = check_key(key, f"random.{name}")
         return draw(key, shape=shape_of(shape, f"random.{name}"), dtype=float_dtype(dtype, f"random.{name}"))
 
-    function.raw = lambda key, shape, dtype: formula(source(key, shape, dtype))  # type: ignore[attr-defined]
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = _DOC.format(name=name, summary=summary)
-    return function
+    made: Any = function
+    made.raw = lambda key, shape, dtype: formula(source(key, shape, dtype))
+    made.__name__ = made.__qualname__ = name
+    made.__doc__ = _DOC.format(name=name, summary=summary)
+    return made
 
 
 def _laplace(x: Any) -> Any:
@@ -270,7 +285,7 @@ cauchy = _formula(
 
 
 def truncated_normal(
-    key: ArrayLike, lower: Any, upper: Any, shape: Shape | None = None, dtype: DTypeLike | None = None
+    key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """Normal numbers, of mean 0 and variance 1, given that they lie between two bounds.
 

@@ -134,7 +134,9 @@ def _passes(room: Any, v: Any, squeeze: Any, exact: Any, possible: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ binomial
-def binomial(key: ArrayLike, n: Any, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
+def binomial(
+    key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Binomial counts: how many of n trials succeed, each with probability p.
 
     W. Hörmann, "The generation of binomial random variates", Journal of Statistical Computation and Simulation 46,
@@ -198,7 +200,7 @@ def _binomial_proposal(u: Any, v: Any, n: Any, p: Any) -> tuple[Any, Any]:
 
 def multinomial(
     key: ArrayLike,
-    n: Any,
+    n: ArrayLike,
     p: ArrayLike,
     *,
     shape: Shape | None = None,

@@ -86,7 +86,9 @@ def _rademacher(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------ integers
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | None = None) -> Array:
+def randint(
+    key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike, dtype: DTypeLike | None = None
+) -> Array:
     """Integers from minval up to maxval - 1, equally likely (within 2**-32 of it, of 64-bit ones 2**-64).
 
     Args:
@@ -113,8 +115,9 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: DTypeLike | N
     sizes = shape_of(shape, what)
     wide = wanted if wanted.itemsize == 8 else I64
     low, first = _bound(minval, wanted, sizes, "minval"), promotion.bounds(wanted)[0]
-    closed = isinstance(maxval, (int, np.integer)) and maxval != first
-    high = _bound(maxval - 1 if closed else maxval, wanted, sizes, "maxval - 1" if closed else "maxval")
+    end: Any = maxval
+    closed = isinstance(end, (int, np.integer)) and end != first
+    high = _bound(end - 1 if closed else end, wanted, sizes, "maxval - 1" if closed else "maxval")
     low, high = (wide.type(v) if isinstance(v, int) else v for v in (low, high))
     return _randint(key, low, high, shape=sizes, dtype=wanted, closed=bool(closed))
 

@@ -103,7 +103,7 @@ def _weibull(key: Any, scale: Any, concentration: Any, shape: tuple[int, ...], d
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
-    mode: Any,
+    mode: ArrayLike,
     right: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,

@@ -36,7 +36,7 @@ _SPLIT = 0x80000000
 
 
 # --------------------------------------------------------------------------------------------------------------- seeds
-def key(seed: Any) -> Array:
+def key(seed: ArrayLike) -> Array:
     """A key from a seed.
 
     Args:
@@ -85,7 +85,7 @@ def _words(x: Any) -> tuple[Any, Any]:
     return tuple(structural.convert_element_type(w, new_dtype=U32) for w in (high, bits))  # type: ignore[return-value]
 
 
-def key_data(keys: Any) -> Array:
+def key_data(keys: ArrayLike | KeyArray) -> Array:
     """The words of keys: those themselves, unless they are typed.
 
     Args:
@@ -97,10 +97,10 @@ def key_data(keys: Any) -> Array:
     >>> random.key_data(random.key(7)).dtype.name
     'uint32'
     """
-    return keys._words if type(keys) is KeyArray else keys
+    return keys._words if type(keys) is KeyArray else keys  # pyright: ignore[reportReturnType]
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Array:
+def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Array:
     """A key from its words: the array itself, checked.
 
     Args:
@@ -120,7 +120,7 @@ def wrap_key_data(key_bits_array: Any, *, impl: str | None = None) -> Array:
     return check_key(key_bits_array, "random.wrap_key_data")
 
 
-def key_impl(keys: Any) -> str:
+def key_impl(keys: ArrayLike | KeyArray) -> str:
     """The name of the generator that keys are for.
 
     Args:
@@ -164,7 +164,7 @@ def _pairs(words: Sequence[Any], shape: tuple[int, ...]) -> Any:
     return structural.concatenate(*(structural.reshape(w, shape=(*shape, 1)) for w in words), dimension=len(shape))
 
 
-def split(key: ArrayLike, num: Any = 2) -> Array:
+def split(key: ArrayLike, num: Shape = 2) -> Array:
     """New keys, independent of each other and of what the key itself gives. Use each key once.
 
     Args:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
-    cov: Any,
+    cov: ArrayLike,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     method: str = "cholesky",

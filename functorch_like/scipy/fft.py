@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -21,6 +21,38 @@ from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
+    class AlongAxis(Protocol):
+        """A transform along one axis."""
+
+        __name__: str
+
+        def __call__(
+            self, x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
+    class OverAxes(Protocol):
+        """A transform over several axes."""
+
+        __name__: str
+
+        def __call__(
+            self,
+            x: ArrayLike,
+            type: int = 2,
+            s: Sequence[int] | None = None,
+            axes: Sequence[int] | None = None,
+            norm: str | None = None,
+        ) -> Array:
+            """Compute it; the docstring of the function itself says what."""
+            ...
+
 
 _INVERSE = {1: 1, 2: 3, 3: 2, 4: 4}
 _DOC = """{summary}
@@ -143,21 +175,21 @@ _SEVERAL = (
 )
 
 
-def _single(name: str, inverse: bool, summary: str) -> Any:
-    def function(x: Any, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+def _single(name: str, inverse: bool, summary: str) -> AlongAxis:
+    def function(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
         return _many(x, type, None if n is None else (n,), (axis,), norm, inverse, name)
 
     return promotion.named(function, name, _DOC.format(summary=summary, sizes=_ONE), __name__)
 
 
-def _multiple(name: str, inverse: bool, summary: str) -> Any:
+def _multiple(name: str, inverse: bool, summary: str) -> OverAxes:
     def function(
-        x: Any,
+        x: ArrayLike,
         type: int = 2,
         s: Sequence[int] | None = None,
         axes: Sequence[int] | None = None,
         norm: str | None = None,
-    ) -> Any:
+    ) -> Array:
         return _many(x, type, s, axes, norm, inverse, name)
 
     return promotion.named(function, name, _DOC.format(summary=summary, sizes=_SEVERAL), __name__)

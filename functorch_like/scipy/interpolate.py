@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 _METHODS = ("linear", "nearest")
 
@@ -71,7 +75,7 @@ class RegularGridInterpolator:
         self.method, self.bounds_error = method, bool(bounds_error)
         self.fill_value = fill_value
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    def tree_flatten(self) -> tuple[tuple[PyTree, ...], tuple[PyTree, ...]]:
         """Its arrays, and its settings."""
         return (self.grid, self.values, self.fill_value), (self.method, self.bounds_error)
 

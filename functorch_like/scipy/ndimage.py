@@ -18,13 +18,14 @@ from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
 
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-wrap", "grid-mirror", "grid-constant")
 _SAME = {"grid-mirror": "reflect"}
 
 
 def map_coordinates(
-    input: Any, coordinates: Sequence[Any], order: int, mode: str = "constant", cval: Any = 0.0
+    input: ArrayLike, coordinates: Sequence[ArrayLike], order: int, mode: str = "constant", cval: ArrayLike = 0.0
 ) -> Array:
     """The values of an array at places between its elements.
 

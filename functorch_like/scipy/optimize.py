@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from functorch_like import flatten_util, lax, tree
 from functorch_like import numpy as fnp
@@ -11,6 +11,10 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.transforms.grad import value_and_grad
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike, PyTree
+
 
 __all__ = ("OptimizeResults", "minimize")
 
@@ -117,9 +121,14 @@ _METHODS = {"bfgs": _Whole, "l-bfgs": _Limited}
 
 # ------------------------------------------------------------------------------------------------------------- minimum
 def minimize(
-    fun: Callable[..., Any], x0: Any, args: tuple[Any, ...] = (), *, method: str = "BFGS", tol: float | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> OptimizeResults:  # fmt: skip
+    fun: Callable[..., ArrayLike],
+    x0: ArrayLike,
+    args: tuple[PyTree, ...] = (),
+    *,
+    method: str = "BFGS",
+    tol: float | None = None,
+    options: Mapping[str, object] | None = None,
+) -> OptimizeResults:
     """A local minimum of a smooth function.
 
     Each step goes along a quasi-Newton direction, as far as the function falls enough and no longer falls steeply: by

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 
+if TYPE_CHECKING:
+    from functorch_like.typing import DTypeLike, PyTree
+
+
 #: What a value may differ by, relative and absolute, by dtype (a complex dtype has that of its real part).
 TOLERANCES = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
 _COARSE = 0.25  # of dtypes with three bits of mantissa or fewer
 
 
-def tolerance(dtype: Any) -> float:
+def tolerance(dtype: DTypeLike) -> float:
     """The default tolerance of a dtype, relative and absolute; zero where values are exact.
 
     >>> tolerance(np.float32), tolerance(np.complex64), tolerance(np.int32)
@@ -27,8 +31,8 @@ def tolerance(dtype: Any) -> float:
 
 
 def assert_allclose(
-    got: Any,
-    want: Any,
+    got: PyTree,
+    want: PyTree,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -65,7 +69,7 @@ def assert_allclose(
             raise AssertionError(_named(what, path, complaint))
 
 
-def assert_trees_equal(got: Any, want: Any, *, signed_zeros: bool = False, what: str = "") -> None:
+def assert_trees_equal(got: PyTree, want: PyTree, *, signed_zeros: bool = False, what: str = "") -> None:
     """Raise unless two pytrees have the same structure, shapes, dtypes and exactly the same values; NaN equals NaN.
 
     Args:

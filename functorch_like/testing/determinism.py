@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,11 +18,15 @@ from functorch_like.backends import settings, xla
 from functorch_like.errors import ArgumentError
 from functorch_like.transforms.jit import jit
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
+
 #: What a fresh process is told to do.
 _RUN = "import sys; from functorch_like.testing.determinism import run; run(*sys.argv[1:])"
 
 
-def assert_deterministic(fun: Callable[..., Any], *args: Any, runs: int = 3) -> None:
+def assert_deterministic(fun: Callable[..., object], *args: PyTree, runs: int = 3) -> None:
     """Fail unless `fun` gives the same bits in each of several fresh processes, where it is compiled anew.
 
     It is traced here, twice, under the settings in force: what is traced must be the same program both times. The

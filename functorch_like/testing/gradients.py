@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.testing.compare import as_numpy, difference
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
+
 #: By dtype: the step of the differences, and what they may differ by, relative and absolute.
 STEPS = {"float64": (1e-3, 1e-6), "float32": (3e-2, 2e-3), "float16": (0.1, 0.1), "bfloat16": (0.25, 0.3)}
 _MODES = ("fwd", "rev")
@@ -20,8 +24,8 @@ Flat = Callable[..., list[Any]]
 
 
 def check_grads(
-    f: Callable[..., Any],
-    args: Sequence[Any],
+    f: Callable[..., object],
+    args: Sequence[PyTree],
     order: int = 2,
     modes: Sequence[str] = _MODES,
     atol: float | None = None,

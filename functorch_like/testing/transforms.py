@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.testing.compare import as_numpy, assert_allclose
 
+if TYPE_CHECKING:
+    from functorch_like.typing import DTypeLike, PyTree
+
 
 def check_vmap(
-    f: Callable[..., Any],
-    args: Sequence[Any],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
+    f: Callable[..., object],
+    args: Sequence[PyTree],
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -89,7 +92,7 @@ def _check_empty(f: Any, treedef: Any, leaves: list[Any], axes: list[Any], out_a
 
 
 def check_jit(
-    f: Callable[..., Any], args: Sequence[Any], *, rtol: float | None = None, atol: float | None = None
+    f: Callable[..., object], args: Sequence[PyTree], *, rtol: float | None = None, atol: float | None = None
 ) -> None:
     """Raise unless `jit(f)` gives what `f` gives, when it is traced and when it is called again.
 
@@ -123,10 +126,10 @@ def check_jit(
 
 
 def check_dtypes(
-    f: Callable[..., Any],
-    args: Sequence[Any],
-    dtypes: Sequence[Any] = kinds.FLOATS,
-    want: Callable[[Any], Any] | None = None,
+    f: Callable[..., object],
+    args: Sequence[PyTree],
+    dtypes: Sequence[DTypeLike] = kinds.FLOATS,
+    want: Callable[[np.dtype[Any]], object] | None = None,
 ) -> None:
     """Raise unless a function computes in the precision it is given, whichever that is.
 

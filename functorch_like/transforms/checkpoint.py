@@ -22,7 +22,7 @@ def checkpoint(
     fun: Callable[P, R],
     *,
     prevent_cse: bool = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
 ) -> Callable[P, R]: ...
 @overload
@@ -30,7 +30,7 @@ def checkpoint(
     fun: None = None,
     *,
     prevent_cse: bool = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @transformation
@@ -38,7 +38,7 @@ def checkpoint(
     fun: Callable[..., Any] | None = None,
     *,
     prevent_cse: bool = True,
-    policy: Callable[..., Any] | None = None,
+    policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
 ) -> Any:
     """A function that computes the same, and whose derivatives keep less memory and compute more.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.backends import xla
@@ -13,11 +14,14 @@ from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.source_info import name_of
-from functorch_like.transforms.tangents import Fun, error_context
+from functorch_like.transforms.tangents import error_context
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import P, R
 
 
 @api_boundary.public
-def closure_convert(fun: Fun, *example_args: Any) -> tuple[Fun, list[Any]]:
+def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[..., R], list[Any]]:
     """A function that takes as arguments what `fun` closes over, so far as a derivative may be taken by it.
 
     A function with custom rules is differentiated by its arguments alone. One that takes another function, as a solver

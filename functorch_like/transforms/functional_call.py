@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,18 +24,22 @@ from functorch_like.primitives.structural import concatenate
 from functorch_like.primitives.structural.pad_and_slice import slice as slice_primitive
 from functorch_like.transforms.tangents import error_context
 
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def functional_call(
-    fun: Any,
-    params: Any,
-    args: Any = (),
-    kwargs: Mapping[str, Any] | None = None,
+    fun: Callable[..., R],
+    params: PyTree,
+    args: PyTree = (),
+    kwargs: Mapping[str, PyTree] | None = None,
     *,
-    defaults: Any = None,
+    defaults: PyTree = None,
     tie_weights: bool = True,
     strict: bool = False,
-) -> Any:
+) -> R:
     """Call a model with other parameters than its own, all or some of them.
 
     Args:
@@ -78,7 +82,7 @@ def functional_call(
 
 
 @api_boundary.public
-def named_parameters(model: Any) -> dict[str, Any]:
+def named_parameters(model: PyTree) -> dict[str, Any]:
     """The leaves of a pytree by name: keys and positions joined by dots. An array that occurs twice is named once.
 
     Args:
@@ -167,7 +171,7 @@ def _check_names(parts: Sequence[Any], names: Sequence[str], treedef: Any) -> No
 
 # --------------------------------------------------------------------------------------------------------- ensembles
 @api_boundary.public
-def stack_state(states: Sequence[Any]) -> Any:
+def stack_state(states: Sequence[T]) -> T:
     """One state of many models: each leaf stacked along a new leading axis, for `vmap` over the ensemble.
 
     (torch.func's `stack_module_state`; there is one state here, not parameters and buffers.)
@@ -210,7 +214,7 @@ def stack_state(states: Sequence[Any]) -> Any:
 
 
 @api_boundary.public
-def unstack_state(state: Any) -> list[Any]:
+def unstack_state(state: T) -> list[T]:
     """The states of the members of an ensemble: what `stack_state` stacked.
 
     Args:

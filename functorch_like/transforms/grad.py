@@ -23,6 +23,15 @@ from functorch_like.transforms.tangents import FlatFunction, Fun, error_context,
 # ------------------------------------------------------------------------------------------------------------- grad
 @overload
 def grad(
+    fun: Callable[Concatenate[T, P], tuple[R, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[T, P], tuple[T, Aux]]: ...
+@overload
+def grad(
     fun: Callable[Concatenate[T, P], R],
     argnums: Literal[0] = 0,
     has_aux: Literal[False] = False,
@@ -84,6 +93,15 @@ def grad(
     return gradient
 
 
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[T, P], tuple[R, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[T, P], tuple[tuple[R, Aux], T]]: ...
 @overload
 def value_and_grad(
     fun: Callable[Concatenate[T, P], R],

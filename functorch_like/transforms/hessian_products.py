@@ -6,7 +6,7 @@ Each costs a small multiple of one gradient, whatever the number of parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
@@ -16,12 +16,15 @@ from functorch_like.transforms.grad import grad
 from functorch_like.transforms.jvp_vjp import Linearized, jvp
 from functorch_like.transforms.tangents import Fun
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def hvp(
     fun: Fun,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[PyTree],
+    tangents: Sequence[PyTree],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
@@ -61,8 +64,8 @@ def hvp(
 def gnvp(
     fun: Fun,
     loss: Fun,
-    primals: Sequence[Any],
-    tangents: Sequence[Any],
+    primals: Sequence[PyTree],
+    tangents: Sequence[PyTree],
     argnums: int | Sequence[int] = 0,
 ) -> Any:
     """A Gauss-Newton-vector product: `J^T H J v`, with J the Jacobian of a model and H the Hessian of a loss.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 
 import numpy as np
 
@@ -31,7 +31,19 @@ from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks
 from functorch_like.transforms.eager_jit import eager_jit
 from functorch_like.transforms.tangents import FlatFunction, Fun
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
 
+
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[Concatenate[Array, P], Array]: ...
 @overload
 def jacfwd(
     fun: Callable[P, tuple[Any, Aux]],
@@ -84,6 +96,16 @@ def jacfwd(
     return _jacobian_function(fun, argnums, has_aux, chunk_size, "jacfwd", holomorphic=holomorphic)
 
 
+@overload
+def jacrev(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
+) -> Callable[Concatenate[Array, P], Array]: ...
 @overload
 def jacrev(
     fun: Callable[P, tuple[Any, Aux]],
@@ -140,6 +162,13 @@ def jacrev(
 jacobian = jacrev  # as JAX has it
 
 
+@overload
+def hessian(
+    fun: Callable[Concatenate[Array, P], Array],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[Array, P], Array]: ...
 @overload
 def hessian(
     fun: Callable[P, tuple[Any, Aux]],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, overload
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from functorch_like.transforms.tier_watch import TierWatch
-    from functorch_like.typing import Jitted
+    from functorch_like.typing import ArrayLike, Jitted, PyTree
 
 _DISABLED = xla.config("disable_jit", False, in_trace_key=False)
 External(
@@ -102,10 +102,10 @@ def jit(
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
+    compiler_options: dict[str, str | int | float | bool] | None = None,
     mode: str = "default",
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
@@ -122,10 +122,10 @@ def jit(
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
+    compiler_options: dict[str, str | int | float | bool] | None = None,
     mode: str = "default",
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
@@ -142,10 +142,10 @@ def jit(
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     inline: bool = False,
-    compiler_options: dict[str, Any] | None = None,
+    compiler_options: dict[str, str | int | float | bool] | None = None,
     mode: str = "default",
-    in_shardings: Any = None,
-    out_shardings: Any = None,
+    in_shardings: PyTree = None,
+    out_shardings: PyTree = None,
     control_flow: str | None = None,
     max_paths: int = 16,
     fullgraph: bool = False,
@@ -533,7 +533,7 @@ class _Jit:
         return self.trace(*args, **kwargs).lower()
 
     @api_boundary.public
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+    def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> Any:
         """The result's pytree, of `ShapeDtypeStruct`, without compiling."""
         return self.trace(*args, **kwargs).out_info
 
@@ -577,9 +577,9 @@ class _Jit:
 
 @transformation
 def make_jaxpr(
-    fun: Callable[..., Any],
+    fun: Callable[..., object],
     static_argnums: int | Sequence[int] | None = None,
-    axis_env: Sequence[tuple[Any, int]] | None = None,
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
     return_shape: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the jaxpr of `fun` for given arguments, as text to read or an object to look into.
@@ -616,7 +616,7 @@ def make_jaxpr(
 
 
 @api_boundary.public
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
 
     Args:
@@ -638,7 +638,7 @@ def _instance(x: Any) -> Any:
 
 
 @api_boundary.public
-def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> Any:
     """Shapes and dtypes of the results of `fun`, without computing.
 
     Args:

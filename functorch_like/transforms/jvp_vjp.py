@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
@@ -25,19 +25,22 @@ from functorch_like.transforms.tangents import (
     tangent_of,
 )
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @overload
 def jvp(
-    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+    fun: Callable[..., R], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: Literal[False] = False
 ) -> tuple[R, R]: ...
 @overload
 def jvp(
-    fun: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]], primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: Literal[True]
 ) -> tuple[R, R, Aux]: ...
 @overload
-def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool) -> tuple[Any, ...]: ...
+def jvp(fun: Fun, primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool) -> tuple[Any, ...]: ...
 @api_boundary.public
-def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple[Any, ...]:
+def jvp(fun: Fun, primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux: bool = False) -> tuple[Any, ...]:
     """The derivative of a function in one direction, by forward mode.
 
     Args:
@@ -77,16 +80,16 @@ def jvp(fun: Fun, primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool
 
 @overload
 def vjp(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False
 ) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
 @overload
 def vjp(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True]
 ) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
 @overload
-def vjp(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def vjp(fun: Fun, *primals: PyTree, has_aux: bool) -> tuple[Any, ...]: ...
 @api_boundary.public
-def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def vjp(fun: Fun, *primals: PyTree, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and the function that pulls cotangents of the result back to the arguments.
 
     Args:
@@ -109,15 +112,17 @@ def vjp(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
 
 
 @overload
-def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
+def linearize(
+    fun: Callable[..., R], *primals: PyTree, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(
-    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+    fun: Callable[..., tuple[R, Aux]], *primals: PyTree, has_aux: Literal[True]
 ) -> tuple[R, Callable[..., R], Aux]: ...
 @overload
-def linearize(fun: Fun, *primals: Any, has_aux: bool) -> tuple[Any, ...]: ...
+def linearize(fun: Fun, *primals: PyTree, has_aux: bool) -> tuple[Any, ...]: ...
 @api_boundary.public
-def linearize(fun: Fun, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+def linearize(fun: Fun, *primals: PyTree, has_aux: bool = False) -> tuple[Any, ...]:
     """The result of a function, and its derivative at that point as a linear function of tangents.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,9 +26,12 @@ from functorch_like.transforms.tangents import (
     gradient_of,
 )
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @transformation
-def linear_transpose(fun: Callable[..., R], *primals: Any) -> Callable[[R], tuple[Any, ...]]:
+def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], tuple[Any, ...]]:
     """The transpose of a linear function, as a function of cotangents.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,11 +26,15 @@ from functorch_like.transforms.jvp_vjp import Linearized
 from functorch_like.transforms.tangents import error_context
 from functorch_like.transforms.vmap import vmap
 
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, NestedArrayLike
+
 
 @transformation
 def sparse_jacobian(
-    fun: Callable[P, Any], pattern: Any, mode: str | None = None, *, chunk_size: int | None = None
-) -> Callable[P, Any]:
+    fun: Callable[P, ArrayLike], pattern: NestedArrayLike, mode: str | None = None, *, chunk_size: int | None = None
+) -> Callable[P, Array]:
     """The entries of a Jacobian whose pattern is known.
 
     Args:

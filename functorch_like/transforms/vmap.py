@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from functorch_like.primitives.base.shapes import move, widen
 from functorch_like.source_info import name_of
 from functorch_like.transforms.chunked_vmap import check_chunk_size, in_chunks, piece
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
+
 #: Stands for an argument that was not given, where None means something.
 _UNSAID: Any = object()
 
@@ -30,14 +34,14 @@ _UNSAID: Any = object()
 @transformation
 def vmap(
     fun: Callable[P, R],
-    in_axes: Any = 0,
-    out_axes: Any = 0,
-    axis_name: Any = None,
+    in_axes: PyTree = 0,
+    out_axes: PyTree = 0,
+    axis_name: Hashable = None,
     axis_size: int | None = None,
-    spmd_axis_name: Any = None,
+    spmd_axis_name: Hashable = None,
     *,
-    in_dims: Any = _UNSAID,
-    out_dims: Any = _UNSAID,
+    in_dims: PyTree = _UNSAID,
+    out_dims: PyTree = _UNSAID,
     chunk_size: int | None = None,
     randomness: str = "same",
     buckets: Sequence[int] | bool | None = None,

@@ -147,6 +147,25 @@ assert_type(lax.linalg.svd(data, compute_uv=False), Array)
 assert_type(lax.sort(data), Array)
 assert_type(lax.sort((labels, labels), num_keys=1), tuple[Array, ...])
 
+
+def with_logits(params: Params, x: Array) -> tuple[Array, Array]:
+    """A loss, and what it was computed from."""
+    logits = predict(params, x)
+    return logits.sum(), logits
+
+
+assert_type(ft.grad(with_logits, has_aux=True)(params, data), tuple[Params, Array])
+assert_type(ft.value_and_grad(with_logits, has_aux=True)(params, data), tuple[tuple[Array, Array], Params])
+assert_type(ft.jacrev(softened)(data[0]), Array)
+assert_type(nn.logsumexp(data, axis=0), Array)
+assert_type(nn.logsumexp(data, axis=0, return_sign=True), tuple[Array, Array])
+assert_type(scipy.linalg.lu(data[:4]), tuple[Array, Array, Array])
+assert_type(scipy.linalg.eigh(data[:4] @ data[:4].T, eigvals_only=True), Array)
+assert_type(ft.functional_call(predict, params, data), Array)
+assert_type(ft.devices()[0].platform, str)
+with ft.named_scope("checks"), ft.debug_nans(False), ft.default_device("cpu"):
+    assert_type(random.gumbel(random.key(1), (3,)), Array)
+
 # Functions that makers make: of arrays, and of no lists.
 assert_type(fnp.nansum(data, axis=0), Array)
 assert_type(fnp.nanargmax(data), Array)
@@ -165,9 +184,15 @@ assert_type(fnp.asarray([[1, 2], [3.0, 4.0]]), Array)
 assert_type(fnp.vectorize(softened)(data), Array)
 assert_type(fnp.histogram(data, bins=4), tuple[Array, Array])
 
+
 # Loops, and sums over axes with names, keep the types of pytrees.
-assert_type(lax.scan(lambda c, row: (c + row, row.sum()), data[0], data), tuple[Array, Array])
-assert_type(lax.map(lambda row: row * 2, data), Array)
+def added(c: Array, row: Array) -> tuple[Array, Array]:
+    """Running sums of columns, and the sum of each row."""
+    return c + row, row.sum()
+
+
+assert_type(lax.scan(added, data[0], data), tuple[Array, Array])
+assert_type(lax.map(fnp.sin, data), Array)
 assert_type(lax.while_loop(lambda p: p.b.sum() < 1, lambda p: Params(p.w, p.b + 1), params), Params)
 
 

@@ -59,7 +59,7 @@ class Minified:
 
 
 def minify(
-    f: Callable[..., Any], fails: str | Callable[..., Any] = "mismatch", *, rtol: float | None = None,
+    f: Callable[..., object], fails: str | Callable[..., bool] = "mismatch", *, rtol: float | None = None,
     atol: float | None = None, verbose: bool = False,
 ) -> Callable[..., Minified]:  # fmt: skip
     """Return a function that finds the smallest part of a program that fails as the program does.

@@ -18,8 +18,9 @@ from functorch_like.numpy import promotion
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
 
 if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
     from functorch_like.core import Array
-    from functorch_like.typing import ArrayLike
+    from functorch_like.typing import ArrayLike, PyTree
 
 
 class QuantizationPolicy(NamedTuple):
@@ -70,7 +71,7 @@ def policy_of(policy: QuantizationPolicy | str, what: str) -> QuantizationPolicy
     return policy
 
 
-def quantize(params: Any, policy: QuantizationPolicy | str = "int8") -> Any:
+def quantize(params: PyTree, policy: QuantizationPolicy | str = "int8") -> PyTree:
     """Return parameters with weights in int8 or int4, with a scale for each channel.
 
     Args:
@@ -101,7 +102,7 @@ def quantize(params: Any, policy: QuantizationPolicy | str = "int8") -> Any:
     return _map(params, chosen, "nn.quantize", lambda x, axes: Quantized.of(x, chosen.bits, axes, chosen.activations))
 
 
-def fake_quantize_params(params: Any, policy: QuantizationPolicy | str = "int8") -> Any:
+def fake_quantize_params(params: T, policy: QuantizationPolicy | str = "int8") -> T:
     """Return parameters rounded as `quantize` rounds them, but in floats, whose gradients pass through the rounding.
 
     A loss of `fake_quantize_params(params)` is trained for quantised weights: `quantize(params)` has the same values.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from functorch_like.ir.jaxpr import Jaxpr, evaluate
 from functorch_like.nn.quantization.integers import products_fit, rounded, scale_of, volume
 from functorch_like.nn.quantization.quantized import OPERATORS, Quantized
 from functorch_like.transforms.custom.custom_jvp import custom_jvp
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import P, R
+
 
 #: Parameters under which primitives that only call a jaxpr hold it.
 _CALLS = {"call": "jaxpr", "checkpoint": "jaxpr", "custom_jvp_call": "fun", "custom_vjp_call": "fun"}
@@ -185,7 +189,7 @@ def is_quantized(x: Any) -> bool:
 
 
 @transformation
-def quantized(f: Callable[..., Any]) -> Callable[..., Any]:
+def quantized(f: Callable[P, R]) -> Callable[P, R]:
     """Return a function that takes quantised parameters, from one that is written for floats.
 
     Products with quantised arrays are those of `nn.quantize`'s policy. All other operations use the floats. jit, vmap
@@ -214,7 +218,7 @@ def quantized(f: Callable[..., Any]) -> Callable[..., Any]:
         trace = QuantizedTrace("quantized", state.trace)
         with new_trace(trace):
             given = tree.map(trace.lift, (args, kwargs), is_leaf=is_quantized)
-            out = f(*given[0], **given[1])
+            out: Any = f(*given[0], **given[1])  # pyright: ignore[reportCallIssue]
         return tree.map(trace.out, out)
 
     return applied

@@ -104,12 +104,12 @@ class Quantized:
         scale = self.scale.transpose(axes)
         return Quantized(self.values, scale, self._dtype, self.bits, self.activations, order, self._last)
 
-    def stored(self) -> tuple[Any, Any, tuple[int, ...]]:
+    def stored(self) -> tuple[Array, Array, tuple[int, ...]]:
         """Return integers of int8 and scales as they are stored, and the axis of the array at each of their places."""
         values = self.values if self.bits == 8 else unpacked(self.values, self._last)
         return values, self.scale.transpose(self._axes()), self._axes()
 
-    def integers(self) -> Any:
+    def integers(self) -> Array:
         """Return the integers as an array of int8 of the shape."""
         integers, _, axes = self.stored()
         return integers.transpose([axes.index(a) for a in range(self.ndim)])

@@ -12,10 +12,11 @@ from functorch_like.numpy.operands import given
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
-def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
+def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The vector of a book that is nearest to each observation.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
@@ -16,6 +16,7 @@ from functorch_like.primitives.linalg import qr as orthogonal
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 
@@ -56,7 +57,7 @@ def _qr(a: Any, full: bool, pivoting: bool) -> Any:
     return tuple(orthogonal.qr(promotion.to_inexact(a), full_matrices=full, pivoting=pivoting))
 
 
-def schur(a: ArrayLike, output: str = "real") -> Any:
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     """T and Z with a = Z T Z^H, T triangular.
 
     Args:
@@ -81,6 +82,10 @@ def _schur(a: Any, full: bool) -> Any:
     return tuple(eigen.schur(a, compute_schur_vectors=True))
 
 
+@overload
+def hessenberg(a: ArrayLike, calc_q: Literal[False] = False) -> Array: ...
+@overload
+def hessenberg(a: ArrayLike, calc_q: Literal[True]) -> tuple[Array, Array]: ...
 @eager_jit(static=("calc_q",))
 def hessenberg(a: ArrayLike, calc_q: bool = False) -> Any:
     """H with a = Q H Q^H, zero below its first subdiagonal; with `calc_q`, Q too.

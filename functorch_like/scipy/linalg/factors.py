@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
@@ -56,7 +56,7 @@ def _trans(trans: Any, name: str) -> str:
 
 
 # ------------------------------------------------------------------------------------------------------------- cholesky
-def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Any, bool]:
+def cho_factor(a: ArrayLike, lower: bool = False) -> tuple[Array, bool]:
     """The Cholesky factor of Hermitian positive definite matrices, to be passed to `cho_solve`.
 
     Args:
@@ -79,7 +79,7 @@ def _cho_factor(a: Any, lower: bool) -> Any:
     return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
 
 
-def cho_solve(c_and_lower: tuple[Any, bool], b: ArrayLike) -> Array:
+def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
     """The x of a x = b, with the factor of `a` that `cho_factor` gave.
 
     Args:
@@ -102,7 +102,7 @@ def _cho_solve(c: Any, b: Any, lower: bool) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------------------------- lu
-def lu_factor(a: ArrayLike) -> tuple[Any, Any]:
+def lu_factor(a: ArrayLike) -> tuple[Array, Array]:
     """Both factors of P a = L U in one matrix, and the rows that were swapped in turn: for `lu_solve`.
 
     Args:
@@ -123,7 +123,7 @@ def _lu_factor(a: Any) -> Any:
     return tuple(cholesky_lu.lu(promotion.to_inexact(a))[:2])
 
 
-def lu_solve(lu_and_piv: tuple[Any, Any], b: ArrayLike, trans: int = 0) -> Array:
+def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int = 0) -> Array:
     """The x of a x = b, with the factors of `a` that `lu_factor` gave.
 
     Args:
@@ -160,6 +160,10 @@ def _lu_solve(factors: Any, pivots: Any, b: Any, how: str) -> Any:
     return _solving(factors, b, solve)
 
 
+@overload
+def lu(a: ArrayLike, permute_l: Literal[False] = False) -> tuple[Array, Array, Array]: ...
+@overload
+def lu(a: ArrayLike, permute_l: Literal[True]) -> tuple[Array, Array]: ...
 @eager_jit(static=("permute_l",))
 def lu(a: ArrayLike, permute_l: bool = False) -> Any:
     """P, L and U with a = P L U; or P L and U.

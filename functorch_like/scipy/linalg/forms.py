@@ -49,7 +49,7 @@ def _grid(m: int, n: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 # ------------------------------------------------------------------------------------------------------ given elements
-def toeplitz(c: ArrayLike, r: Any = None) -> Array:
+def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix with constant diagonals.
 
     Args:
@@ -84,7 +84,7 @@ def _leading(*xs: Any) -> list[Any]:
     return [promotion.broadcast(x, (*lead, aval_of(x).shape[-1])) for x in xs]
 
 
-def hankel(c: ArrayLike, r: Any = None) -> Array:
+def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """The matrix with constant antidiagonals.
 
     Args:
@@ -149,7 +149,7 @@ def _companion(a: Any) -> Any:
     return fnp.concatenate([first, fnp.broadcast_to(rest, (*aval_of(first).shape[:-2], n - 1, n))], -2)
 
 
-def fiedler(a: Any) -> Array:
+def fiedler(a: ArrayLike) -> Array:
     """The symmetric matrix abs(a[i] - a[j]).
 
     Args:
@@ -158,8 +158,8 @@ def fiedler(a: Any) -> Array:
     >>> ft.scipy.linalg.fiedler(fnp.asarray([1, 4])).tolist()
     [[0, 3], [3, 0]]
     """
-    a = _vector(a, "fiedler", 0)
-    return fnp.abs(a[..., :, None] - a[..., None, :])
+    x = _vector(a, "fiedler", 0)
+    return fnp.abs(x[..., :, None] - x[..., None, :])
 
 
 def fiedler_companion(a: ArrayLike) -> Array:
@@ -244,7 +244,7 @@ def _taken(a: Any, places: Places) -> Any:
 
 
 @eager_jit
-def leslie(f: Any, s: Any) -> Array:
+def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrix of a population in age classes: f in the first row, s below the diagonal.
 
     Args:
@@ -257,14 +257,14 @@ def leslie(f: Any, s: Any) -> Array:
     >>> ft.scipy.linalg.leslie(fnp.asarray([0, 2]), fnp.asarray([1])).tolist()
     [[0, 2], [1, 0]]
     """
-    f, s = _leading(_vector(f, "leslie", 2), _vector(s, "leslie"))
-    n = aval_of(f).shape[-1]
-    if aval_of(s).shape[-1] != n - 1:
+    births, rest = _leading(_vector(f, "leslie", 2), _vector(s, "leslie"))
+    n = aval_of(births).shape[-1]
+    if aval_of(rest).shape[-1] != n - 1:
         raise promotion.error(
-            ShapeError, f"scipy.linalg.leslie of {aval_of(f)!r} and {aval_of(s)!r}", "give one s less"
+            ShapeError, f"scipy.linalg.leslie of {aval_of(births)!r} and {aval_of(rest)!r}", "give one s less"
         )
-    below = fnp.eye(n - 1, n, dtype=aval_of(f).dtype) * s[..., :, None]
-    return fnp.concatenate([f[..., None, :], below], -2)
+    below = fnp.eye(n - 1, n, dtype=aval_of(births).dtype) * rest[..., :, None]
+    return fnp.concatenate([births[..., None, :], below], -2)
 
 
 def block_diag(*arrs: ArrayLike) -> Array:

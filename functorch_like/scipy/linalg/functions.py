@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
@@ -107,6 +107,10 @@ def _exponential(a: Any, upper: bool, most: int) -> Any:
     return M.triu(result) if upper else result
 
 
+@overload
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: Literal[True] = True) -> tuple[Array, Array]: ...
+@overload
+def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: Literal[False]) -> Array: ...
 def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> Any:
     """The exponential of matrices, and its derivative in a direction.
 
@@ -280,7 +284,7 @@ def _root_jvp(primals: Any, tangents: Any) -> Any:
     return s, _solution(s, s, tangents[0])
 
 
-def funm(A: ArrayLike, func: Callable[[Any], Any]) -> Any:
+def funm(A: ArrayLike, func: Callable[[Array], ArrayLike]) -> Array:
     """A function of matrices that is given for numbers, complex: by Parlett's recurrence on the Schur form.
 
     B. N. Parlett, "A recurrence among the elements of functions of triangular matrices", Linear Algebra and its
@@ -316,7 +320,7 @@ def _parlett(a: Any, func: Callable[[Any], Any]) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------------------- forms
-def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Any, Any]:
+def rsf2csf(T: ArrayLike, Z: ArrayLike) -> tuple[Array, Array]:
     """The complex Schur form from the real one.
 
     Args:
@@ -348,7 +352,7 @@ def _rsf2csf(t: Any, z: Any) -> Any:
     return form, fnp.matmul(M.to(z, aval_of(turned).dtype), turned, precision="highest")
 
 
-def polar(a: ArrayLike, side: str = "right") -> tuple[Any, Any]:
+def polar(a: ArrayLike, side: str = "right") -> tuple[Array, Array]:
     """Polar forms, by singular values: U with orthonormal columns (or rows) and P, Hermitian without negative values.
 
     Args:

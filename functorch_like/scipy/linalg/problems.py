@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
@@ -39,6 +39,10 @@ def cholesky(a: ArrayLike, lower: bool = False) -> Array:
     return cholesky_lu.cholesky(a) if lower else M.adjoint(cholesky_lu.cholesky(M.adjoint(a)))
 
 
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: Literal[True] = True) -> tuple[Array, Array, Array]: ...
+@overload
+def svd(a: ArrayLike, full_matrices: bool = True, *, compute_uv: Literal[False]) -> Array: ...
 @eager_jit(static=("full_matrices", "compute_uv"))
 def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """U, S and Vh with a = U diag(S) Vh; or S alone.
@@ -91,6 +95,14 @@ def _whole(a: Any, lower: bool, hermitian: bool) -> Any:
     return half + (M.adjoint(strict) if hermitian else M.transposed(strict))
 
 
+@overload
+def eigh(
+    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: Literal[False] = False, type: int = 1
+) -> tuple[Array, Array]: ...
+@overload
+def eigh(
+    a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, *, eigvals_only: Literal[True], type: int = 1
+) -> Array: ...
 def eigh(
     a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False, type: int = 1
 ) -> Any:
@@ -211,7 +223,7 @@ def _tridiagonal(d: Any, e: Any, values: bool, start: int, end: int) -> Any:
 
 def qr_multiply(
     a: ArrayLike, c: ArrayLike, mode: str = "right", pivoting: bool = False, conjugate: bool = False
-) -> Any:
+) -> tuple[Array, ...]:
     """The product of the Q of `qr`, in economic mode, with a matrix or vector, and R; with pivoting the order too.
 
     Args:

@@ -118,7 +118,7 @@ def convolve2d(
     in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
-    fillvalue: Any = 0,
+    fillvalue: ArrayLike = 0,
     precision: PrecisionLike = None,
 ) -> Array:
     """Convolution of matrices.
@@ -146,7 +146,7 @@ def correlate2d(
     in2: ArrayLike,
     mode: str = "full",
     boundary: str = "fill",
-    fillvalue: Any = 0,
+    fillvalue: ArrayLike = 0,
     precision: PrecisionLike = None,
 ) -> Array:
     """Correlation of matrices: convolution with `in2` conjugated and reversed; arguments as for `convolve2d`.

@@ -18,6 +18,7 @@ from functorch_like.scipy.signal.trends import _detrend
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:
+    from functorch_like.core import Array
     from functorch_like.typing import ArrayLike
 
 _WINDOWS = {
@@ -103,17 +104,17 @@ def _signals(name: str, axis: int, *xs: Any) -> tuple[list[Any], int]:
 def csd(
     x: ArrayLike,
     y: ArrayLike | None,
-    fs: Any = 1.0,
-    window: Any = "hann",
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[str, float] = "hann",
     nperseg: int | None = None,
     noverlap: int | None = None,
     nfft: int | None = None,
-    detrend: Any = "constant",
+    detrend: str | bool = "constant",
     return_onesided: bool = True,
     scaling: str = "density",
     axis: int = -1,
     average: str = "mean",
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """The cross spectrum of two signals by Welch's method: the mean over windows of conj(X) Y.
 
     Args:
@@ -175,10 +176,18 @@ def csd(
 
 
 def welch(
-    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-    axis: int = -1, average: str = "mean",
-) -> tuple[Any, Any]:  # fmt: skip
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[str, float] = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: str | bool = "constant",
+    return_onesided: bool = True,
+    scaling: str = "density",
+    axis: int = -1,
+    average: str = "mean",
+) -> tuple[Array, Array]:
     """The power spectrum of a signal by Welch's method; arguments as for `csd`.
 
     Args:
@@ -206,10 +215,18 @@ def welch(
 
 
 def stft(
-    x: ArrayLike, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = 256, noverlap: int | None = None,
-    nfft: int | None = None, detrend: Any = False, return_onesided: bool = True, boundary: str | None = "zeros",
-    padded: bool = True, axis: int = -1,
-) -> tuple[Any, Any, Any]:  # fmt: skip
+    x: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[str, float] = "hann",
+    nperseg: int | None = 256,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    detrend: str | bool = False,
+    return_onesided: bool = True,
+    boundary: str | None = "zeros",
+    padded: bool = True,
+    axis: int = -1,
+) -> tuple[Array, Array, Array]:
     """The short-time Fourier transform: that of each window.
 
     Args:
@@ -272,10 +289,17 @@ def _bordered(x: Any, n: int, boundary: str | None) -> Any:
 
 
 def istft(
-    Zxx: Any, fs: Any = 1.0, window: Any = "hann", nperseg: int | None = None, noverlap: int | None = None,
-    nfft: int | None = None, input_onesided: bool = True, boundary: bool = True, time_axis: int = -1,
+    Zxx: ArrayLike,
+    fs: ArrayLike = 1.0,
+    window: str | ArrayLike | tuple[str, float] = "hann",
+    nperseg: int | None = None,
+    noverlap: int | None = None,
+    nfft: int | None = None,
+    input_onesided: bool = True,
+    boundary: bool = True,
+    time_axis: int = -1,
     freq_axis: int = -2,
-) -> tuple[Any, Any]:  # fmt: skip
+) -> tuple[Array, Array]:
     """The inverse of `stft`: windows added up where they overlap, over the sum of the squares of the window.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, overload
 
 from functorch_like import dtypes, flatten_util, lax, tree
 from functorch_like import numpy as fnp
@@ -16,6 +16,14 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError, TreeError
 from functorch_like.numpy import promotion
 from functorch_like.transforms.linear_transpose import linear_transpose
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import T
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
+    Operator: TypeAlias = ArrayLike | Callable[[Any], Any]
+
 
 __all__ = ("bicgstab", "cg", "gmres")
 
@@ -118,10 +126,39 @@ def _told(residual: Any, bound: Any, steps: Any) -> Any:
 
 
 # ------------------------------------------------------------------------------------------------- conjugate gradients
+@overload
+def cg(
+    A: Operator,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def cg(
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[T, Array]: ...
 @_documented(", Hermitian and positive definite")
 def cg(
-    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
-) -> Any:  # fmt: skip
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> Any:
     """The x of A x = b by conjugate gradients.
 
     M. R. Hestenes, E. Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
@@ -149,10 +186,39 @@ def _cg(matvec: Map, b: Any, x: Any, stop: _Limits, precondition: Map) -> Any:
 
 
 # --------------------------------------------------------------------------------------------- biconjugate, stabilized
+@overload
+def bicgstab(
+    A: Operator,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def bicgstab(
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[T, Array]: ...
 @_documented("")
 def bicgstab(
-    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, maxiter: int | None = None, M: Any = None
-) -> Any:  # fmt: skip
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> Any:
     """The x of A x = b by stabilized biconjugate gradients.
 
     H. A. van der Vorst, "Bi-CGSTAB", SIAM J. Scientific and Statistical Computing 13, 1992.
@@ -187,11 +253,42 @@ def _bicgstab(matvec: Map, b: Any, x: Any, stop: _Limits, precondition: Map) -> 
 
 
 # ------------------------------------------------------------------------------------------------------------ residuals
+@overload
+def gmres(
+    A: Operator,
+    b: ArrayLike,
+    x0: ArrayLike | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[Array, Array]: ...
+@overload
+def gmres(
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> tuple[T, Array]: ...
 @_documented("", "how often to begin anew; ten times as many as b has elements, by default")
 def gmres(
-    A: Any, b: Any, x0: Any = None, *, tol: float = 1e-5, atol: float = 0.0, restart: int = 20,
-    maxiter: int | None = None, M: Any = None,
-) -> Any:  # fmt: skip
+    A: Operator,
+    b: T,
+    x0: T | None = None,
+    *,
+    tol: float = 1e-5,
+    atol: float = 0.0,
+    restart: int = 20,
+    maxiter: int | None = None,
+    M: Operator | None = None,
+) -> Any:
     """The x of A x = b by least residuals in Krylov spaces of `restart` dimensions, one after the other.
 
     Y. Saad, M. H. Schultz, "GMRES", SIAM J. Scientific and Statistical Computing 7, 1986; orthogonalized twice,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like import random as draws
@@ -13,6 +13,11 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.scipy.spatial import quaternions
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, DTypeLike
+
 
 __all__ = ("Rotation", "Slerp")
 
@@ -53,29 +58,29 @@ class Rotation:
 
     # ------------------------------------------------------------------------------------------------------------ made
     @classmethod
-    def from_quat(cls, quat: Any, *, scalar_first: bool = False) -> Rotation:
+    def from_quat(cls, quat: ArrayLike, *, scalar_first: bool = False) -> Rotation:
         """From quaternions x, y, z, w, of any norm but 0; with `scalar_first` w, x, y, z."""
         quat = _checked(quat, (4,), "from_quat")
         return cls(fnp.roll(quat, -1, -1) if scalar_first else quat)
 
     @classmethod
-    def from_matrix(cls, matrix: Any) -> Rotation:
+    def from_matrix(cls, matrix: ArrayLike) -> Rotation:
         """From orthogonal matrices of determinant 1, (3, 3) or (n, 3, 3)."""
         return cls._of(quaternions.from_matrix(_checked(matrix, (3, 3), "from_matrix")))
 
     @classmethod
-    def from_rotvec(cls, rotvec: Any, degrees: bool = False) -> Rotation:
+    def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
         """From axes times angles, (3,) or (n, 3)."""
         rotvec = _checked(rotvec, (3,), "from_rotvec")
         return cls._of(quaternions.from_rotvec(fnp.deg2rad(rotvec) if degrees else rotvec))
 
     @classmethod
-    def from_mrp(cls, mrp: Any) -> Rotation:
+    def from_mrp(cls, mrp: ArrayLike) -> Rotation:
         """From modified Rodrigues parameters, axes times the tangent of a quarter of the angle, (3,) or (n, 3)."""
         return cls._of(quaternions.from_mrp(_checked(mrp, (3,), "from_mrp")))
 
     @classmethod
-    def from_euler(cls, seq: str, angles: Any, degrees: bool = False) -> Rotation:
+    def from_euler(cls, seq: str, angles: ArrayLike, degrees: bool = False) -> Rotation:
         """From angles about axes in turn.
 
         Args:
@@ -88,26 +93,26 @@ class Rotation:
             ShapeError: where the angles do not fit.
         """
         axes, turning = _axes(seq, (1, 2, 3))
-        angles = promotion.to_inexact(angles if promotion.is_array(angles) else fnp.asarray(angles))
-        angles = fnp.deg2rad(angles) if degrees else angles
-        shape = aval_of(angles).shape
+        turns = promotion.to_inexact(angles if promotion.is_array(angles) else fnp.asarray(angles))
+        turns = fnp.deg2rad(turns) if degrees else turns
+        shape = aval_of(turns).shape
         if len(axes) == 1 and shape[1:] != (1,):
-            angles = angles[..., None]
-        if aval_of(angles).ndim not in (1, 2) or aval_of(angles).shape[-1] != len(axes):
+            turns = turns[..., None]
+        if aval_of(turns).ndim not in (1, 2) or aval_of(turns).shape[-1] != len(axes):
             raise promotion.error(
                 ShapeError, f"Rotation.from_euler({seq!r}) of angles of the shape {shape}",
                 f"give ({len(axes)},), or (n, {len(axes)})",
             )  # fmt: skip
-        return cls._of(quaternions.from_euler(angles, axes=axes, turning=turning))
+        return cls._of(quaternions.from_euler(turns, axes=axes, turning=turning))
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype: Any = None) -> Rotation:
+    def identity(cls, num: int | None = None, dtype: DTypeLike | None = None) -> Rotation:
         """The rotation that does nothing, or a row of them."""
         one = fnp.asarray([0.0, 0.0, 0.0, 1.0], dtype)
         return cls._of(one if num is None else fnp.tile(one, (num, 1)))
 
     @classmethod
-    def random(cls, random_key: Any, num: int | None = None, dtype: Any = None) -> Rotation:
+    def random(cls, random_key: ArrayLike, num: int | None = None, dtype: DTypeLike | None = None) -> Rotation:
         """Rotations that are equally likely: a normal quaternion, normalized."""
         return cls(draws.normal(random_key, (4,) if num is None else (num, 4), dtype))
 
@@ -117,25 +122,25 @@ class Rotation:
         return cls._of(fnp.concatenate([fnp.atleast_2d(r.quat) for r in rotations]))
 
     # ------------------------------------------------------------------------------------------------------------ read
-    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Any:
+    def as_quat(self, canonical: bool = False, scalar_first: bool = False) -> Array:
         """Quaternions x, y, z, w; with `scalar_first` w, x, y, z; if canonical, of the two the one with w >= 0."""
         quat = quaternions.canonical(self.quat) if canonical else self.quat
         return fnp.roll(quat, 1, -1) if scalar_first else quat
 
-    def as_matrix(self) -> Any:
+    def as_matrix(self) -> Array:
         """Matrices, (3, 3) or (n, 3, 3)."""
         return quaternions.as_matrix(self.quat)
 
-    def as_rotvec(self, degrees: bool = False) -> Any:
+    def as_rotvec(self, degrees: bool = False) -> Array:
         """Axes times angles, of at most half a turn."""
         rotvec = quaternions.as_rotvec(self.quat)
         return fnp.rad2deg(rotvec) if degrees else rotvec
 
-    def as_mrp(self) -> Any:
+    def as_mrp(self) -> Array:
         """Modified Rodrigues parameters, of norm 1 at most."""
         return quaternions.as_mrp(self.quat)
 
-    def as_euler(self, seq: str, degrees: bool = False) -> Any:
+    def as_euler(self, seq: str, degrees: bool = False) -> Array:
         """Angles about three axes in turn: the second from 0 to pi where the first and last axis are one, from -pi/2
         to pi/2 otherwise. Where it is at these bounds the others are not determined, and the last is 0.
 
@@ -154,7 +159,7 @@ class Rotation:
         angles = quaternions.as_euler(self.quat, axes=axes, turning=turning)
         return fnp.rad2deg(angles) if degrees else angles
 
-    def magnitude(self) -> Any:
+    def magnitude(self) -> Array:
         """Angles, from 0 to pi."""
         return fnp.linalg.norm(self.as_rotvec(), axis=-1)
 
@@ -164,7 +169,7 @@ class Rotation:
         return aval_of(self.quat).ndim == 1
 
     # ------------------------------------------------------------------------------------------------------------ used
-    def apply(self, vectors: Any, inverse: bool = False) -> Any:
+    def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
         """Vectors turned: (3,) or (n, 3); or turned back, if inverse. One rotation or vector meets many."""
         vectors = _checked(vectors, (3,), "apply")
         matrix = self.as_matrix()
@@ -178,7 +183,7 @@ class Rotation:
         """First `other`, then this."""
         return self._of(quaternions.product(self.quat, other.quat)) if isinstance(other, Rotation) else NotImplemented
 
-    def mean(self, weights: Any = None) -> Rotation:
+    def mean(self, weights: ArrayLike | None = None) -> Rotation:
         """The rotation whose mean square distance to all, of quaternions, is least.
 
         F. L. Markley et al., "Averaging quaternions", Journal of Guidance, Control, and Dynamics 30, 2007.

@@ -74,7 +74,7 @@ betainc = _make(
 betaln = _two("betaln", "a b", _ratios.betaln, "log of the absolute value of the beta function.")
 
 
-def polygamma(n: Any, x: ArrayLike) -> Array:
+def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The n-th derivative of digamma.
 
     Args:

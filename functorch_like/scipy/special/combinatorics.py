@@ -27,7 +27,7 @@ def _factorial_body(n: Any) -> Any:
 _factorial = one("factorial", in_double(_factorial_body), "The factorial, gamma(n + 1); 0 of negative numbers.", "3")
 
 
-def factorial(n: Any, exact: bool = False) -> Array:
+def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """The factorial.
 
     Args:
@@ -67,7 +67,7 @@ def _comb_body(n: Any, k: Any) -> Any:
 _comb = two("comb", "N k", in_double(_comb_body), "The number of ways to choose k of N.", "5, 2")
 
 
-def comb(N: ArrayLike, k: Any, *, exact: bool = False, repetition: bool = False) -> Array:
+def comb(N: ArrayLike, k: ArrayLike, *, exact: bool = False, repetition: bool = False) -> Array:
     """The number of ways to choose k of N things.
 
     Args:

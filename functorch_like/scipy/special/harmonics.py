@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def sph_harm_y(
-    n: Any, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
+    n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, diff_n: int | None = None, n_max: int | None = None
 ) -> Array:
     """The spherical harmonic of degree n and order m, orthonormal, with the sign (-1)**m of Condon and Shortley.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import numpy as fnp
 from functorch_like import random, tree
@@ -17,6 +17,11 @@ from functorch_like.numpy.operands import given
 from functorch_like.scipy.linalg import solve_triangular
 from functorch_like.scipy.normal import ndtr
 from functorch_like.transforms.eager_jit import eager_jit
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike
+
 
 _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 
@@ -94,7 +99,7 @@ class gaussian_kde:
         """Number of samples."""
         return aval_of(self.dataset).shape[1]
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+    def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
         """Its arrays."""
         return tuple(getattr(self, name) for name in _PARTS), None
 
@@ -117,19 +122,19 @@ class gaussian_kde:
         return points
 
     @public
-    def evaluate(self, points: Any) -> Any:
+    def evaluate(self, points: ArrayLike) -> Array:
         """The density at points (d, m), or (m,) of numbers: (m,)."""
         return fnp.exp(self.logpdf(points))
 
     __call__ = pdf = evaluate
 
     @public
-    def logpdf(self, x: Any) -> Any:
+    def logpdf(self, x: ArrayLike) -> Array:
         """log of the density at points (d, m), or (m,) of numbers: (m,)."""
         return _log_mixture(self.dataset, self.weights, self._points(x), self.covariance)
 
     @public
-    def integrate_gaussian(self, mean: Any, cov: Any) -> Any:
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
         """The integral of the product with a normal density of mean (d,) and covariance (d, d)."""
         mean, cov = given(mean, cov)
         mean, cov = fnp.atleast_1d(mean), fnp.atleast_2d(cov)
@@ -142,7 +147,7 @@ class gaussian_kde:
         return fnp.exp(_log_mixture(self.dataset, self.weights, mean[:, None], self.covariance + cov))[0]
 
     @public
-    def integrate_box_1d(self, low: Any, high: Any) -> Any:
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
         """The integral from `low` to `high`, in one dimension."""
         if self.d != 1:
             raise promotion.error(ShapeError, f"integrate_box_1d of samples with d={self.d}", "it is for numbers")
@@ -150,7 +155,7 @@ class gaussian_kde:
         return _box(self.dataset[0], self.weights, self.covariance, low, high)
 
     @public
-    def integrate_kde(self, other: gaussian_kde) -> Any:
+    def integrate_kde(self, other: gaussian_kde) -> Array:
         """The integral of the product with another estimate."""
         if other.d != self.d:
             raise promotion.error(ShapeError, f"integrate_kde of d={self.d} and d={other.d}", "both must have one")
@@ -159,7 +164,7 @@ class gaussian_kde:
         return fnp.sum(fnp.exp(logs) * other.weights)
 
     @public
-    def resample(self, key: Any, shape: tuple[int, ...] = ()) -> Any:
+    def resample(self, key: ArrayLike, shape: tuple[int, ...] = ()) -> Array:
         """Draw from the density: (d, *shape)."""
         which, noise = random.split(key)
         chosen = random.choice(which, self.n, shape=shape, replace=True, p=self.weights)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-def logpmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
+def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """log of the probability of counts of outcomes.
 
     Args:
@@ -44,7 +44,7 @@ def _logpmf(x: Any, n: Any, p: Any) -> Any:
     return fnp.where(inside, value, -math.inf)
 
 
-def pmf(x: ArrayLike, n: Any, p: ArrayLike) -> Array:
+def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The probability of counts of outcomes; arguments as for `logpmf`.
 
     >>> round(float(ft.scipy.stats.multinomial.pmf([1, 1], 2, [0.5, 0.5])), 4)

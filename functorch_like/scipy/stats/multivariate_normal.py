@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike
 
 
-def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool | None = None) -> Array:
+def logpdf(x: ArrayLike, mean: ArrayLike = 0, cov: ArrayLike | None = 1, allow_singular: bool | None = None) -> Array:
     """log of the density of the normal distribution of vectors.
 
     Args:
@@ -78,7 +78,7 @@ def _logpdf(x: Any, mean: Any, cov: Any, n: int, singular: bool) -> Any:
     return -0.5 * fnp.sum(parts * parts, -1) - spread - 0.5 * n * math.log(2 * math.pi)
 
 
-def pdf(x: ArrayLike, mean: ArrayLike = 0, cov: Any = 1, allow_singular: bool | None = None) -> Array:
+def pdf(x: ArrayLike, mean: ArrayLike = 0, cov: ArrayLike | None = 1, allow_singular: bool | None = None) -> Array:
     """The density of the normal distribution of vectors; arguments as for `logpdf`.
 
     >>> round(float(ft.scipy.stats.multivariate_normal.pdf(fnp.zeros(2), fnp.zeros(2), fnp.eye(2))), 4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
@@ -30,6 +30,10 @@ from functorch_like.transforms.custom.symbolic_zeros import (
 )
 from functorch_like.transforms.linearity import nonlinear, surely_not_zero
 from functorch_like.transforms.tangents import error_context
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import F
+    from functorch_like.typing import PyTree
 
 
 class custom_jvp(CustomFunction[P, R]):
@@ -65,7 +69,7 @@ class custom_jvp(CustomFunction[P, R]):
     symbolic_zeros: bool = False
 
     @api_boundary.public
-    def defjvp(self, jvp: Callable[..., Any], symbolic_zeros: bool = False) -> Callable[..., Any]:
+    def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Define the rule.
 
         Args:
@@ -84,7 +88,7 @@ class custom_jvp(CustomFunction[P, R]):
         return jvp
 
     @api_boundary.public
-    def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
+    def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
         """Define the rule in parts, one for each argument.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction
 from functorch_like.transforms.custom.rule_checks import Column, described
 from functorch_like.transforms.custom.symbolic_zeros import as_array, instantiate, strong, tangent_aval
+
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,8 +91,8 @@ class custom_vjp(CustomFunction[P, R]):
     @api_boundary.public
     def defvjp(
         self,
-        fwd: Callable[..., Any],
-        bwd: Callable[..., Any],
+        fwd: Callable[..., tuple[PyTree, PyTree]],
+        bwd: Callable[..., PyTree],
         symbolic_zeros: bool = False,
         optimize_remat: bool = False,
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from functorch_like.source_info import name_of
 from functorch_like.transforms.custom.base import Called, CustomFunction
 from functorch_like.transforms.custom.rule_checks import Column
 from functorch_like.transforms.custom.symbolic_zeros import as_array
+
+if TYPE_CHECKING:
+    from functorch_like.calling.type_variables import F
 
 
 class custom_vmap(CustomFunction[P, R]):
@@ -54,7 +57,7 @@ class custom_vmap(CustomFunction[P, R]):
         super().__init__(fun)
 
     @api_boundary.public
-    def def_vmap(self, vmap_rule: Callable[..., Any]) -> Callable[..., Any]:
+    def def_vmap(self, vmap_rule: F) -> F:
         """Define the rule.
 
         Args:

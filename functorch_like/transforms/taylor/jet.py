@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
@@ -35,10 +35,13 @@ from functorch_like.transforms.tangents import (
 )
 from functorch_like.transforms.taylor import rules
 
+if TYPE_CHECKING:
+    from functorch_like.typing import PyTree
+
 
 @api_boundary.public
 def jet(
-    fun: Fun, primals: Sequence[Any], series: Sequence[Sequence[Any]], factorial_scaled: bool = True
+    fun: Fun, primals: Sequence[PyTree], series: Sequence[Sequence[PyTree]], factorial_scaled: bool = True
 ) -> tuple[Any, Any]:
     """Derivatives of any order along a curve, by Taylor-mode automatic differentiation.
 
@@ -153,7 +156,7 @@ class JetTrace(Trace):
 
 
 def expand(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], curves: Sequence[Sequence[Any]], order: int, name: str
+    fun: Callable[..., Sequence[Any]], primals: Sequence[PyTree], curves: Sequence[Sequence[Any]], order: int, name: str
 ) -> tuple[list[Any], list[Sequence[Any]]]:
     """Results of a function of flat arguments, and the coefficients of each."""
     trace = JetTrace(name, state.trace, order)
@@ -172,7 +175,11 @@ Through = tuple[Sequence[Any], Sequence[Sequence[Any]]]  # results, and the coef
 
 
 def _through(
-    prim: Primitive, primals: Sequence[Any], terms: Sequence[Sequence[Any] | None], params: dict[str, Any], order: int
+    prim: Primitive,
+    primals: Sequence[PyTree],
+    terms: Sequence[Sequence[Any] | None],
+    params: dict[str, Any],
+    order: int,
 ) -> Through:
     """A primitive applied to power series, under the parent trace."""
     if prim is call:
@@ -189,7 +196,7 @@ def _through(
     return lifted(prim, series, params, order)
 
 
-def lifted(prim: Primitive, series: Sequence[Sequence[Any]], params: dict[str, Any], order: int) -> Through:
+def lifted(prim: Primitive, series: Sequence[Sequence[PyTree]], params: dict[str, Any], order: int) -> Through:
     """By the `jvp` rule, one order lower: z'(t) = jvp at x(t) along x'(t)."""
 
     def both(*flat: Any) -> list[Any]:
@@ -226,7 +233,9 @@ def _tangent_aval(terms: Sequence[Any]) -> ShapedArray:
     return aval_of(next(t for t in terms if t is not None)).strong()
 
 
-def _call(primals: Sequence[Any], terms: Sequence[Sequence[Any] | None], order: int, *, jaxpr: Jaxpr, spec: Any) -> Any:
+def _call(
+    primals: Sequence[PyTree], terms: Sequence[Sequence[Any] | None], order: int, *, jaxpr: Jaxpr, spec: Any
+) -> Any:
     """A jitted function stays one: the program of its coefficients is made once and kept on its jaxpr."""
     some = tuple(tuple(t is not None for t in (ts or [None] * order)) for ts in terms)
 
