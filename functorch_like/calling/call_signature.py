@@ -19,6 +19,7 @@ from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import INT32, Tracer, argument_aval, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.ir import dtype_origins
+from functorch_like.source_info import name_of
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -60,23 +61,20 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
         k = n + len(ordered) if n < 0 else n
         if not 0 <= k < len(ordered) and not (rest and k >= 0):
             raise ArgumentError(
-                f"{what}_argnums={nums} names position {n}, but {_name(fun)} takes {len(ordered)} positional arguments",
+                f"{what}_argnums={nums} names position {n}, "
+                f"but {name_of(fun)} takes {len(ordered)} positional arguments",
                 fix=f"use positions 0 to {len(ordered) - 1}" if ordered else "name keyword arguments instead",
             )
         found.append(k)
     for name in given:
         if name not in by_name and not any_name:
             raise ArgumentError(
-                f"{what}_argnames={names!r} names {name!r}, which {_name(fun)} does not have",
+                f"{what}_argnames={names!r} names {name!r}, which {name_of(fun)} does not have",
                 fix=f"its parameters are {', '.join(p.name for p in parameters)}",
             )
     all_nums = {*found, *(ordered.index(n) for n in given if n in ordered)}
     all_names = {*given, *(ordered[k] for k in found if k < len(ordered) and ordered[k] in by_name)}
     return Static(tuple(sorted(all_nums)), tuple(sorted(all_names)))
-
-
-def _name(fun: Any) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 _WIDE = frozenset({dtypes.float64, dtypes.complex128})

@@ -17,6 +17,7 @@ from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import ArrayImpl, Tracer, is_value
 from functorch_like.errors import ArgumentError, TreeError
 from functorch_like.primitives.effects import callbacks
+from functorch_like.source_info import name_of
 
 if TYPE_CHECKING:
     from functorch_like.typing import PyTree
@@ -167,7 +168,7 @@ def host_function(
             )
         return outs
 
-    call.__name__ = getattr(callback, "__name__", type(callback).__name__)
+    call.__name__ = name_of(callback)
     return callbacks.Host(call, name, avals), operands, structure
 
 

@@ -23,7 +23,7 @@ def saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> list[
     """List the residuals of a function, each with its origin. Nothing is computed."""
     call = FlatCall(Static((), ()), args, kwargs, abstract=True)
     flat, _ = call.flatten_function(fun)
-    jaxpr, consts = stage(flat, call.avals, name=getattr(fun, "__name__", "f"), chain="print_saved_residuals")
+    jaxpr, consts = stage(flat, call.avals, name=source_info.name_of(fun), chain="print_saved_residuals")
     some = [False] * len(consts) + [dtypes.is_inexact(a.dtype) for a in call.avals]
     derived, more, _ = jvp_jaxpr(jaxpr, some)
     known = len(derived.inputs) - sum(some)

@@ -285,7 +285,7 @@ class _Printer:
         if isinstance(value, np.dtype):
             return value.name
         if callable(value):  # a rule of the user's
-            return getattr(value, "__name__", type(value).__name__)
+            return source_info.name_of(value)
         return repr(value)
 
     def unique(self, name: str) -> str:

@@ -75,7 +75,7 @@ class Host:
 
     @property
     def __name__(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return source_info.name_of(self.fun)
 
 
 class Each:

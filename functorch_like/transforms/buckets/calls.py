@@ -16,6 +16,7 @@ from functorch_like.calling.call_signature import FlatCall, argument_path, resol
 from functorch_like.calling.pickling import Transformed
 from functorch_like.core import Tracer, state
 from functorch_like.errors import ArgumentError, ShapeError, UnsupportedError
+from functorch_like.source_info import name_of
 from functorch_like.transforms.buckets import sizes
 from functorch_like.transforms.buckets.program import Alone, Buckets
 from functorch_like.transforms.buckets.sizes import Extent, Size
@@ -37,7 +38,7 @@ def bucketed(
     Raises:
         ArgumentError: for axes, sizes or options that do not fit.
     """
-    name = getattr(fun, "__name__", type(fun).__name__)
+    name = name_of(fun)
     for option, default in _APART.items():
         if options[option] not in (default, ()):
             raise ArgumentError(f"jit({name}) has buckets and {option}", fix="give one of them")
