@@ -358,6 +358,7 @@ _SHARDING = {
     "addressable_shards": "The parts on devices of this process, as `Shard`s.",
     "global_shards": "The parts on all devices, as `Shard`s.",
     "is_fully_replicated": "True if each device has the whole array.",
+    "committed": "True if the array was put where it is by the user, or computed from one that was.",
     "is_fully_addressable": "True if all devices belong to this process.",
 }
 

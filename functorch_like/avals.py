@@ -51,7 +51,8 @@ class ShapedArray:
 
     _interned: ClassVar[dict[Any, ShapedArray]] = {}
 
-    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False) -> ShapedArray:
+    # Libraries written for JAX name the placement of an array here, too; it is no part of an aval.
+    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, **placement: Any) -> ShapedArray:
         key = (shape, dtype, weak_type)
         try:
             return cls._interned[key]
@@ -106,6 +107,8 @@ class ShapedArray:
     def strong(self) -> ShapedArray:
         """The same without weakness."""
         return ShapedArray(self.shape, self.dtype, False) if self.weak_type else self
+
+    strip_weak_type = strong  # its name in libraries written for JAX
 
     def __repr__(self) -> str:
         return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"

@@ -13,12 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "AxisError", "BoundsError", "CheckError", "CheckpointError", "CompileError", "ConcretizationError",
-    "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError", "DonatedError", "DtypeError",
-    "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "LeakError", "NonConcreteBooleanIndexError",
-    "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError", "SettingError", "ShapeError",
-    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError", "TreeDepthError",
-    "TreeError", "TypePromotionError", "UnexpectedTracerError", "UnsupportedError", "WideningWarning",
+    "ArgumentError", "AxisError", "AxisNameError", "BoundsError", "CheckError", "CheckpointError", "CompileError",
+    "ConcretizationError", "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError",
+    "DonatedError", "DtypeError", "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "LeakError",
+    "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
+    "SettingError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
+    "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
+    "UnsupportedError", "WideningWarning",
 ]  # fmt: skip
 
 
@@ -121,6 +122,10 @@ class DtypeError(FtError, TypeError):
 
 class ArgumentError(FtError, ValueError, TypeError):
     """An argument of a transformation or function has a wrong value."""
+
+
+class AxisNameError(ArgumentError, NameError):
+    """No axis of this name is in scope: no vmap and no shard_map around the call has it."""
 
 
 class TreeError(FtError, ValueError, TypeError):

@@ -270,6 +270,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "addressable_shards": lambda x: [shard for shard in global_shards(x) if shard.data is not None],
     "global_shards": global_shards,
     "is_fully_replicated": lambda x: x._sharding.is_fully_replicated,
+    "committed": lambda x: x._committed,
     "is_fully_addressable": lambda x: x._sharding.is_fully_addressable,
 }
 arrays.on_several_devices(sys.modules[__name__])  # type: ignore[arg-type]

@@ -52,6 +52,15 @@ class Transformed(ByName):
                 raise told from None
             raise
 
+    def __getattr__(self, name: str) -> Any:
+        """An attribute of the user's function: a module that is called has its parameters there."""
+        if name.startswith("__") or "_made_by" not in self.__dict__:
+            raise AttributeError(name)
+        fun: Any = self
+        while isinstance(fun, Transformed):  # the attributes of another one, such as jit's `lower`, are about that one
+            fun = fun._made_by[1][0] if fun._made_by[1] else None
+        return getattr(fun, name)
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 

@@ -102,8 +102,11 @@ def staged(
             kept = _BODIES.setdefault(fun, Cache())
         except TypeError:  # not hashable, or no weak references to it
             kept = Cache()
-    key = (what, call.key, follower(state.trace) is not None)
-    found = kept.get(key)
+    key: Any = (what, call.key, follower(state.trace) is not None)
+    try:
+        found = kept.get(key)
+    except TypeError:  # a static value, or what a node of a pytree says of itself, is not hashable: nothing is kept
+        found = key = None
     if found is None:
         xla.counters.traces += 1
         flat, trees = call.flatten_function(fun if through is None else through(fun))
@@ -112,7 +115,7 @@ def staged(
             flat, call.avals, name=name, origin=f"traced by {what}", chain=f"{what}({name})", hosts=call.hosts()
         )
         found = TracedFunction(jaxpr, consts, trees[0])
-        if not any(isinstance(c, Tracer) for c in consts):
+        if key is not None and not any(isinstance(c, Tracer) for c in consts):
             kept.keep(key, found, _MOST_BODIES)
     return found
 

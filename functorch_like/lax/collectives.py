@@ -65,7 +65,7 @@ def axis_size(axis_name: AxisName) -> int:
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
 
     >>> ft.vmap(lambda x: x / lax.axis_size("i"), axis_name="i")(fnp.ones(2)).tolist()
     [0.5, 0.5]
@@ -86,7 +86,7 @@ def axis_index(axis_name: AxisName) -> Array:
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
 
     >>> ft.vmap(lambda x: x + lax.axis_index("i"), axis_name="i")(fnp.zeros(3)).tolist()
     [0.0, 1.0, 2.0]
@@ -120,7 +120,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Groups = None) -> Any:
         differ in size.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
 
     >>> ft.vmap(lambda x: x / lax.psum(x, "i"), axis_name="i")(fnp.asarray([1.0, 3.0])).tolist()
     [0.25, 0.75]

@@ -69,7 +69,7 @@ def all_gather(x: Any, axis_name: Any, *, axis_index_groups: Any = None, axis: i
         Arrays that are the same for all positions.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
         ShapeError: where there is no such dimension.
 
     >>> ft.vmap(lambda x: lax.all_gather(x, "i"), axis_name="i", out_axes=None)(fnp.arange(3)).tolist()
@@ -119,7 +119,7 @@ def psum_scatter(
         tiled: the size of the dimension is a multiple of the axis', and it stays, with the quotient.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
         ShapeError: where the dimension cannot be split so.
 
     >>> ft.vmap(lambda x: lax.psum_scatter(x, "i"), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
@@ -179,7 +179,7 @@ def all_to_all(
             along concat_axis.
 
     Raises:
-        ArgumentError: where no such axis is in scope.
+        AxisNameError: where no such axis is in scope.
         ShapeError: where the dimension cannot be split so.
 
     >>> ft.vmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()

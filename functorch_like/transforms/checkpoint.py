@@ -53,7 +53,8 @@ def checkpoint(
             `lax.scan` there is nothing to find, and False lets XLA optimise freely.
         policy: which intermediate values are kept: one of `checkpoint_policies`, or a function
             `(primitive, *avals, **params) -> bool` that is asked for each equation. None keeps nothing.
-        static_argnums: positions of arguments that are not traced; their values must be hashable.
+        static_argnums: positions of arguments that are not traced. The function is traced anew at each call where one
+            of their values is not hashable.
 
     Returns:
         The function.

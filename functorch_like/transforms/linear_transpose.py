@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes, source_info, tree
-from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.calling.pickling import transformation
@@ -36,7 +36,7 @@ def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], t
 
     Args:
         fun: linear in all arguments together; takes and returns pytrees of float or complex arrays.
-        primals: arrays, numbers or `ShapeDtypeStruct`s. Only their shapes and dtypes count.
+        primals: arrays, numbers, `ShapeDtypeStruct`s or avals. Only their shapes and dtypes count.
 
     Returns:
         A function that takes a cotangent like the result of `fun` and gives a tuple of cotangents, one for each
@@ -53,7 +53,7 @@ def linear_transpose(fun: Callable[..., R], *primals: PyTree) -> Callable[[R], t
     """
     check_callable(fun, "linear_transpose")
     leaves, in_tree = xla.flatten(primals)
-    avals = [a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a) for a in leaves]
+    avals = [_aval(a) for a in leaves]
     for k, aval in enumerate(avals):
         if not dtypes.is_inexact(aval.dtype):
             raise DifferentiationError(
@@ -102,3 +102,9 @@ def _nonlinear(what: str, e: Equation | None) -> FtError:
         chain=transform_stack(state.trace),
         at=str(line or ""),
     )
+
+
+def _aval(x: Any) -> ShapedArray:
+    if isinstance(x, ShapedArray):
+        return x
+    return x.aval if isinstance(x, ShapeDtypeStruct) else aval_of(x)

@@ -102,7 +102,24 @@ def pmap(
         outs = Mapped(one, name, mesh, specs, lambda: [_spec(d, axis) for d in places], (), False)(tuple(leaves))
         return trees[0].unflatten(outs)
 
-    return jit(mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=donate_argnums or None)
+    compiled = jit(mapped, static_argnums=tuple(sorted(static)) or None, donate_argnums=donate_argnums or None)
+
+    @api_boundary.public
+    @functools.wraps(compiled)
+    def run(*args: Any, **named: Any) -> Any:
+        args = tuple(a if i in static else tree.map(_unbound, a) for i, a in enumerate(args))
+        return compiled(*args, **tree.map(_unbound, named))
+
+    for name_ in ("lower", "trace", "eval_shape", "clear_cache"):
+        setattr(run, name_, getattr(compiled, name_))
+    return run
+
+
+def _unbound(x: Any) -> Any:
+    """An array that is bound to one device, free to go to those of the map."""
+    if type(x) is ArrayImpl and x._committed and len(x.devices()) == 1:
+        return xla.device_put(np.asarray(x), None)
+    return x
 
 
 def _over(prefix: Any, dynamic: tuple[Any, ...], static: set[int], what: str) -> list[Any]:

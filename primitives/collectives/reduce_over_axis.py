@@ -14,7 +14,7 @@ import numpy as np
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, NotDefined, Primitive, aval_of, state
-from functorch_like.errors import ArgumentError
+from functorch_like.errors import AxisNameError
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.collectives import lowering
 from functorch_like.primitives.reductions.reductions import reduce_max, reduce_min
@@ -26,13 +26,13 @@ def axis_size(axis_name: Any) -> int:
     """The size of the innermost axis in scope with this name.
 
     Raises:
-        ArgumentError: where there is none.
+        AxisNameError: where there is none.
     """
     for name, size in reversed(state.axes):
         if name == axis_name:
             return size
     bound = ", ".join(repr(name) for name, _ in state.axes) or "none"
-    raise ArgumentError(
+    raise AxisNameError(
         f"no axis named {axis_name!r} is in scope; those that are: {bound}",
         fix=f"call it inside vmap(..., axis_name={axis_name!r}), or inside shard_map over a mesh that has it",
     )

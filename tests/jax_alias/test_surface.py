@@ -192,3 +192,63 @@ def test_errors_of_checks_start_with_the_user_s_message_and_platforms_are_there_
     """
     first, told, last = run(text).splitlines()
     assert first == "0" and told == "too small: -2.0 (at mapped index 1)" and "cpu" in last
+
+
+def test_what_suites_of_libraries_ask_for(run):
+    text = """
+    import io
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+    from jax.extend.core.primitives import add_p, checkpoint_p, custom_lin_p, jit_p, name_p, remat_p, while_p
+    aval = jax.core.ShapedArray(shape=[2], dtype=jnp.float32, weak_type=True, sharding=None)
+    print(isinstance(aval, jax.core.ShapedArray), type(jax.typeof(jnp.ones(2))) is type(aval))
+    print(aval.strip_weak_type().shape)
+    print(isinstance(jnp.ones(2, "bfloat16")[0].item(), float), isinstance(jax.dtypes.bfloat16(1), jax.dtypes.bfloat16))
+    jnp.save(file := io.BytesIO(), 1e-8)
+    file.seek(0)
+    print(np.load(file).item() == 1e-8, jnp.ones(2).committed)
+    f = jax.custom_jvp(lambda x: x)
+    f.defjvp(lambda primals, tangents: (primals[0], tangents[0]))
+    print([e.primitive is custom_jvp_call_p for e in jax.make_jaxpr(f)(1.0).eqns])
+    """
+    assert run(text).splitlines() == ["True True", "(2,)", "True True", "True False", "[True]"]
+
+
+def test_primitives_with_lowerings_of_jax_s_own_run_on_the_host(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.extend.core import Primitive
+    from jax.interpreters import ad, batching, mlir
+    seen = []
+    def twice_and_sum(x):
+        seen.append(type(x))
+        return [2 * x, x.sum()]
+    p = Primitive("twice")
+    p.multiple_results = True
+    p.def_impl(twice_and_sum)
+    p.def_abstract_eval(lambda x: [x, jax.core.ShapedArray((), x.dtype)])
+    def batched(args, dims):
+        assert type(args) is tuple and type(dims) is tuple
+        return jax.vmap(lambda x: tuple(p.bind(x)), in_axes=dims)(*args), (0, 0)
+    def derivative(primals, tangents):
+        assert type(primals) is tuple and type(tangents) is tuple
+        return p.bind(*primals), p.bind(*tangents)
+    ad.primitive_jvps[p] = derivative
+    mlir.register_lowering(p, lambda ctx, x: mlir.hlo.no_such_thing(ctx, x))
+    a, b = jax.jit(lambda x: p.bind(x))(np.arange(3.0, dtype="float32"))
+    print(a, b, len(seen))
+    print(jax.jvp(jax.jit(lambda x: p.bind(x)[0]), (jnp.ones(2),), (jnp.ones(2),))[1])
+    q = Primitive("nothing")
+    q.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(q, lambda ctx, x: x)
+    try:
+        jax.jit(q.bind)(1.0)
+    except NotImplementedError as e:
+        print(str(e).splitlines()[0])
+    """
+    assert run(text).splitlines() == [
+        "[0. 2. 4.] 3.0 1",
+        "[2. 2.]",
+        "lowering of nothing_1(f32[]): the lowering of nothing builds MLIR with JAX's own functions, "
+        "and it has no implementation",
+    ]

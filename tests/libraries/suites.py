@@ -1,6 +1,6 @@
 """Run the test suite of a library written for JAX, on this package and on JAX, and compare test by test.
 
-    python suites.py run SOURCE OUT [FILE ...] [--jax]    # SOURCE: the library's source, as the user has it
+    python suites.py run SOURCE OUT [FILE ...] [--jax]    # SOURCE: the library's source; FILE: or a folder in it
     python suites.py compare OURS JAX                     # two files that `run` wrote
 
 `run` fetches nothing. Each file of tests runs in a process of its own with this interpreter: with `--as-jax`, or, with
@@ -35,6 +35,11 @@ def outcomes(path):
     return known
 
 
+def tests(folder):
+    """Return the files of tests in a folder."""
+    return {file for name in ("test_*.py", "*_test.py") for file in folder.rglob(name)}
+
+
 def bad(record):
     """Return whether a test did not pass."""
     return record["outcome"] in ("failed", "crashed")
@@ -43,8 +48,8 @@ def bad(record):
 def run(options):
     """Run the files of a suite, each in a process of its own."""
     source, out = options.source.resolve(), options.out.resolve()
-    found = [file for name in ("test_*.py", "*_test.py") for file in source.rglob(name)]
-    files = [source / name for name in options.files] or sorted(found)
+    asked = [source / name for name in options.files] or [source]
+    files = [file for path in asked for file in (sorted(tests(path)) if path.is_dir() else [path])]
     environment = dict(os.environ, SUITE_OUT=str(out), SUITE_EVERY=str(options.every))
     if options.failing:
         environment["SUITE_FAILING"] = str(options.failing.resolve())

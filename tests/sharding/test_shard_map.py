@@ -378,6 +378,10 @@ def test_pmap_maps_keyword_arguments_over_their_first_axis(line):
     f = lambda x, *, scale, shift: x * scale["a"] + shift
     scale, shift = {"a": np.arange(8.0, dtype=np.float32)}, X[:, 0]
     close(ft.pmap(f, in_axes=1)(X[:, :8].T, scale=scale, shift=shift), X[:, :8] * scale["a"][:, None] + shift[:, None])
+    bound = ft.device_put(X, ft.devices()[2])  # elements of arrays that are bound elsewhere go where the map is
+    assert bound.committed and not fnp.ones(2).committed
+    close(ft.pmap(lambda x, *, y: x + y[0])(bound, y=(bound,)), 2 * X)
+    close(ft.pmap(lambda x: 2 * x).lower(X).compile()(X), 2 * X)
     with pytest.raises(ft.FtError, match="different sizes"):
         ft.pmap(lambda x, y: x)(X, y=X[:4])
 

@@ -99,3 +99,9 @@ def test_make_jaxpr_brings_axes_into_scope():
     assert [e.prim.name for e in jaxpr.equations] == ["psum", "div"]
     with pytest.raises(ft.errors.ArgumentError, match="no axis named 'rows'"):
         ft.make_jaxpr(lambda x: lax.psum(x, "rows"))(1.0)
+
+
+def test_a_name_without_an_axis_is_a_name_error():
+    with pytest.raises(NameError, match="no axis named 'i'") as caught:
+        ft.vmap(lambda x: lax.psum(x, "i"))(np.ones(3))
+    assert isinstance(caught.value, ft.errors.AxisNameError) and isinstance(caught.value, ft.errors.ArgumentError)

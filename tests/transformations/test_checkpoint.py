@@ -222,6 +222,13 @@ def test_arguments():
     same(tree["b"][0], W[0])
 
 
+def test_static_values_that_are_not_hashable():
+    f = ft.checkpoint(lambda how, x: fnp.sin(x) * how["scale"], static_argnums=0)
+    for scale in (2.0, 3.0):
+        same(f({"scale": scale}, X), np.sin(X) * scale)
+        same(ft.grad(lambda x, how: f(how, x).sum())(X, {"scale": scale}), np.cos(X) * scale)
+
+
 def test_kept_functions_are_traced_once():
     calls = []
 

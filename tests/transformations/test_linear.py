@@ -140,3 +140,11 @@ def test_the_jacobian_by_columns_and_by_rows():
     rows = ft.vmap(lambda c: ft.vjp(fun, X)[1](c)[0])(np.eye(2))
     close(columns, jacobian(X))
     close(rows, jacobian(X))
+
+
+def test_transposes_of_functions_of_avals():
+    x = np.arange(4.0, dtype=np.float32)
+    aval = ft.make_jaxpr(lambda x: x)(x).in_avals[0]
+    for given in (aval, ft.ShapeDtypeStruct((4,), "float32"), x):
+        (ct,) = ft.linear_transpose(lambda x: 3 * x[::2], given)(np.float32([1, 2]))
+        np.testing.assert_array_equal(ct, [3, 0, 6, 0])

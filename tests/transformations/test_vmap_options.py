@@ -215,3 +215,18 @@ def test_errors_name_the_leaf_and_both_sizes():
     says(message.head, "axis -3", "args[0]['w']", "f64[3,4]", "2 axes")
     message = refusal(lambda: ft.vmap(lambda p: p, in_axes=({"v": 0},))({"w": X[0]}), errors.TreeError)
     says(message.head, "in_axes of vmap(<lambda>)", "keys ['v']", "keys ['w']")
+
+
+def test_attributes_of_the_function_are_those_of_the_mapped_one():
+    class Layer:
+        factor = 3.0
+
+        def __call__(self, x):
+            return self.factor * x
+
+    layer = Layer()
+    layer.width = 2
+    mapped = ft.vmap(ft.vmap(layer))
+    assert (mapped.factor, mapped.width, ft.grad(layer).width, ft.checkpoint(layer).width) == (3.0, 2, 2, 2)
+    assert not hasattr(mapped, "nothing")
+    assert not hasattr(ft.vmap(ft.jit(layer)), "lower")  # it would be that of one element

@@ -10,8 +10,7 @@ from functorch_like.jax_alias.modules.user_primitives import Primitive
 from functorch_like.primitives import load
 
 #: JAX's names of primitives that have another one here.
-_RENAMED = {"jit": "call", "closed_call": "call", "while": "while_loop", "custom_jvp_call": "custom_jvp",
-            "custom_vjp_call": "custom_vjp", "remat": "checkpoint", "name": "checkpoint_name"}  # fmt: skip
+_RENAMED = {"closed_call": "call", "jit": "call", "remat": "checkpoint"}
 
 #: JAX removes the gradient by a custom rule, too; nothing applies this one.
 stop_gradient_p = Primitive("stop_gradient")

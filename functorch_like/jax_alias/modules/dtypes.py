@@ -13,6 +13,7 @@ from functorch_like.random.typed_keys import KeyDtype, extended, prng_key
 __all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "scalar_type_of"]
 
 TypePromotionError = DtypeError
+bfloat16 = dtypes.bfloat16.type
 result_type = numpy.result_type
 
 

@@ -11,7 +11,10 @@ lower_fun = Lowering
 
 
 def register_lowering(prim: Any, rule: Any, platform: str | None = None, inline: bool = True, **options: Any) -> None:
-    """Register how a primitive is lowered, on all platforms; the rule is one that `lower_fun` made."""
+    """Register how a primitive is lowered, on all platforms.
+
+    The rule is one that `lower_fun` made. One that builds MLIR is not called: the host runs the implementation instead.
+    """
     lowerings[prim] = rule
 
 

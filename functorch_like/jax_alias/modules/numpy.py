@@ -115,5 +115,10 @@ def isscalar(element: Any) -> bool:
     return np.isscalar(element) or (isinstance(element, ft.Array) and element.ndim == 0)
 
 
+def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
+    """Save an array; numbers and NumPy's arrays keep their 64 bits."""
+    (fnp.save if isinstance(arr, ft.Array) else np.save)(file, arr)
+
+
 object_ = np.object_
 printoptions, set_printoptions, get_printoptions = np.printoptions, np.set_printoptions, np.get_printoptions

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from functorch_like import core, numpy, tree_util
-from functorch_like.avals import ShapedArray
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.calling.host_callbacks import pure_callback
 from functorch_like.compiler.lower import emit
 from functorch_like.core import Primitive as CorePrimitive
 from functorch_like.core import aval_of, is_value
@@ -217,25 +218,46 @@ class _Rules:
     def lower(self, e: Any, *operands: Any, params: Params) -> Any:
         """Trace the lowering, or else the implementation, as a function of arrays."""
         rule = lowerings.get(self.prim)
-        if rule is not None and not isinstance(rule, Lowering):
-            raise UnsupportedError(
-                f"the lowering of {self.prim.name} builds MLIR with JAX's own functions", fix="use mlir.lower_fun"
-            )
         several = self.prim.multiple_results
-        fun = self.prim.impl if rule is None else rule.fun
+        if rule is None:
+            fun = self.prim.impl
+        elif isinstance(rule, Lowering):
+            fun, several = rule.fun, rule.multiple_results
+        else:
+            fun = self._on_host(e.ins, params)
 
         def flat(*args: Any) -> Sequence[Any]:
             out = fun(*args, **params.values)
-            return list(out) if several or (rule is not None and rule.multiple_results) else [out]
+            return list(out) if several else [out]
 
         jaxpr, consts = stage(flat, list(e.ins), name=self.prim.name, parent=core.EVALUATE)
         outs = emit(e, jaxpr, [*(e.constant(np.asarray(c)) for c in consts), *operands])
-        return outs if several else outs[0]
+        return outs if self.prim.multiple_results else outs[0]
+
+    def _on_host(self, avals: Sequence[Any], params: Params) -> Callable[..., Any]:
+        """The implementation, run on the host: for lowerings that build MLIR with JAX's own functions."""
+        if hasattr(self.prim.impl, "is_absent"):
+            raise UnsupportedError(
+                f"the lowering of {self.prim.name} builds MLIR with JAX's own functions, and it has no implementation",
+                fix="use mlir.lower_fun, or give the primitive an implementation by def_impl",
+            )
+        given = self.shape(*avals, params=params)
+        outs = [ShapeDtypeStruct(aval.shape, aval.dtype) for aval in (given if type(given) is tuple else (given,))]
+
+        def host(*args: Any) -> Any:
+            found = self.prim.impl(*map(numpy.asarray, args), **params.values)
+            return [*map(np.asarray, found if self.prim.multiple_results else [found])]
+
+        def fun(*args: Any, **_: Any) -> Any:
+            found = pure_callback(host, outs, *args)
+            return found if self.prim.multiple_results else found[0]
+
+        return fun
 
     def jvp(self, primals: Sequence[Any], tangents: Sequence[Any], params: Params) -> Any:
         rule = _rule(primitive_jvps, self.prim, "derivative", "ad.primitive_jvps")
         given = [Zero(aval_of(x)) if t is None else t for x, t in zip(primals, tangents, strict=True)]
-        out, found = rule(primals, given, **params.values)
+        out, found = rule(tuple(primals), tuple(given), **params.values)
         if self.prim.multiple_results:
             return tuple(out), tuple(map(_unless_zero, found))
         return out, _unless_zero(found)
@@ -252,6 +274,7 @@ class _Rules:
         return [None if c is None else _unless_zero(c) for c in found]
 
     def batch(self, axis: Any, args: Sequence[Any], dims: Sequence[Any], params: Params) -> Any:
+        args, dims = tuple(args), tuple(dims)  # rules give them to functions that tell tuples from lists
         if self.prim in fancy_primitive_batchers:
             rule = fancy_primitive_batchers[self.prim]
             out, at = rule(AxisData(axis.name, axis.size), args, dims, **params.values)
