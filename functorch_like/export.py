@@ -25,7 +25,7 @@ from functorch_like.core import Tracer, argument_aval
 from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
 from functorch_like.export_dimensions import symbolic_scope as symbolic_scope
 from functorch_like.export_dimensions import symbolic_shape as symbolic_shape
-from functorch_like.export_format import Contents
+from functorch_like.export_format import Contents, argument_names
 from functorch_like.export_symbolic import MAGIC, exported_for, is_symbolic, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
@@ -71,7 +71,11 @@ class Exported:
                 f"{self.fun_name} was exported for arguments {self.in_tree}, and is given {in_tree}",
                 fix="pass what it was exported for, without static arguments",
             )
-        given = [_checked(x, aval, self.fun_name) for x, aval in zip(leaves, self.in_avals, strict=True)]
+        pairs = zip(leaves, self.in_avals, strict=True)
+        given = [
+            _checked(x, aval, lambda k=k: argument_names(in_tree)[k], self.fun_name)
+            for k, (x, aval) in enumerate(pairs)
+        ]
         return self.out_tree.unflatten(call_exported(*given, artifact=self._artifact))
 
     def of_shapes(
@@ -224,6 +228,10 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     >>> float(ft.export.deserialize(stored).call(2.0))
     3.0
     """
+    if not isinstance(blob, (bytes, bytearray, memoryview)):
+        raise ArgumentError(
+            f"deserialize takes bytes, got a {type(blob).__name__}", fix="read the file: Path(name).read_bytes()"
+        )
     if bytes(blob[: len(MAGIC)]) == MAGIC:
         symbolic: Any = read(bytes(blob), deserialize)
         return symbolic
@@ -233,7 +241,7 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
 
 # ------------------------------------------------------------------------------------------------------------ arguments
-def _checked(x: Any, aval: ShapedArray, name: str) -> Any:
+def _checked(x: Any, aval: ShapedArray, place: Callable[[], str], name: str) -> Any:
     """An argument as the program takes it; a number takes the dtype that one stood for, if that is of its kind."""
     given = argument_aval(x)
     if given.shape == aval.shape and given.dtype == aval.dtype:
@@ -243,9 +251,10 @@ def _checked(x: Any, aval: ShapedArray, name: str) -> Any:
         try:
             return np.asarray(x).astype(aval.dtype) if _rank(aval.dtype) > 1 else np.array(int(x), aval.dtype)
         except OverflowError as e:
-            raise NumberError(f"{x} does not fit {aval.dtype.name}, for which {name} was exported") from e
+            raise NumberError(f"{place()} = {x} does not fit {aval.dtype.name}, for which {name} was exported") from e
+    what = "reshape it" if given.dtype == aval.dtype else f"convert it with astype({aval.dtype.name!r})"
     raise ArgumentError(
-        f"{name} was exported for {aval!r}, and is given {given!r}", fix="convert it with astype, or export anew"
+        f"{name} was exported for {aval!r} as {place()}, and is given {given!r}", fix=f"{what}, or export anew"
     )
 
 

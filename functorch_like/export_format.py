@@ -16,7 +16,7 @@ import math
 import sys
 from typing import Any, NamedTuple, NoReturn
 
-from functorch_like import dtypes
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import guard
@@ -50,6 +50,11 @@ class Contents(NamedTuple):
     out_avals: tuple[ShapedArray, ...]
     programs: tuple[tuple[str, bytes], ...]
     written_by: dict[str, str]
+
+
+def argument_names(in_tree: Any) -> list[str]:
+    """The leaves of arguments as a user names them: `args[0]['w']`, `kwargs['x']`."""
+    return [("args", "kwargs")[int(path[1])] + path[3:] for path in tree.leaf_paths(in_tree)]
 
 
 def versions() -> dict[str, str]:

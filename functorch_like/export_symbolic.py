@@ -24,6 +24,7 @@ from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, TreeError, UnsupportedError
 from functorch_like.export_checks import check
 from functorch_like.export_dimensions import Dimension, Scope, solved
+from functorch_like.export_format import argument_names
 from functorch_like.export_template import Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
@@ -83,9 +84,12 @@ class SymbolicExported:
                 fix="pass what it was exported for, without static arguments",
             )
         given = [argument_aval(x).shape for x in leaves]
-        for shape, expected in zip(given, self.in_shapes, strict=True):
+        for k, (shape, expected) in enumerate(zip(given, self.in_shapes, strict=True)):
             if len(shape) != len(expected):
-                raise ShapeError(f"{self.fun_name} takes a shape {expected}, not {shape}", fix="reshape the argument")
+                raise ShapeError(
+                    f"{self.fun_name} takes {argument_names(in_tree)[k]} of a shape {expected}, not {shape}",
+                    fix="reshape the argument",
+                )
         return self.at(**solved(self.in_shapes, given, self.fun_name)).call(*args, **kwargs)
 
     def at(self, **dimensions: int) -> Any:

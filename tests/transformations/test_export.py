@@ -78,17 +78,28 @@ def test_arguments():
     assert made.call(X, 2).shape == X.shape
     for args, error, text in (
         ((X,), errors.TreeError, "exported for arguments"),
-        ((X[0], 2), errors.ArgumentError, r"f32\[2,3\], and is given f32\[3\]"),
-        ((X.astype(np.float64), 2), errors.ArgumentError, "f64"),
+        ((X[0], 2), errors.ArgumentError, r"f32\[2,3\] as args\[0\], and is given f32\[3\](.|\n)*reshape it"),
+        ((X.astype(np.float64), 2), errors.ArgumentError, r"f64(.|\n)*astype\('float32'\)"),
         ((X, 2.5), errors.ArgumentError, "i32"),
-        ((X, 2**40), errors.NumberError, "does not fit int32"),
+        ((X, 2**40), errors.NumberError, r"args\[1\] = \d+ does not fit int32"),
     ):
         with pytest.raises(error, match=text):
             made.call(*args)
+    tree = stored(lambda p, *, x: p["w"] * x, {"w": X}, x=X)
+    with pytest.raises(errors.ArgumentError, match=r"as args\[0\]\['w'\]"):
+        tree.call({"w": X[:1]}, x=X)
+    with pytest.raises(errors.ArgumentError, match=r"as kwargs\['x'\]"):
+        tree.call({"w": X}, x=X[:1])
     power = export.export(ft.jit(lambda x, n, name: x**n if name else x, static_argnums=(1,), static_argnames="name"))
     np.testing.assert_allclose(power(X, 2, name="a").call(X), X**2, rtol=1e-6)
     weak = stored(lambda x: x + 1, 1.0)
     assert weak.call(2.0).weak_type and weak.out_avals[0].weak_type
+
+
+@pytest.mark.parametrize("blob", ["text", None, 3])
+def test_what_are_no_bytes(blob):
+    with pytest.raises(errors.ArgumentError, match=r"takes bytes, got a(.|\n)*read_bytes"):
+        export.deserialize(blob)
 
 
 def test_what_cannot_be_exported():
