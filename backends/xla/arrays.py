@@ -72,7 +72,8 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
     if not host.dtype.isnative:
         host = host.astype(host.dtype.newbyteorder("="))
     if type(device) is sharding.OneDevice:
-        sharding.check_usual_memory(device)
+        if not sharding.is_usual(device):
+            return _several.move(device_put(host, device._device, weak_type=weak_type), device, weak_type)
         device = device._device
     elif device is not None and not isinstance(device, client.Device):
         return _several.place(host, device, weak_type)
@@ -109,10 +110,11 @@ def _move(x: Any, device: Any, weak_type: bool) -> Any:
     aval = x.aval
     if weak_type != aval.weak_type and weak_type:
         aval = ShapedArray(aval.shape, aval.dtype, True)
-    if device is None or (device == device_of(x) and x._committed):
+    if device is None or (device == device_of(x) and x._committed and sharding.is_usual(x._sharding)):
         return x if aval is x.aval else _rewrapped(x, aval, x._committed)
     client.check_not_forked()
-    if not isinstance(device, client.Device) or type(x._sharding) is not sharding.OneDevice:
+    where = x._sharding
+    if not isinstance(device, client.Device) or type(where) is not sharding.OneDevice or not sharding.is_usual(where):
         return _several.move(x, device, weak_type)
     target = sharding.single(device)
     if device == device_of(x):
@@ -127,6 +129,19 @@ def _rewrapped(x: Any, aval: ShapedArray, committed: bool) -> Any:
     if type(x._sharding) is not sharding.OneDevice:
         parts = _several.local_parts(x)
     return ArrayImpl(aval, x._sharding, parts, committed=committed, _skip_checks=True)
+
+
+def on_device(x: Any, device: Any) -> Any:
+    """An array in the usual memory of one device; None where it is on another, or on several.
+
+    It may be on a mesh of that device alone, or in other memory, and is then copied.
+    """
+    where = x._sharding
+    if type(where) is sharding.OneDevice:
+        if where._device != device:
+            return None
+        return x if sharding.is_usual(where) else _several.move(x, device, False)
+    return _several.move(x, device, False) if devices_of(x) == {device} else None
 
 
 def check_alive(x: Any) -> None:

@@ -145,8 +145,9 @@ class Executable:
         if type(x) is not ArrayImpl:
             return arrays.device_put(x, self.device)
         arrays.check_alive(x)
-        if arrays.device_of(x) == self.device:
-            return x
+        here = arrays.on_device(x, self.device)
+        if here is not None:
+            return here
         if x._committed:
             raise DeviceError(
                 f"{self.name!r} runs on {self.device}, and its argument {x.aval!r} is bound to {arrays.device_of(x)}",

@@ -285,7 +285,12 @@ _attach(
 def _single_with_memory_kind(self: Any, kind: str) -> Any:
     """Return the sharding with another memory kind."""
     check_memory_kind(self._device, kind)
-    return SingleDeviceSharding(self._device, memory_kind=kind)
+    return sharding.single_in(self._device, kind)
+
+
+def _repr_of_single(self: Any) -> str:
+    kind = "" if sharding.is_usual(self) else f", memory_kind={self._memory_kind!r}"
+    return f"SingleDeviceSharding({self._device}{kind})"
 
 
 def _one_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
@@ -309,15 +314,11 @@ _attach(
         "device_set": property(lambda self: {self._device}),
         "num_devices": property(lambda self: 1),
         "platform": property(lambda self: self._device.platform),
-        "__repr__": lambda self: f"SingleDeviceSharding({self._device})",
+        "__repr__": _repr_of_single,
     },
 )
 copyreg.pickle(NamedSharding, lambda s: (named, (s.mesh, s.spec, s._memory_kind)))  # type: ignore[arg-type]
-copyreg.pickle(SingleDeviceSharding, lambda s: (_single, (s._device,)))  # type: ignore[arg-type]
-
-
-def _single(device: Any) -> Any:
-    return sharding.single(device)
+copyreg.pickle(SingleDeviceSharding, lambda s: (sharding.single_in, (s._device, s._memory_kind)))  # type: ignore[arg-type]
 
 
 # --------------------------------------------------------------------------------------------------- reading shardings

@@ -57,9 +57,6 @@ def check_concrete(where: Any) -> None:
 
 def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
     """Copy a NumPy array to where a sharding says."""
-    if type(where) is SingleDeviceSharding:
-        sharding.check_usual_memory(where)
-        return arrays.device_put(x, where._device, weak_type=weak_type)
     check_concrete(where)
     named_sharding.check_divides(where, x.shape, f"{ShapedArray(x.shape, x.dtype)!r}")
     return put(x, where, weak_type=weak_type)
@@ -113,9 +110,7 @@ def _assemble(aval: ShapedArray, where: Any, cut: Callable[[tuple[slice, ...]], 
 def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any]) -> Any:
     """Make an array of arrays that are on the devices of a sharding already; nothing is copied."""
     single = type(where) is SingleDeviceSharding
-    if single:
-        sharding.check_usual_memory(where)
-    else:
+    if not single:
         check_concrete(where)
     shape = where.shard_shape(aval.shape)
     by_device: dict[Any, Any] = {}
@@ -207,9 +202,7 @@ def move(x: Any, place: Any, weak_type: bool) -> Any:
     arrays.check_alive(x)
     aval = ShapedArray(x.aval.shape, x.aval.dtype, x.aval.weak_type or weak_type)
     where = place if isinstance(place, named_sharding.Sharding) else sharding.single(place)
-    if type(where) is SingleDeviceSharding:
-        sharding.check_usual_memory(where)
-    else:
+    if type(where) is not SingleDeviceSharding:
         check_concrete(where)
         named_sharding.check_divides(where, aval.shape, f"{aval!r}")
     same = type(where) is type(x._sharding) and named_sharding.is_equivalent_to(where, x._sharding, aval.ndim)
@@ -222,21 +215,35 @@ def move(x: Any, place: Any, weak_type: bool) -> Any:
             from functorch_like.backends.xla import resharding  # compiles a program
 
             return resharding.reshard(x, where)
+    if type(where) is type(x._sharding) is SingleDeviceSharding and where._device == x._sharding._device:
+        return _copied(x, aval, where)
     counters.device_to_device += 1
     values = arrays.to_numpy(x)
     if type(where) is SingleDeviceSharding:
-        return arrays.device_put(values, where._device, weak_type=aval.weak_type)
+        made = arrays.device_put(values, where._device, weak_type=aval.weak_type)
+        return made if sharding.is_usual(where) else _copied(made, aval, where)
     return put(values, where, weak_type=aval.weak_type)
+
+
+def _copied(x: Any, aval: ShapedArray, where: Any) -> Any:
+    """An array on one device, in that device's memory of another kind."""
+    made = _put_where(x, where)
+    return ArrayImpl(aval, where, [made], committed=True, _skip_checks=True)
+
+
+def _put_where(x: Any, where: Any) -> Any:
+    counters.device_to_device += 1
+    with stubbed:
+        return xc.batched_copy_array_to_devices_with_sharding(
+            [x], [where._internal_device_list], [where], [xc.ArrayCopySemantics.ALWAYS_COPY]
+        )[0]
 
 
 def _changed_kind(x: Any, where: Any) -> Any:
     """An array in memory of another kind. TRAP: C++ moves parts as they are, whatever the spec says."""
     if not named_sharding.is_equivalent_to(x._sharding, where.with_memory_kind(x._sharding.memory_kind), x.aval.ndim):
         x = move(x, where.with_memory_kind(x._sharding.memory_kind), False)
-    counters.device_to_device += 1
-    copied = xc.batched_copy_array_to_devices_with_sharding
-    with stubbed:
-        return copied([x], [where._internal_device_list], [where], [xc.ArrayCopySemantics.ALWAYS_COPY])[0]
+    return _put_where(x, where)
 
 
 def bring(x: Any, where: Any) -> Any:
@@ -246,8 +253,10 @@ def bring(x: Any, where: Any) -> Any:
         DeviceError: for an array that is bound to another place.
     """
     if type(x) is ArrayImpl:
-        if type(x._sharding) is NamedSharding and named_sharding.is_equivalent_to(x._sharding, where, x.aval.ndim):
+        if named_sharding.is_equivalent_to(x._sharding, where, x.aval.ndim):
             return x
+        if x._committed and where.num_devices == 1 and arrays.devices_of(x) == where.device_set:
+            return move(x, where, False)  # in other memory of the device
         if x._committed:
             raise DeviceError(
                 f"an argument {x.aval!r} is bound to {x._sharding!r}, and the program takes it on {where!r}",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from functorch_like.backends.xla.jaxlib_api import _jax, xc
-from functorch_like.errors import UnsupportedError
 
 OneDevice = _jax.SingleDeviceSharding
 REPLICATED = xc.HloSharding.replicate()
@@ -15,6 +14,7 @@ for _class in (_jax.SingleDeviceSharding, _jax.NamedSharding, _jax.GSPMDSharding
 _jax.SingleDeviceSharding._to_xla_hlo_sharding = lambda self, ndim: REPLICATED
 
 _singles: dict[Any, Any] = {}
+_in_other_memory: dict[Any, Any] = {}
 _lists: dict[Any, Any] = {}
 
 
@@ -23,6 +23,17 @@ def single(device: Any) -> Any:
     found = _singles.get(device)
     if found is None:
         found = _singles.setdefault(device, _jax.SingleDeviceSharding(device, None))
+    return found
+
+
+def single_in(device: Any, kind: str | None) -> Any:
+    """The sharding of arrays on one device, in its memory of a kind: one object for each."""
+    if kind in (None, device.default_memory().kind):
+        return single(device)
+    found = _in_other_memory.get((device, kind))
+    if found is None:
+        made = _jax.SingleDeviceSharding(device, memory_kind=kind)
+        found = _in_other_memory.setdefault((device, kind), made)
     return found
 
 
@@ -36,15 +47,6 @@ def device_list(device: Any) -> Any:
     return found
 
 
-def check_usual_memory(where: Any) -> None:
-    """Refuse a SingleDeviceSharding in other memory than the device's usual one.
-
-    Raises:
-        UnsupportedError: with the sharding to use instead.
-    """
-    kind = where._memory_kind
-    if kind is not None and kind != where._device.default_memory().kind:
-        raise UnsupportedError(
-            f"arrays on one device without a mesh are in its usual memory, and {kind!r} was asked for",
-            fix=f"NamedSharding(ft.make_mesh((1,), ('x',), devices=[device]), PartitionSpec(), memory_kind={kind!r})",
-        )
+def is_usual(where: Any) -> bool:
+    """Return True unless a sharding is in other memory of one device than the usual one."""
+    return type(where) is not OneDevice or where is single(where._device)

@@ -55,7 +55,10 @@ def _sharding_of(a: Any, mesh: Any) -> Any:
     aval = a if isinstance(a, ShapedArray) else a.aval if isinstance(a, ShapeDtypeStruct) else aval_of(a)
     if where is None:
         return None if aval.ndim else named_sharding.named(mesh, PartitionSpec())
-    found = None if type(where) is OneDevice else named_sharding.on_mesh(where, mesh, aval.ndim)
+    if type(where) is not OneDevice:
+        found = named_sharding.on_mesh(where, mesh, aval.ndim)
+    else:  # a mesh of one device is that device
+        found = named_sharding.named(mesh, PartitionSpec()) if list(mesh.devices.flat) == [where._device] else None
     if found is None:
         raise DeviceError(
             f"one operand is on {mesh!r}, and another, {aval!r}, is bound to {where!r}",

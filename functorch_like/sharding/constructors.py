@@ -48,9 +48,7 @@ else:
                 fix="SingleDeviceSharding(ft.devices()[0])",
             )
         named_sharding.check_memory_kind(device, memory_kind)
-        if memory_kind in (None, device.default_memory().kind):
-            return sharding.single(device)  # the one that arrays have
-        return named_sharding.SingleDeviceSharding(device, memory_kind=memory_kind)
+        return sharding.single_in(device, memory_kind)
 
     @api_boundary.public
     def _abstract() -> Any:
@@ -85,10 +83,11 @@ else:
 
         Args:
             device: of `ft.devices()`.
-            memory_kind: the device's own, or None.
+            memory_kind: "device", "pinned_host" or "unpinned_host"; that of the device if None. What is computed of
+                arrays in other memory is in the usual memory of the device.
 
         Raises:
-            ArgumentError: for something else than a device.
+            ArgumentError: for something else than a device, or a kind of memory that it lacks.
 
         >>> import functorch_like as ft
         >>> ft.device_put(1.0, ft.sharding.SingleDeviceSharding(ft.devices()[0])).devices() == {ft.devices()[0]}

@@ -8,10 +8,12 @@ from typing import Any
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.backends.xla import mesh as meshes
 from functorch_like.backends.xla import named_sharding, sharding
 from functorch_like.backends.xla.configuration import current_mesh
 from functorch_like.backends.xla.mesh import Mesh
 from functorch_like.backends.xla.named_sharding import NamedSharding, SingleDeviceSharding
+from functorch_like.backends.xla.partition_spec import PartitionSpec
 from functorch_like.calling.call_signature import FlatCall, argument_path
 from functorch_like.compiler.placement import device_for, split_of
 from functorch_like.core import ArrayImpl
@@ -105,7 +107,13 @@ class JitShardings:
         if not every:
             return device_for(call.leaves)
         if any(type(s) is SingleDeviceSharding for s in every):
-            return self._place_on_device(every, call)
+            device = self._place_on_device(every, call)
+            if outs is None or all(s is None or sharding.is_usual(s) for s in outs):
+                return device
+            # Results in other memory are those of a program on a mesh of that device.
+            mesh = meshes.make_mesh((1,), ("device",), devices=[device])
+            moved = lambda s: None if s is None else named_sharding.named(mesh, PartitionSpec(), s.memory_kind)
+            return split_of(call.leaves, mesh, (), tuple(map(moved, outs)))
         mesh = every[0].mesh
         self._check_meshes(mesh, every)
         for i, (leaf, where) in enumerate(zip(call.leaves, ins, strict=True)):
@@ -122,7 +130,6 @@ class JitShardings:
                 f"shardings of jit({self.name}) are on different devices: {place!r} and {other!r}",
                 fix="a program runs on one device, or on the devices of one mesh",
             )
-        sharding.check_usual_memory(place)
         for i, leaf in enumerate(call.leaves):
             if type(leaf) is ArrayImpl and leaf._committed:
                 self._check_placed(leaf, place, i, call)

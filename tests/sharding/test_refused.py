@@ -29,14 +29,6 @@ REFUSED = {
     "misspelt": (lambda: WHOLE.with_memory_kind("pinned_hots"), ArgumentError, "did you mean 'pinned_host"),
     "memory 3": (lambda: WHOLE.with_memory_kind(3), ArgumentError, "memory_kind=3 is no kind of memory"),
     "memory of one": (lambda: SINGLE.with_memory_kind("vram"), ArgumentError, "memory_kind='vram' is no kind"),
-    "one device's other memory": (
-        lambda: ft.device_put(X, SINGLE.with_memory_kind("pinned_host")),
-        UnsupportedError,
-        "'pinned_host' was asked for(.|\n)*NamedSharding",
-    ),
-    "an array to it": (
-        lambda: ft.device_put(ft.numpy.ones(3), SINGLE.with_memory_kind("pinned_host")), UnsupportedError, "usual"
-    ),
     "shape of a mesh": (lambda: ft.make_mesh("ab", ("a", "b")), ArgumentError, "axis_shapes of a mesh is 'ab'"),
     "half a device": (lambda: ft.make_mesh((1.5,), ("a",)), ArgumentError, "axis_shapes of a mesh is"),
     "shape of parts": (lambda: WHOLE.shard_shape("8"), ShapeError, "'8' of type str is no shape"),
