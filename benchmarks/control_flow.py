@@ -146,12 +146,12 @@ def main() -> None:
     for name, made in counts.items():
         print(f"{name:50}{made:6} compiled")
     sides = {"ours": side(sys.executable, "ours")} | ({"torch": side(options.torch, "torch")} if options.torch else {})
-    titles = ("breaks", "graphs", "later", "first call", "later", "eager")
+    titles = ("breaks", "left", "graphs", "later", "first call", "later", "eager")
     print(f"{'program':29}" + "".join(f"{t:>12}" for t in titles))
     for program in sides["ours"]:
         for name, rows in sides.items():
             row = rows[program]
-            graphs = [row["graph breaks"], row["first call, graphs"], row["later calls, graphs"]]
+            graphs = [row["graph breaks"], row["functions left to Python"], row["first call, graphs"], row["later calls, graphs"]]
             seconds = [row["later calls, seconds"], row["uncompiled, seconds"]]
             first = f"{row['first call, seconds'] * 1e3:.0f} ms"
             cells = [*map(str, graphs), first, *(f"{s * 1e6:.1f} us" for s in seconds)]

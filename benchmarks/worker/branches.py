@@ -2,8 +2,8 @@
 
     python benchmarks/worker/branches.py ours|torch
 
-prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks, and
-seconds of the first call and of later calls, in turns through all inputs. `benchmarks/control_flow.py` starts it.
+prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks,
+functions (or loops of them) that are not compiled, and seconds of the first call and of later calls, in turns through all inputs. `benchmarks/control_flow.py` starts it.
 """
 
 from __future__ import annotations
@@ -148,6 +148,7 @@ def ours() -> dict[str, Any]:
             "first call, graphs": at_first.count,
             "later calls, graphs": after.count,
             "graph breaks": 0,
+            "functions left to Python": 0,
             "first call, seconds": seconds,
             "later calls, seconds": steady,
             "uncompiled, seconds": later(fun, args, ft.block_until_ready),
@@ -165,7 +166,10 @@ def pytorch() -> dict[str, Any]:
     for name, (fun, given) in programs(torch).items():
         args = [tuple(map(torch.as_tensor, a)) for a in given]
         torch._dynamo.reset()
-        breaks = torch._dynamo.explain(fun)(*args[0]).graph_break_count
+        counters.clear()
+        reasons = torch._dynamo.explain(fun)(*args[0]).break_reasons
+        breaks = max(len(reasons), sum(counters["graph_break"].values()))
+        left = counters["frames"]["total"] - counters["frames"]["ok"]
         torch._dynamo.reset()
         counters.clear()
         compiled = torch.compile(fun)
@@ -179,6 +183,7 @@ def pytorch() -> dict[str, Any]:
             "first call, graphs": at_first,
             "later calls, graphs": after,
             "graph breaks": breaks,
+            "functions left to Python": left,
             "first call, seconds": seconds,
             "later calls, seconds": later(compiled, args, lambda out: None),
             "uncompiled, seconds": later(fun, args, lambda out: None),

@@ -16,7 +16,18 @@ from collections.abc import Iterator
 from types import CodeType
 from typing import Any, NamedTuple
 
-Stack = tuple[Any, ...]  # of each entry the offset of the GET_ITER that made it, or None
+
+class With(NamedTuple):
+    """What a `with` block keeps on the stack, to call at its end.
+
+    Attributes:
+        offset: of the instruction that entered the block.
+    """
+
+    offset: int
+
+
+Stack = tuple[Any, ...]  # of each entry the offset of the GET_ITER that made it, a With, or None
 
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _ENDS = frozenset({"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"})
@@ -35,11 +46,13 @@ class Point(NamedTuple):
             and at its end.
         live: the local names that may be read later.
         counters: the variables of the enclosing loops over ranges.
+        withs: the enclosing `with` blocks.
     """
 
     where: Any
     live: frozenset[str]
     counters: frozenset[str]
+    withs: frozenset[With]
 
 
 def point(code: CodeType, last: int, *, test: bool) -> Point | None:
@@ -51,6 +64,11 @@ def point(code: CodeType, last: int, *, test: bool) -> Point | None:
         test: whether the instruction tests a truth value; otherwise it calls a function.
     """
     return None if code.co_flags & _GENERATORS else _flow(code).point(last, test)
+
+
+def entered_once(code: CodeType, last: int) -> frozenset[With]:
+    """Return the `with` blocks around an instruction that a call of the function enters at most once: in no loop."""
+    return _flow(code).entered_once(last)
 
 
 @functools.lru_cache(maxsize=512)
@@ -82,10 +100,19 @@ class _Flow:
             return None
         # All have their operands on top of the stack, and leave at most one result in their place.
         rest = stack[:-1] if test and i.opname != "COMPARE_OP" else _after(i, stack, False)[:-1]
-        counters = [self._counter(entry) for entry in rest]
+        withs = frozenset(entry for entry in rest if isinstance(entry, With))
+        counters = [self._counter(entry) for entry in rest if not isinstance(entry, With)]
         if None in counters:
             return None
-        return Point(self._place(k), self.live[k], frozenset(name for name in counters if name))
+        return Point(self._place(k), self.live[k], frozenset(name for name in counters if name), withs)
+
+    def entered_once(self, last: int) -> frozenset[With]:
+        stack = self.stacks.get(bisect.bisect_right(self.offsets, last) - 1, ())
+        return frozenset(e for e in stack if isinstance(e, With) and not self._is_in_loop(e.offset))
+
+    def _is_in_loop(self, offset: int) -> bool:
+        back = [(i.argval, i.offset) for i in self.instructions if "BACKWARD" in i.opname]
+        return any(to <= offset <= at for to, at in back)
 
     def _place(self, k: int) -> Any:
         """Return the place of an instruction in the source, or its offset, where that may not tell it from others."""
@@ -187,6 +214,8 @@ def _tests(i: dis.Instruction) -> bool:
 def _after(i: dis.Instruction, stack: Stack, jumps: bool) -> Stack:
     if i.opname == "GET_ITER":
         return (*stack[:-1], i.offset)
+    if i.opname == "BEFORE_WITH":
+        return (*stack[:-1], With(i.offset), None)
     if i.opname == "SWAP" and i.arg is not None:
         items = list(stack)
         items[-1], items[-i.arg] = items[-i.arg], items[-1]

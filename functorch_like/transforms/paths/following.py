@@ -53,10 +53,11 @@ class FollowingTrace(StageTrace):
     Attributes:
         guards: in the order in which Python asked.
         base: Python's frames at the first guard.
+        entered: of each the `with` blocks around it then, of those that are in no loop.
         bottom: the frame below them.
     """
 
-    __slots__ = ("_born", "_truths", "base", "bottom", "guards")
+    __slots__ = ("_born", "_truths", "base", "bottom", "entered", "guards")
 
     follows = True
 
@@ -64,6 +65,7 @@ class FollowingTrace(StageTrace):
         super().__init__(name, parent)
         self.guards: list[Guard] = []
         self.base: list[Any] = []
+        self.entered: list[frozenset[Any]] = []
         self.bottom: Any = None
         self._born: list[tuple[Any, Var]] = []
         self._truths: dict[Var, StageTracer] = {}
@@ -124,6 +126,6 @@ class FollowingTrace(StageTrace):
             try:
                 return flat(*leaves)
             finally:
-                self.bottom, self.base = None, []
+                self.bottom, self.base, self.entered = None, [], []
 
         return run

@@ -6,7 +6,8 @@ So branches that meet again are joined, and a loop that comes back to a state is
 A state is the frames from the jitted function to the guard: of each the instruction and the local names that may be
 read later. Frames that have been suspended since the first guard cannot have changed, and count as one. A state is not
 known where something hidden could make a difference: temporary values on the stack of an expression, iterators other
-than ranges, generators, a derivative that is being recorded. Mutable objects count in all frames.
+than ranges, `with` blocks entered after the first guard, generators, a derivative that is being recorded. Mutable
+objects count in all frames.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from functorch_like.interpreters.batching import BatchTrace, BatchTracer
 from functorch_like.interpreters.forward import Dual, JVPTrace
 from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer
-from functorch_like.transforms.paths.bytecode import point
+from functorch_like.transforms.paths.bytecode import entered_once, point
 
 if TYPE_CHECKING:
     from functorch_like.transforms.paths.following import FollowingTrace
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 _MOST_VALUES = 2000
 _ATOMS = (int, float, complex, str, bytes, bool, type(None), type(Ellipsis), np.generic, np.dtype, range)
 _NAMED = (type, types.ModuleType, types.BuiltinFunctionType, xla.PjitFunction, ArrayImpl)
-_IMMUTABLE = (*_ATOMS, *_NAMED, Tracer)
+_IMMUTABLE = (*_ATOMS, *(t for t in _NAMED if t is not types.BuiltinFunctionType), Tracer)
 _PLAIN_OBJECT = object.__basicsize__ + 16  # of instances that are their dictionary: no fields of a type in C
 
 
@@ -71,7 +72,9 @@ def python_state(trace: FollowingTrace, asked: StageTracer) -> PythonState | Non
         return None
     conversions = [f.f_code.co_name for f in frames[users[-1] + 1 :]]
     del frames[users[-1] + 1 :]
-    trace.base = trace.base or frames
+    if not trace.base:
+        trace.base = frames
+        trace.entered = [entered_once(f.f_code, f.f_lasti) for f in frames]
     if conversions[:2] != ["boundary", "tracer_bool"]:  # a function of the package asks: its state is hidden
         return None
     try:
@@ -97,6 +100,7 @@ class _Reader:
 
     def __init__(self, trace: FollowingTrace) -> None:
         self.trace = trace
+        self.entered = trace.base, trace.entered
         self.slots: list[Var] = []
         self._seen: dict[int, int] = {}
         self._kept: list[Any] = []  # so that identities stay their own
@@ -118,6 +122,9 @@ class _Reader:
         names = frame.f_locals
         if any(type(names.get(name)) is not int for name in place.counters):
             raise _Hidden
+        # What a `with` block calls at its end is hidden. Of one entered before the first guard it is always the same.
+        if not place.withs <= next((e for f, e in zip(*self.entered, strict=True) if f is frame), frozenset()):
+            raise _Hidden
         mutable = {name for name, value in names.items() if not isinstance(value, _IMMUTABLE)}
         return frame.f_code, place.where, self._named(names, place.live | place.counters | mutable)
 
@@ -137,7 +144,10 @@ class _Reader:
             self.slots.append(x._var)
             return StageTracer, x.aval
         if isinstance(x, _NAMED):
-            return _Same(x)
+            holder = getattr(x, "__self__", None) if type(x) is types.BuiltinFunctionType else None
+            if holder is None or isinstance(holder, (types.ModuleType, type)):
+                return _Same(x)
+            return types.BuiltinFunctionType, x.__name__, self.key(holder)  # a method: what it is of may change
         known = self._seen.get(id(x))
         if known is not None:
             return "again", known

@@ -9,6 +9,7 @@ from support.python_programs import made, programs
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
+from functorch_like import errors
 
 #: A long run takes thousands: FT_RANDOM_PROGRAMS=3000. Failing programs are not made smaller, which takes long: each
 #: attempt compiles.
@@ -31,3 +32,20 @@ def test_programs_agree_with_python(source, points):
         want = plain(np.float32(x), np.float32(y))
         got = followed(np.float32(x), np.float32(y))
         assert np.float32(got) == np.float32(want), source
+
+
+@settings(
+    max_examples=COUNT, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
+)
+@given(programs(), st.lists(st.tuples(VALUES, VALUES), min_size=2, max_size=5), st.booleans())
+def test_programs_whose_values_are_unknown_agree_with_python(source, points, mapped):
+    plain, whole = made(source, HOST), ft.jit(made(source, DEVICE), control_flow="paths")
+    try:
+        whole.trace(np.float32(1), np.float32(1))
+    except errors.ConcretizationError as e:
+        assert "both sides of its conditions are traced" in str(e), source  # noqa: PT017  (loops that count in Python)
+        return
+    each = ft.vmap(whole) if mapped else lambda xs, ys: ft.lax.map(lambda pair: whole(*pair), (xs, ys))
+    xs, ys = (np.array(values, np.float32) for values in zip(*points, strict=True))
+    want = [np.float32(plain(np.float32(x), np.float32(y))) for x, y in points]
+    np.testing.assert_array_equal(ft.jit(each)(xs, ys), want, err_msg=source)
