@@ -151,7 +151,12 @@ def main() -> None:
     for program in sides["ours"]:
         for name, rows in sides.items():
             row = rows[program]
-            graphs = [row["graph breaks"], row["functions left to Python"], row["first call, graphs"], row["later calls, graphs"]]
+            graphs = [
+                row["graph breaks"],
+                row["functions left to Python"],
+                row["first call, graphs"],
+                row["later calls, graphs"],
+            ]
             seconds = [row["later calls, seconds"], row["uncompiled, seconds"]]
             first = f"{row['first call, seconds'] * 1e3:.0f} ms"
             cells = [*map(str, graphs), first, *(f"{s * 1e6:.1f} us" for s in seconds)]

@@ -3,7 +3,8 @@
     python benchmarks/worker/branches.py ours|torch
 
 prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks,
-functions (or loops of them) that are not compiled, and seconds of the first call and of later calls, in turns through all inputs. `benchmarks/control_flow.py` starts it.
+functions (or the rest of one) that are not compiled, and seconds of the first call and of later calls, in turns through
+all inputs. `benchmarks/control_flow.py` starts it.
 """
 
 from __future__ import annotations
