@@ -58,6 +58,8 @@ class ShapedArray:
             return cls._interned[key]
         except (KeyError, TypeError):
             pass
+        if hasattr(dtype, "aval_of_shape"):  # a dtype that arrays do not have, as that of typed keys
+            return dtype.aval_of_shape(tuple(shape))
         shape = tuple(int(n) for n in shape)
         dtype = np.dtype(dtype)
         weak_type = bool(weak_type)

@@ -6,12 +6,14 @@ they are. Functions that only move elements are applied to each word in turn.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from functorch_like import tree
+from functorch_like.avals import ShapedArray
 from functorch_like.errors import DtypeError
 from functorch_like.transforms.vmap import vmap
 
@@ -41,6 +43,10 @@ class KeyDtype:
         """The dtype as JAX prints it."""
         return f"key<{_TAGS[self.impl]}>"
 
+    def aval_of_shape(self, shape: tuple[int, ...]) -> KeyAval:
+        """The aval of an array of such keys."""
+        return KeyAval._made(shape, self)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KeyDtype) and self.impl == other.impl
 
@@ -49,6 +55,39 @@ class KeyDtype:
 
     def __repr__(self) -> str:
         return self.name
+
+
+class KeyAval(ShapedArray):
+    """Shape and dtype of an array of typed keys; those of its words are `words`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _made(cls, shape: tuple[int, ...], dtype: KeyDtype) -> KeyAval:
+        made: Any = object.__new__(cls)
+        made.shape, made.dtype, made.weak_type = shape, dtype, False
+        made.ndim, made.size = len(shape), math.prod(shape)
+        return made
+
+    @property
+    def impl(self) -> str:
+        """The name of the generator."""
+        kind: Any = self.dtype
+        return kind.impl
+
+    @property
+    def words(self) -> ShapedArray:
+        """The aval of the words."""
+        return ShapedArray((*self.shape, 2), "uint32")
+
+    def __repr__(self) -> str:
+        return f"{self.dtype!r}[{','.join(map(str, self.shape))}]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KeyAval) and (self.shape, self.dtype) == (other.shape, other.dtype)
+
+    def __hash__(self) -> int:
+        return hash((KeyAval, self.shape, self.dtype))
 
 
 _TAGS = {"threefry2x32": "fry"}

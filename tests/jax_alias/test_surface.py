@@ -252,3 +252,57 @@ def test_primitives_with_lowerings_of_jax_s_own_run_on_the_host(run):
         "lowering of nothing_1(f32[]): the lowering of nothing builds MLIR with JAX's own functions, "
         "and it has no implementation",
     ]
+
+
+def test_functions_that_are_traced_with_some_arguments_known(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.api_util import flatten_fun_nokwargs
+    from jax.extend import linear_util as lu
+    from jax.interpreters import partial_eval as pe
+    def f(x, known, keys):
+        a, b = jnp.sin(known) * 2, x + known
+        return {"known": a, "both": b, "number": 3.0, "drawn": jax.random.uniform(keys[0])}
+    avals = [jax.core.ShapedArray((2,), jnp.float32), jax.core.ShapedArray((3,), jnp.result_type(jax.random.key(0)))]
+    assert all(isinstance(aval, jax.core.AbstractValue) for aval in avals)
+    def traced(known, **options):
+        args, tree = jax.tree.flatten((1.0, 2.0, jax.random.split(jax.random.key(0), 3)))
+        flat, out_tree = flatten_fun_nokwargs(lu.wrap_init(f), tree)
+        pvals = [pe.PartialVal.unknown(avals[0]), pe.PartialVal.known(known), pe.PartialVal.unknown(avals[1])]
+        jaxpr, outs, consts = pe.trace_to_jaxpr_nounits(flat, pvals, **options)
+        return jax.tree.unflatten(out_tree(), outs), jaxpr, consts
+    out, jaxpr, consts = traced(jnp.float32(0.5))
+    print([name for name, (aval, _) in out.items() if aval is None], out["both"][0].shape, len(jaxpr.invars))
+    print(np.allclose(out["known"][1], np.sin(0.5) * 2), float(out["number"][1]), out["known"].is_known())
+    print(all(aval is not None for aval, _ in traced(jnp.float32(0.5), instantiate=True)[0].values()))
+    print(jax.jit(jax.grad(lambda k: traced(k)[0]["known"][1]))(0.0))  # what is known may be traced outside
+    print(avals[0].sharding.update(spec=()).spec, jnp.nan_to_num(jax.random.key(0)).dtype)
+    try:
+        jnp.result_type(jax.random.key(0), 1.0)
+    except TypeError as e:
+        print(str(e).splitlines()[0])
+    """
+    assert run(text).splitlines() == [
+        "['known', 'number'] (2,) 2",
+        "True 3.0 True",
+        "True",
+        "2.0",
+        "P() key<fry>",
+        "typed keys have no dtype in common with other arrays",
+    ]
+
+
+def test_derivatives_of_functions_of_numbers_are_checked(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from jax.test_util import check_grads
+    check_grads(lambda x: jnp.sin(x["a"]) * x["b"], ({"a": 1.0, "b": 2.0},), 2)
+    check_grads(lambda x, n: x**n, (1.5, 3), 1)
+    wrong = jax.custom_jvp(jnp.sin)
+    wrong.defjvp(lambda primals, tangents: (jnp.sin(*primals), tangents[0]))
+    try:
+        check_grads(wrong, (1.0,), 1)
+    except AssertionError:
+        print("differs")
+    """
+    assert run(text) == "differs"

@@ -8,13 +8,25 @@ import numpy as np
 
 from functorch_like import dtypes, numpy
 from functorch_like.errors import DtypeError
-from functorch_like.random.typed_keys import KeyDtype, extended, prng_key
+from functorch_like.random.typed_keys import KeyDtype, extended, is_keys, prng_key
 
-__all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "scalar_type_of"]
+__all__ = ["canonicalize_dtype", "extended", "issubdtype", "itemsize_bits", "prng_key", "result_type",
+           "scalar_type_of"]  # fmt: skip
 
 TypePromotionError = DtypeError
 bfloat16 = dtypes.bfloat16.type
-result_type = numpy.result_type
+
+
+def result_type(*values: Any) -> Any:
+    """Return the dtype that values have together; typed keys have theirs, and meet no others."""
+    found = {x if isinstance(x, KeyDtype) else x.dtype for x in values if is_keys(x) or isinstance(x, KeyDtype)}
+    if not found:
+        return numpy.result_type(*values)
+    if len(found) > 1 or not all(is_keys(x) or isinstance(x, KeyDtype) for x in values):
+        raise DtypeError(
+            "typed keys have no dtype in common with other arrays", fix="random.key_data gives their words"
+        )
+    return found.pop()
 
 
 def issubdtype(dtype: Any, kind: Any) -> bool:

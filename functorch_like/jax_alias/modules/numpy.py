@@ -21,7 +21,7 @@ from functorch_like.numpy.einsum import einsum_by
 from functorch_like.random.typed_keys import is_keys, over_words
 
 ndarray = Array
-issubdtype = dtypes.issubdtype
+issubdtype, result_type = dtypes.issubdtype, dtypes.result_type
 
 #: Functions that move elements and look at none, so that they move typed keys as well.
 _MOVING = (
@@ -108,6 +108,11 @@ def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
         same = is_keys(a1) and is_keys(a2) and a1.shape == a2.shape and a1.dtype == a2.dtype
         return (a1 == a2).all() if same else fnp.asarray(False)
     return fnp.array_equal(a1, a2, equal_nan)
+
+
+def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
+    """Return an array without NaNs and infinities; typed keys have none."""
+    return x if is_keys(x) else fnp.nan_to_num(x, copy, nan, posinf, neginf)
 
 
 def isscalar(element: Any) -> bool:

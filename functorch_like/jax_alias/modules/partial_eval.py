@@ -8,8 +8,10 @@ from typing import Any
 from functorch_like.core import Tracer
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr as Recorded
+from functorch_like.ir.jaxpr import Var
 from functorch_like.ir.trace_to_jaxpr import StageTracer, stage
 from functorch_like.jax_alias.modules.programs import Jaxpr, view
+from functorch_like.random.typed_keys import KeyArray, KeyAval, is_keys
 
 DynamicJaxprTracer = StageTracer
 JaxprTracer = Tracer
@@ -18,6 +20,70 @@ JaxprTracer = Tracer
 custom_partial_eval_rules: dict[Any, Any] = {}
 dce_rules: dict[Any, Any] = {}
 partial_eval_jaxpr_custom_rules: dict[Any, Any] = {}
+
+
+class PartialVal(tuple[Any, Any]):
+    """A value that is known, with None for its type; or the type of one that is not, with None for the value."""
+
+    __slots__ = ()
+
+    @classmethod
+    def known(cls, const: Any) -> PartialVal:
+        """Return one that is known."""
+        return cls((None, const))
+
+    @classmethod
+    def unknown(cls, aval: Any) -> PartialVal:
+        """Return one of which the type is known."""
+        return cls((aval, None))
+
+    def is_known(self) -> bool:
+        """Return True for one that is known."""
+        return self[0] is None
+
+
+def trace_to_jaxpr_nounits(
+    fun: Any, pvals: Sequence[PartialVal], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[PartialVal], list[Any]]:
+    """Record a flat function, and compute those of its results that depend on known values alone.
+
+    Args:
+        fun: a function that `linear_util` wraps.
+        pvals: its arguments.
+        instantiate: leave all results to the program, or those of the positions that are True.
+
+    Returns:
+        The program of the unknown arguments, all results as PartialVals, and what the program closes over.
+    """
+    avals = [aval for aval, _ in pvals if aval is not None]
+
+    def flat(*unknown: Any) -> list[Any]:
+        rest = iter(unknown)
+        args = [const if aval is None else _value(aval, next(rest)) for aval, const in pvals]
+        return [x._words if is_keys(x) else x for x in fun.call_wrapped(*args)]
+
+    program, consts = stage(flat, [_plain(aval) for aval in avals], name=getattr(fun, "__name__", "fun"))
+    env: dict[Any, Any] = dict(zip(program.inputs, consts, strict=False))
+    read = lambda atom: env[atom] if type(atom) is Var else atom.value
+    kept = [instantiate] * len(program.outputs) if isinstance(instantiate, bool) else list(instantiate)
+    for equation in program.equations if any(not k for k in kept) else ():
+        if all(type(a) is not Var or a in env for a in equation.inputs):
+            out = equation.prim(*map(read, equation.inputs), **equation.params)
+            env.update(zip(equation.outputs, out if equation.prim.multiple_results else [out], strict=True))
+    outs = [
+        PartialVal.unknown(aval) if keep or (type(a) is Var and a not in env) else PartialVal.known(read(a))
+        for a, aval, keep in zip(program.outputs, program.out_avals, kept, strict=True)
+    ]
+    closed = view(program, consts)
+    return closed.jaxpr, outs, closed.consts
+
+
+def _plain(aval: Any) -> Any:
+    return aval.words if isinstance(aval, KeyAval) else aval
+
+
+def _value(aval: Any, words: Any) -> Any:
+    return KeyArray(words, aval.impl) if isinstance(aval, KeyAval) else words
 
 
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any) -> tuple[Jaxpr, list[Any], list[Any]]:

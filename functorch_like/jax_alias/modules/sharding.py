@@ -127,6 +127,10 @@ class _Unplaced:
     def __init__(self, ndim: int) -> None:
         self.spec = _sharding.PartitionSpec(*[None] * ndim)
 
+    def update(self, spec: Any) -> _Unplaced:
+        """Return that of a type of another rank."""
+        return _Unplaced(len(spec))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Unplaced) and self.spec == other.spec
 

@@ -38,6 +38,7 @@ def check_grads(
     Raises:
         AssertionError: where they differ.
     """
+    args = _arrays(args)
     for mode in (modes,) if isinstance(modes, str) else modes:
         g = f
         for _ in range(order):
@@ -67,7 +68,7 @@ def check_jvp(
     err_msg: str = "",
 ) -> None:
     """Hold `f_jvp(primals, tangents)` against a finite difference of `f`."""
-    args = tuple(args)
+    args = _arrays(args)
     direction = _random_like(args, 0)
     _, tangents = f_jvp(args, direction)
     _close(tangents, _difference(f, args, direction, eps), args, atol, rtol, f"{err_msg} JVP tangent")
@@ -83,17 +84,28 @@ def check_vjp(
     err_msg: str = "",
 ) -> None:
     """Hold `f_vjp(*args)`, a pair of result and pullback, against a finite difference of `f`."""
-    args = tuple(args)
+    args = _arrays(args)
     out, pull = f_vjp(*args)
     direction, weights = _random_like(args, 0), _random_like(out, 1)
     slopes = _difference(f, args, direction, eps)
     _close(_inner(pull(weights), direction), _inner(weights, slopes), args, atol, rtol, f"{err_msg} VJP cotangent")
 
 
+def _arrays(args: Sequence[Any]) -> tuple[Any, ...]:
+    """The arguments, numbers as arrays of the dtypes that they are traced with."""
+    number = lambda x: np.asarray(x, dtypes.as_dtype(type(x))) if isinstance(x, (int, float, complex)) else x
+    return ft.tree.map(number, tuple(args))
+
+
 def _difference(f: Any, args: Any, direction: Any, eps: float | None) -> Any:
     step = eps or (1e-4 if _dtype_of(args) == "float64" else 1e-2 if _dtype_of(args) != "float32" else 1e-3)
     moved = lambda t: f(*ft.tree.map(lambda x, d: _moved(x, d, t), args, direction))
-    return ft.tree.map(lambda a, b: (np.asarray(a) - np.asarray(b)) / (2 * step), moved(step), moved(-step))
+
+    def slope(a: Any, b: Any) -> Any:
+        a, b = np.asarray(a), np.asarray(b)
+        return a if a.dtype == dtypes.float0 else (a - b) / (2 * step)
+
+    return ft.tree.map(slope, moved(step), moved(-step))
 
 
 def _moved(x: Any, d: Any, t: float) -> Any:
