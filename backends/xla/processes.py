@@ -33,6 +33,14 @@ if TYPE_CHECKING:
             """
             ...
 
+        def compare(self, what: str, value: str, ranks: frozenset[int], fix: str) -> None:
+            """Compare a value that all of these processes give.
+
+            Raises:
+                DistributedError: where they differ.
+            """
+            ...
+
         def wait(self, key: str, ranks: frozenset[int]) -> None:
             """Wait until all of these processes call this."""
             ...
@@ -170,6 +178,23 @@ def spanned(place: Any) -> frozenset[int]:
         return frozenset()
     found = frozenset(device.process_index for device in place.devices.flat)
     return found if len(found) > 1 else frozenset()
+
+
+def compare(what: str, value: str, place: Any, fix: str) -> None:
+    """Compare a value that the processes of a mesh give; those that agreed on it before do not meet again.
+
+    Args:
+        what: the kind of value, for messages.
+        value: of this process.
+        place: the mesh.
+        fix: for the error.
+
+    Raises:
+        DistributedError: where values differ, or a process does not come.
+    """
+    ranks = spanned(place)
+    if ranks and _peers is not None:
+        _peers.compare(what, value, ranks, fix)
 
 
 @contextmanager

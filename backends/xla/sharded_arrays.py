@@ -57,6 +57,8 @@ def check_concrete(where: Any) -> None:
 
 def place(x: np.ndarray[Any, Any], where: Any, weak_type: bool) -> Any:
     """Copy a NumPy array to where a sharding says."""
+    if type(where) is SingleDeviceSharding:
+        return arrays.device_put(x, where, weak_type=weak_type)
     check_concrete(where)
     named_sharding.check_divides(where, x.shape, f"{ShapedArray(x.shape, x.dtype)!r}")
     return put(x, where, weak_type=weak_type)

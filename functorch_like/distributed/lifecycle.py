@@ -45,7 +45,7 @@ class Joined(NamedTuple):
 
 
 _joined: Joined | None = None
-_agreed: set[tuple[bytes, frozenset[int]]] = set()  # programs that one process compiles again need no second exchange
+_agreed: set[tuple[bytes, frozenset[int]]] = set()  # what was compared once needs no second exchange
 
 
 def initialize(
@@ -291,6 +291,20 @@ class _Peers:
                 raise _different_programs(member.rank, name, rank, their_name.decode(errors="replace"))
         _agreed.add((digest, ranks))
         return answers
+
+    def compare(self, what: str, value: str, ranks: frozenset[int], fix: str) -> None:
+        """Raise where processes of `ranks` give different values; they meet once for each value."""
+        about = (f"{what}\0{value}".encode(), ranks)
+        if _joined is None or about in _agreed:
+            return
+        member = _joined.member
+        given = member.exchange(
+            _key(what, ranks), value.encode(), _joined.agreement_timeout, sorted(ranks), f"comparing {what}"
+        )
+        if set(given.values()) != {value.encode()}:
+            listed = "; ".join(f"process {rank}: {v.decode(errors='replace')}" for rank, v in sorted(given.items()))
+            raise DistributedError(f"{what} differ between processes: {listed}", fix=fix)
+        _agreed.add(about)
 
     def wait(self, key: str, ranks: frozenset[int]) -> None:
         """Wait until all processes of `ranks` call this."""

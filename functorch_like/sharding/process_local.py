@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import named_sharding, sharded_arrays
+from functorch_like.backends.xla import named_sharding, processes, sharded_arrays
 from functorch_like.calling import api_boundary
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
@@ -33,6 +33,8 @@ def make_array_from_process_local_data(
 
     Raises:
         ShapeError: where a size does not divide, or fits neither the parts of this process nor the whole array.
+        DistributedError: where processes make arrays of different shapes or dtypes. They compare each shape once, when
+            it is new, so all processes of the mesh call this.
 
     >>> import functorch_like as ft, numpy as np
     >>> from functorch_like.sharding import NamedSharding, PartitionSpec as P
@@ -52,6 +54,12 @@ def make_array_from_process_local_data(
         raise ShapeError(f"global_shape {tuple(sizes)} has {len(sizes)} dimensions, and local_data {data.ndim}")
     blocks = [_Blocks(where, data.shape, d, size) for d, size in enumerate(sizes)]
     shape = tuple(b.size for b in blocks)
+    processes.compare(
+        "arrays of process-local data",
+        repr(ShapedArray(shape, aval.dtype)),
+        where.mesh,
+        "give each process as many rows as the others, of one dtype: pad or drop what is left of a last batch",
+    )
     return sharded_arrays.from_callback(
         ShapedArray(shape, aval.dtype),
         where,

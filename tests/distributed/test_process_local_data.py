@@ -47,3 +47,34 @@ PARTS = """
 def test_parts_of_two_processes():
     ended = start(PARTS, range(2), 2, FT_CPU_DEVICES="2")
     assert [e.status for e in ended] == [0, 0], ended
+
+
+UNEQUAL = """
+    from functorch_like.sharding import NamedSharding, PartitionSpec as P
+    initialize(agreement_timeout_seconds=3)
+    where = NamedSharding(ft.make_mesh((2,), ("a",)), P("a"))
+    make = ft.make_array_from_process_local_data
+
+    def refused(data, *parts):
+        try:
+            make(where, data)
+        except ft.errors.DistributedError as error:
+            assert all(part in str(error) for part in parts), str(error)
+        else:
+            raise SystemExit(f"no error: {parts}")
+
+    assert make(where, np.ones((4, 3))).shape == (8, 3)
+    refused(np.ones((2 + 2 * RANK, 2)), "process 0: f64[4,2]; process 1: f64[8,2]", "as many rows")
+    refused(np.ones(2, "f4" if RANK else "f8"), "process 0: f64[4]; process 1: f32[4]")
+    ft.multihost_utils.sync_global_devices("before the last batch")
+    if RANK:  # the other one knows its shape, and does not come to compare it
+        refused(np.ones((3, 3)), "process 0 did not come within 3 s")
+    else:
+        make(where, np.ones((4, 3)))
+    ft.multihost_utils.sync_global_devices("end")
+"""
+
+
+def test_processes_with_different_amounts_of_data():
+    ended = start(UNEQUAL, range(2), 2)
+    assert [e.status for e in ended] == [0, 0], ended
