@@ -162,7 +162,11 @@ def main() -> None:
             cells = [*map(str, graphs), first, *(f"{s * 1e6:.1f} us" for s in seconds)]
             print(f"{program:22}{name:7}" + "".join(f"{c:>12}" for c in cells))
     if options.json:
-        save(options.json, [], microseconds=calls, compiles=counts, programs=sides)
+        asked = [options.torch, "-c", "import torch; print(torch.__version__)"]
+        torch = (
+            subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip() if options.torch else ""
+        )
+        save(options.json, [], torch=torch, microseconds=calls, compiles=counts, programs=sides)
 
 
 if __name__ == "__main__":

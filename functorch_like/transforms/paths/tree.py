@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.calling.call_signature import FlatCall
+from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.core import ArrayImpl
 from functorch_like.errors import ArgumentError
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, effects, inner_jaxprs
@@ -15,6 +16,8 @@ from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.transforms.paths.following import FollowingTrace, Guard
 from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.words import Words
+
+_PLAIN = (int, float, complex, str, bytes, np.generic, np.dtype, type(None))
 
 
 class Node:
@@ -201,7 +204,7 @@ class _Insertion:
         same = len(equations) == len(twins) and (guard is None) == (node.guard is None)
         for e, twin in zip(equations, twins, strict=False):
             same = same and e.prim is twin.prim and len(e.inputs) == len(twin.inputs)
-            same = same and all(map(self.alike, e.inputs, twin.inputs))
+            same = same and all(map(self.alike, e.inputs, twin.inputs)) and _same_params(e.params, twin.params)
             if not same:
                 raise self.impure(e)
             self.names.update(zip(e.outputs, twin.outputs, strict=True))
@@ -227,6 +230,20 @@ class _Insertion:
             + (f"; the difference is at {line}" if line else ""),
             fix="make the function pure: its results may depend on its arguments alone",
         )
+
+
+def _same_params(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    """Return False where parameters differ. Functions and other objects, which traces make anew, count as equal."""
+
+    def same(x: Any, y: Any) -> bool:
+        if isinstance(x, tuple) and isinstance(y, tuple):
+            return len(x) == len(y) and all(map(same, x, y))
+        if isinstance(x, Jaxpr) and isinstance(y, Jaxpr):
+            return x is y or (one := fingerprint(x)) is None or (other := fingerprint(y)) is None or one == other
+        plain = isinstance(x, _PLAIN) and isinstance(y, _PLAIN)
+        return x is y or not plain or bool(x == y or (x != x and y != y))
+
+    return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
 
 
 def _same_array(a: Any, b: Any) -> bool:

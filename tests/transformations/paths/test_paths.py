@@ -337,6 +337,25 @@ def test_an_impure_function_is_refused_by_its_line():
         f(-1.0)
 
 
+def test_an_impure_function_is_refused_by_what_its_operations_are_told():
+    calls, square = [], np.arange(4, dtype=np.float32).reshape(2, 2)
+
+    def axis(x):
+        calls.append(1)
+        y = fnp.sum(x, axis=len(calls) % 2)
+        return y if y[0] > 0 else -y
+
+    def body(x):
+        calls.append(1)
+        y, _ = ft.lax.scan(lambda c, v: (c * len(calls) + v, None), x[0], x)
+        return y if y[0] > 0 else -y
+
+    for f in (paths(axis), paths(body)):
+        f(square + 1)
+        with pytest.raises(errors.ArgumentError, match="did not do the same again"):
+            f(-square - 1)
+
+
 def test_effects_happen_once_and_on_the_path_taken(capfd):
     @paths
     def f(x):
