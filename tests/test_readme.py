@@ -44,6 +44,20 @@ def test_its_links_lead_somewhere():
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "benchmarks/README.md", "notebooks/README.md"])
+def test_links_outside_of_the_site_lead_somewhere(page):
+    folder = (ROOT / page).parent
+    linked = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [path for path in linked if not (folder / path).exists()] == []
+
+
+def test_pictures_have_a_text_of_their_own():
+    pages = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *(ROOT / "docs").rglob("*.md")]
+    pictures = [text for page in pages for text in re.findall(r"!\[([^\]]*)\]\(", page.read_text(encoding="utf-8"))]
+    assert len(pictures) > 5
+    assert all(len(text) > 20 for text in pictures)
+
+
 def test_ci_installs_what_it_says():
     assert ".venv/bin/pip install -e '.[test]' && .venv/bin/pytest" in (ROOT / "README.md").read_text()
     assert re.search(r"install -qq .*-e '\.\[test\]'", (ROOT / ".ci" / "run").read_text())

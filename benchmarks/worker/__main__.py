@@ -52,6 +52,7 @@ def load(side: str) -> tuple[dict, dict]:
         return torch_side.CASES if side == "torch" else torch_side.COMPILED_CASES, torch_side.ABOUT
     import calls
     import meshes
+    import scaling
     import sides
     import startup
     import tracing
@@ -59,7 +60,7 @@ def load(side: str) -> tuple[dict, dict]:
 
     api = sides.load(side)
     cases = {}
-    for module in (startup, tracing, calls, workloads, meshes):
+    for module in (startup, tracing, calls, workloads, meshes, scaling):
         for name, case in module.CASES.items():
             cases[name] = lambda case=case: case(api)
     return cases, api.about

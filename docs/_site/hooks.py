@@ -27,7 +27,7 @@ def _generated() -> dict[str, str]:
     texts["api/index.md"] = api_pages.index_page(found)
     texts["api/modules.md"] = api_pages.modules_page(found)
     for source, path in COPIED.items():
-        texts[path] = (ROOT / source).read_text(encoding="utf-8")
+        texts[path] = (ROOT / source).read_text(encoding="utf-8").replace("](../docs/", "](")
     return texts
 
 
