@@ -1,8 +1,8 @@
 """What `python -m benchmarks.scaling` measures: by curve, what costs, what grows, and its sizes."""
 
 OPERATIONS = (100, 1000, 10_000, 30_000)
-#: XLA puts each pair of kernels in order: it takes 10 s for 6,000 operations, 40 for 10,000, and six minutes for 30,000, from
-#: either side.
+#: XLA's plan of a run looks at each pair of kernels: of either side's programs, 10,000 operations take it 40 s, and
+#: 30,000 six minutes.
 COMPILED = (100, 1000, 3000, 6000)
 LEAVES = (10, 100, 1000, 10_000, 100_000)
 DEPTHS = (1, 2, 3, 4, 5, 6, 7, 8)

@@ -20,7 +20,7 @@ from functorch_like.compiler.outlining import is_transpose, outline
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import FtError
 from functorch_like.ir import passes
-from functorch_like.ir.jaxpr import Jaxpr, Literal, count_equations
+from functorch_like.ir.jaxpr import Jaxpr, Literal, Var, count_equations
 from functorch_like.status_line import stage
 
 
@@ -247,14 +247,15 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
         if line is not None:
             scope = source_info.scope(eqn.source)
             e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
-        e.ins = [a.aval for a in eqn.inputs]
+        inputs = eqn.inputs
+        e.ins = [a.aval for a in inputs]
         e.outs = [v.aval for v in eqn.outputs]
         try:
-            out = eqn.prim.lower(e, *[read(a) for a in eqn.inputs], **eqn.params)
+            out = eqn.prim.lower(e, *[values[a] if type(a) is Var else read(a) for a in inputs], **eqn.params)
         except FtError as error:
             error.complete(at=str(line or ""))
             raise core.add_error_context(error, eqn.prim, e.ins, eqn.params, None, "lowering")  # noqa: B904
-        if type(out) in (list, tuple):
+        if type(out) is list or type(out) is tuple:
             values.update(zip(eqn.outputs, out, strict=True))
         else:
             values[eqn.outputs[0]] = out

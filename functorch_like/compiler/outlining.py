@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from functorch_like.backends.cpu import fast_lowering
-from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
+from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
 
 #: Fewer equations than this are left as they are;
 _FEW = 64
@@ -113,7 +113,10 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 
 def _is_constant(e: Equation) -> bool:
-    return e.prim.fusible and len(e.outputs) == 1 and all(type(a) is Literal for a in e.inputs)
+    for a in e.inputs:
+        if type(a) is Var:
+            return False
+    return e.prim.fusible and len(e.outputs) == 1
 
 
 def _copies(jaxpr: Jaxpr) -> list[int]:

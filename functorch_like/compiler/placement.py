@@ -114,8 +114,7 @@ def meshes_in(jaxpr: Jaxpr) -> list[Any]:
 
 def _named(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
-        mesh = e.params.get("mesh")
-        if mesh is not None and hasattr(mesh, "devices"):
-            yield mesh
+        if "mesh" in e.params and hasattr(e.params["mesh"], "devices"):
+            yield e.params["mesh"]
         for inner in inner_jaxprs(e.params):
             yield from meshes_in(inner)

@@ -30,11 +30,11 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
     repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats, where there are any
     kept: list[Equation] = []
     for e in jaxpr.equations:
-        if e.prim is dot_general and any(a in repeats for a in e.inputs):
+        if e.prim is dot_general and not repeats.keys().isdisjoint(e.inputs):
             kept.extend(_narrowed(e, repeats))
         else:
             kept.append(e)
-        if len(e.outputs) == 1:
+        if e.prim is broadcast_in_dim or (len(e.outputs) == 1 and not repeats.keys().isdisjoint(e.inputs)):
             along = _repeats_along(e, repeats)
             if along:
                 repeats[e.outputs[0]] = along
@@ -54,8 +54,6 @@ def _repeats_along(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset
             if operand.aval.shape[i] == out.shape[d] and i not in repeats.get(operand, _NONE)
         }
         return frozenset(d for d in range(out.ndim) if d not in kept)
-    if not any(a in repeats for a in e.inputs):
-        return _NONE
     of = repeats.get(e.inputs[0], _NONE)
     if e.prim is transpose:
         return frozenset(i for i, d in enumerate(e.params["permutation"]) if d in of)

@@ -59,8 +59,12 @@ def effects(equation: Equation) -> frozenset[str]:
 def inner_jaxprs(params: dict[str, Any]) -> Iterator[Jaxpr]:
     """The jaxprs among an equation's parameters, those in tuples included."""
     for value in params.values():
-        values: tuple[Any, ...] = value if isinstance(value, tuple) else (value,)
-        yield from (v for v in values if isinstance(v, Jaxpr))
+        if type(value) is Jaxpr:
+            yield value
+        elif isinstance(value, tuple):
+            for v in value:
+                if type(v) is Jaxpr:
+                    yield v
 
 
 class Jaxpr:

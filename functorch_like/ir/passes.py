@@ -20,14 +20,25 @@ def dead_code(jaxpr: Jaxpr) -> Jaxpr:
 
     What has effects stays.
     """
-    needed = {a for a in jaxpr.outputs if type(a) is Var}
+    needed: set[Atom] = set(jaxpr.outputs)
     kept: list[Equation] = []
     for e in reversed(jaxpr.equations):
-        used = [v in needed for v in e.outputs]
-        if any(used) or effects(e):
-            made = _pruned(e, tuple(used)) if e.prim.dce is not None else e
-            kept.append(made)
-            needed.update(a for a in made.inputs if type(a) is Var)
+        prim = e.prim
+        if prim.dce is None:  # nearly all: kept short, every program comes by here
+            for v in e.outputs:
+                if v in needed:
+                    break
+            else:
+                if prim.effects is None or not effects(e):
+                    continue
+            made = e
+        else:
+            used = [v in needed for v in e.outputs]
+            if not any(used) and not effects(e):
+                continue
+            made = _pruned(e, tuple(used))
+        kept.append(made)
+        needed.update(made.inputs)  # its literals, too, which nothing looks for
     kept.reverse()
     if kept == jaxpr.equations:
         return jaxpr
@@ -57,9 +68,9 @@ def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
     """Return for each input whether an equation or output reads it."""
-    read = {a for a in jaxpr.outputs if type(a) is Var}
+    read = set(jaxpr.outputs)
     for e in jaxpr.equations:
-        read.update(a for a in e.inputs if type(a) is Var)
+        read.update(e.inputs)
     return [v in read for v in jaxpr.inputs]
 
 
@@ -69,29 +80,31 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
     seen: dict[Any, Equation] = {}
     kept: list[Equation] = []
     for e in jaxpr.equations:
-        inputs = [same.get(a, a) for a in e.inputs]
-        try:
-            # Formed with params' values, not their repr: jaxprs compare by identity.
-            key = (e.prim, tuple(map(_atom_key, inputs)), tuple(e.params.items()))
-            twin = seen.get(key)
-            if twin is not None and (e.prim.name in _APART or effects(e)):
-                key, twin = None, None
-        except TypeError:  # an unhashable parameter: left alone
-            key, twin = None, None
-        if twin is not None:
-            same.update(zip(e.outputs, twin.outputs, strict=True))
-            continue
-        made = Equation(e.prim, inputs, e.params, e.outputs, e.source)
-        if key is not None:
-            seen[key] = made
+        prim, inputs = e.prim, e.inputs
+        if not same.keys().isdisjoint(inputs):
+            inputs = [same.get(a, a) for a in inputs]
+            made = Equation(prim, inputs, e.params, e.outputs, e.source)
+        else:
+            made = e
+        if prim.name not in _APART and (prim.effects is None or not effects(e)):
+            try:
+                # Formed with params' values, not their repr: jaxprs compare by identity.
+                twin = seen.setdefault((prim, *map(_atom_key, inputs), *e.params.items()), made)
+            except TypeError:  # an unhashable parameter: left alone
+                twin = made
+            if twin is not made:
+                same.update(zip(e.outputs, twin.outputs, strict=True))
+                continue
         kept.append(made)
+    if len(kept) == len(jaxpr.equations):
+        return jaxpr
     outputs: list[Atom] = [same.get(a, a) for a in jaxpr.outputs]
     return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
 
 
 def _atom_key(atom: Any) -> Any:
     # Bytes, not values: 0.0 and -0.0 are equal but not the same constant.
-    return (atom.aval, atom.value.tobytes()) if type(atom) is Literal else atom
+    return atom if type(atom) is Var else (atom.aval, atom.value.tobytes())
 
 
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
@@ -99,16 +112,17 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     known: dict[Any, Literal] = {}
     kept: list[Equation] = []
     for e in jaxpr.equations:
-        inputs = [known.get(a, a) for a in e.inputs] if known else e.inputs
-        literals = [a.value for a in inputs if isinstance(a, Literal)]
-        if literals and len(literals) == len(inputs) and e.prim.exact:
+        changed = bool(known) and not known.keys().isdisjoint(e.inputs)
+        inputs = [known.get(a, a) for a in e.inputs] if changed else e.inputs
+        literals = [a.value for a in inputs if type(a) is Literal] if e.prim.exact else ()
+        if literals and len(literals) == len(inputs):
             aval = e.outputs[0].aval
             if aval.size == 1 and aval.dtype.kind in _FOLDED_KINDS and aval.dtype.isbuiltin == 1:
                 with np.errstate(all="ignore"):
                     value = np.asarray(e.prim.ref(*literals, **e.params))
                 known[e.outputs[0]] = Literal(value.astype(aval.dtype), aval)
                 continue
-        kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source) if known else e)
+        kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source) if changed else e)
     if not known:
         return jaxpr
     outputs: list[Atom] = [known.get(a, a) for a in jaxpr.outputs]

@@ -62,7 +62,7 @@ def _is_short(
 ) -> bool:
     (lc, rc), (lb, rb) = dimension_numbers
     left, right = ins
-    if outs[0].dtype not in (dtypes.float32, dtypes.float64) or left.dtype != outs[0].dtype or outs[0].size < MANY:
+    if outs[0].size < MANY or left.dtype != outs[0].dtype or left.dtype not in (dtypes.float32, dtypes.float64):
         return False
     if rounded(precision, left.dtype, "cpu"):
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 
 _DTYPES = {"f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64}
+_Dims = tuple[int, ...]
 _BITS = {"f16": (5, 10), "bf16": (8, 7)}  # of exponent and mantissa
 
 
@@ -64,6 +66,7 @@ def check_precision(given: Any, dtype: Any, *, algorithms: bool = True) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------- lowering
+@functools.lru_cache(1024)
 def resolved(given: Any, dtype: Any, platform: str) -> Any:
     """A precision, a pair of them, or an algorithm's name."""
     single = dtype in (dtypes.float32, dtypes.complex64)
@@ -81,8 +84,12 @@ def precision_config(e: Any, given: Any, dtype: Any) -> Any:
     found = resolved(given, dtype, e.platform)
     if found in precision_names.ALGORITHMS:
         found = "default"
-    pair = found if isinstance(found, tuple) else (found, found)
-    return e.attr("[" + ", ".join(f"#stablehlo<precision {p.upper()}>" for p in pair) + "]")
+    return e.attr(_pair(*found) if isinstance(found, tuple) else _pair(found, found))
+
+
+@functools.cache
+def _pair(*names: str) -> str:
+    return "[" + ", ".join(f"#stablehlo<precision {p.upper()}>" for p in names) + "]"
 
 
 def rounded(given: Any, dtype: Any, platform: str) -> str:
@@ -98,6 +105,15 @@ def rounded(given: Any, dtype: Any, platform: str) -> str:
     return to if rounds and _DTYPES[to] != dtype else ""
 
 
+@functools.cache
+def _dimension_numbers(lc: _Dims, rc: _Dims, lb: _Dims, rb: _Dims) -> str:
+    show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
+    return (
+        f"#stablehlo.dot<lhs_batching_dimensions = {show(lb)}, rhs_batching_dimensions = {show(rb)}, "
+        f"lhs_contracting_dimensions = {show(lc)}, rhs_contracting_dimensions = {show(rc)}>"
+    )
+
+
 def emit_dot(
     e: Any, lhs: Any, rhs: Any, left: ShapedArray, right: ShapedArray, out: ShapedArray, contract: Any, batch: Any,
     given: Any,
@@ -107,12 +123,8 @@ def emit_dot(
     free = free_dims(right.ndim, rc, rb)
     if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
         return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
-    show = lambda dims: "[" + ", ".join(map(str, dims)) + "]"
     attrs = {
-        "dot_dimension_numbers": e.attr(
-            f"#stablehlo.dot<lhs_batching_dimensions = {show(lb)}, rhs_batching_dimensions = {show(rb)}, "
-            f"lhs_contracting_dimensions = {show(lc)}, rhs_contracting_dimensions = {show(rc)}>"
-        ),
+        "dot_dimension_numbers": e.attr(_dimension_numbers(tuple(lc), tuple(rc), tuple(lb), tuple(rb))),
         "precision_config": precision_config(e, given, left.dtype),
     }
     to = rounded(given, left.dtype, e.platform)

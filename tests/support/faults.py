@@ -303,11 +303,11 @@ FAULTS: dict[str, Fault] = {
     ),
     # -------------------------------------------------------------------------------------------------------- passes
     "common subexpressions forget parameters": Fault(
-        PASSES + "common_subexpressions", ", tuple(e.params.items()))", ")", ("jit_is_identity", "jit_of_vmap_is_stack")
+        PASSES + "common_subexpressions", ", *e.params.items())", ")", ("jit_is_identity", "jit_of_vmap_is_stack")
     ),
     "common subexpressions forget the order of operands": Fault(
         PASSES + "common_subexpressions",
-        "tuple(map(_atom_key, inputs))",
+        "*map(_atom_key, inputs)",
         "frozenset(map(_atom_key, inputs))",
         ("jit_is_identity",),
     ),
@@ -316,8 +316,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "dead code drops what is read": Fault(
         PASSES + "dead_code",
-        "needed.update(a for a in made.inputs if type(a) is Var)",
-        "needed.update(a for a in made.inputs[:1] if type(a) is Var)",
+        "needed.update(made.inputs)",
+        "needed.update(made.inputs[:1])",
         ("jit_is_identity",),
     ),
     "folded constants are wrong": Fault(
