@@ -115,6 +115,9 @@ def default_matmul_precision(precision: PrecisionLike) -> Flags:
         precision: "default", "high" or "highest"; "bfloat16", "tensorfloat32" or "float32", which are the same three;
             the name of a dot algorithm, such as "BF16_BF16_F32_X3"; or None for what the other settings say.
 
+    Returns:
+        A context manager, and a decorator.
+
     Raises:
         ArgumentError: for another name.
 
@@ -154,8 +157,15 @@ def set_float32_matmul_precision(precision: str) -> None:
 def get_float32_matmul_precision() -> str:
     """Return the argument of `set_float32_matmul_precision` that gives the present settings.
 
+    Returns:
+        The name of a precision.
+
     Raises:
         ArgumentError: where settings were changed one by one, so that none of the three names fits.
+
+    >>> import functorch_like as ft
+    >>> ft.get_float32_matmul_precision()
+    'highest'
     """
     now = _said(cuda.Matmul.fp32_precision), _said(mkldnn.Matmul.fp32_precision)
     for name, both in _LEVELS.items():

@@ -58,6 +58,9 @@ def numpy_dtype_promotion(value: str) -> Flags:
     Args:
         value: "standard" or "strict": see `backends.promotion.dtypes`, which sets it for good.
 
+    Returns:
+        A context manager, and a decorator.
+
     Raises:
         ArgumentError: for other values.
 
@@ -74,6 +77,9 @@ def numpy_rank_promotion(value: str) -> Flags:
 
     Args:
         value: "allow", "warn" or "raise": see `backends.promotion.ranks`, which sets it for good.
+
+    Returns:
+        A context manager, and a decorator.
 
     Raises:
         ArgumentError: for other values.

@@ -109,6 +109,9 @@ def iinfo(dtype: DTypeLike | None) -> Any:
     Args:
         dtype: integer dtype.
 
+    Returns:
+        An object with `bits`, `min`, `max` and `dtype`.
+
     >>> ft.numpy.iinfo("int4").max
     7
     """
@@ -321,6 +324,9 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     Args:
         arg1: dtype, name of one, or kind.
         arg2: kind, or dtype.
+
+    Returns:
+        True or False.
 
     >>> import functorch_like.numpy as fnp
     >>> fnp.issubdtype(fnp.bfloat16, fnp.floating)

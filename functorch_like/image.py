@@ -123,6 +123,9 @@ def scale_and_translate(
         antialias: widen the kernel where the image becomes smaller, so that all pixels count.
         precision: of the products, as in `lax.dot_general`.
 
+    Returns:
+        An image of that shape, in floating point.
+
     Raises:
         ArgumentError: for another method.
         ShapeError: where shape, scale or translation do not fit.
@@ -190,6 +193,9 @@ def resize(
             ("bicubic", "tricubic"), "lanczos3", "lanczos5".
         antialias: widen the kernel where the image becomes smaller, so that all pixels count; not for "nearest".
         precision: of the products, as in `lax.dot_general`.
+
+    Returns:
+        An image of that shape, in floating point.
 
     Raises:
         ArgumentError: for an unknown method.

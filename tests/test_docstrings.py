@@ -73,3 +73,26 @@ def test_parameters_are_documented(name):
         plain = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
         missing += [f"{k}({p.name})" for p in plain if p.name not in stands and not p.name.startswith("_")]
     assert missing == []
+
+
+def returns_something(function):
+    return inspect.signature(function).return_annotation not in ("None", None)
+
+
+#: Functions that raise by a statement of their own, and whose docstrings must say when.
+RAISES = re.compile(r"\braise (?:promotion\.|_)?(?:error\(|\w+Error\b)")
+
+
+@pytest.mark.parametrize("name", [*NAMESPACES, ""])
+def test_results_errors_and_examples_are_documented(name):
+    module = importlib.import_module(f"functorch_like.{name}".rstrip("."))
+    missing = []
+    for k in dir(module):
+        function = getattr(module, k)
+        if not inspect.isroutine(function):
+            continue
+        text = inspect.getdoc(function) or ""
+        body = inspect.getsource(inspect.unwrap(function)).rpartition('"""')[2]
+        wanted = {"Returns:": returns_something(function), "Raises:": bool(RAISES.search(body)), ">>>": True}
+        missing += [f"{k}: {part}" for part, needed in wanted.items() if needed and part not in text]
+    assert missing == []

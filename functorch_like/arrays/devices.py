@@ -63,6 +63,9 @@ def device_count(backend: str | None = None) -> int:
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
 
+    Returns:
+        An int.
+
     Raises:
         DeviceError: where there is no such platform.
 
@@ -79,6 +82,9 @@ def local_devices(backend: str | None = None) -> list[Device]:
 
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
+
+    Returns:
+        A list of devices.
 
     Raises:
         DeviceError: where there is no such platform.
@@ -97,6 +103,9 @@ def local_device_count(backend: str | None = None) -> int:
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
 
+    Returns:
+        An int.
+
     Raises:
         DeviceError: where there is no such platform.
 
@@ -113,6 +122,9 @@ def process_index(backend: str | None = None) -> int:
 
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
+
+    Returns:
+        An int.
 
     Raises:
         DeviceError: where there is no such platform.
@@ -131,6 +143,9 @@ def process_count(backend: str | None = None) -> int:
     Args:
         backend: "cpu" or "gpu"; the default platform if None.
 
+    Returns:
+        An int.
+
     Raises:
         DeviceError: where there is no such platform.
 
@@ -147,6 +162,9 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 
     Args:
         platform: "cpu" or "gpu"; the default one if None.
+
+    Returns:
+        A list of arrays.
 
     Raises:
         DeviceError: where there is no such platform.
@@ -188,6 +206,9 @@ def default_device(device: Device | str | None) -> Block:
     Args:
         device: as `devices()` lists it, or "cpu", "gpu", "cpu:1"; None for the first there is.
 
+    Returns:
+        A context manager, and a decorator.
+
     Raises:
         DeviceError: for a device that is not there.
 
@@ -214,6 +235,9 @@ def _within(device: Any) -> Generator[None]:
 
 def default_backend() -> str:
     """The platform that computations run on by default: "gpu" where there is one, else "cpu". (Not `default_device`'s.)
+
+    Returns:
+        "cpu" or "gpu".
 
     >>> import functorch_like as ft
     >>> ft.default_backend() in ("cpu", "gpu")
@@ -309,6 +333,9 @@ def block_until_ready(x: T) -> T:
 
     Args:
         x: a pytree; leaves that are no arrays pass through.
+
+    Returns:
+        x.
 
     Raises:
         CompileError: where the computation of an array failed.

@@ -126,6 +126,9 @@ def nans(enable: bool = True) -> Block:
     Args:
         enable: False ends an outer block's effect.
 
+    Returns:
+        A context manager, and a decorator.
+
     Raises:
         NonFiniteError: (a FloatingPointError) inside the block.
 
@@ -145,6 +148,9 @@ def infs(enable: bool = True) -> Block:
 
     Args:
         enable: False ends an outer block's effect.
+
+    Returns:
+        A context manager, and a decorator.
 
     Raises:
         NonFiniteError: inside the block.

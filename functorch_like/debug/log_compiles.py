@@ -17,6 +17,9 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Args:
         return_string: return the text instead of printing it.
 
+    Returns:
+        The text, or None where it is printed.
+
     >>> import functorch_like as ft
     >>> "jaxlib" in ft.print_environment_info(return_string=True)
     True
@@ -40,6 +43,9 @@ def log_compiles(enable: bool = True) -> Generator[None]:
 
     Args:
         enable: False ends an outer block's effect.
+
+    Returns:
+        A context manager.
 
     >>> import functorch_like as ft, logging
     >>> seen = []

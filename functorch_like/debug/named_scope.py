@@ -27,6 +27,9 @@ def named_scope(name: str) -> Block:
     Args:
         name: of the scope.
 
+    Returns:
+        A context manager, and a decorator.
+
     Raises:
         ArgumentError: for a name that is no text, or empty.
 
@@ -50,6 +53,9 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     Args:
         fun: any function.
         name: by default that of the function.
+
+    Returns:
+        A function of the same arguments and results.
 
     Raises:
         ArgumentError: for what is no function, or a name that is no text.

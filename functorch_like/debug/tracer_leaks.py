@@ -21,6 +21,9 @@ def checking_leaks() -> Generator[None]:
     A tracer that outlives its transformation has no value, and using it is an error; this finds who keeps it, before.
     All objects of the process are looked through, which takes tens of milliseconds.
 
+    Returns:
+        A context manager.
+
     Raises:
         LeakError: with each traced value, and the kinds of objects that hold it.
 
@@ -45,6 +48,9 @@ def check_tracer_leaks(enable: bool = True) -> AbstractContextManager[object]:
 
     Args:
         enable: whether to look.
+
+    Returns:
+        A context manager.
 
     >>> import functorch_like as ft
     >>> with ft.check_tracer_leaks(False):

@@ -44,6 +44,9 @@ def scatter_apply(
         unique_indices: a promise that no two windows overlap.
         mode: a `GatherScatterMode` or its name; by default nothing is done out of bounds.
 
+    Returns:
+        An array of the operand's shape and dtype.
+
     Raises:
         ShapeError: where shapes and dimension numbers do not fit.
         ArgumentError: where the function gives something else than a scalar of the operand's dtype.

@@ -64,6 +64,9 @@ def axis_size(axis_name: AxisName) -> int:
     Args:
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
 
+    Returns:
+        An int.
+
     Raises:
         AxisNameError: where no such axis is in scope.
 
@@ -84,6 +87,9 @@ def axis_index(axis_name: AxisName) -> Array:
 
     Args:
         axis_name: name of an axis of `vmap` or `shard_map`, or a tuple of names.
+
+    Returns:
+        int32, a scalar.
 
     Raises:
         AxisNameError: where no such axis is in scope.
@@ -236,6 +242,9 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
         x: array, or pytree of arrays.
         axis_name: name, or tuple of names.
         source: which position.
+
+    Returns:
+        Arrays of the structure, shapes and dtypes of x.
 
     Raises:
         ArgumentError: where no such axis is in scope, or the position is not on it.

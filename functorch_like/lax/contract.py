@@ -128,6 +128,9 @@ def dot(
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
 
+    Returns:
+        A scalar for two vectors, a matrix for two matrices, in the operands' dtype or the preferred one.
+
     Raises:
         ShapeError: for other ranks, and where the contracted sizes differ.
 

@@ -31,6 +31,9 @@ def conv_dimension_numbers(
             kernel and result, with N batch, C features, O and I the kernel's features, and a letter for each spatial
             dimension; or positions, as they are returned.
 
+    Returns:
+        A `ConvDimensionNumbers`: positions of the dimensions.
+
     Raises:
         ArgumentError: where letters do not fit together, or the rank.
 
@@ -75,6 +78,9 @@ def padtype_to_pads(
         window_strides: steps.
         padding: "VALID" is none; "SAME" gives ceil(size / stride) windows, the odd element padded at the end;
             "SAME_LOWER" pads it at the beginning.
+
+    Returns:
+        A list of pairs (before, after), one for each dimension.
 
     Raises:
         ArgumentError: for another name.
@@ -136,6 +142,9 @@ def conv_general_dilated(
         batch_group_count: groups of the batch, each for some of the output features.
         precision: as for `dot_general`.
         preferred_element_type: as for `dot_general`.
+
+    Returns:
+        An array in the result's layout, in the operands' dtype or the preferred one.
 
     Raises:
         ShapeError: where shapes do not fit together.

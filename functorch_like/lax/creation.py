@@ -61,6 +61,9 @@ def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
         shape: sequence of ints.
         dtype: of the result; the default float if None.
 
+    Returns:
+        An array of that shape and dtype.
+
     >>> lax.empty((2,), "int32").shape
     (2,)
     """
@@ -82,6 +85,9 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
         dtype: dtype of the result; that of `x` if None.
         shape: shape of the result; that of `x` if None.
 
+    Returns:
+        An array of the operand's shape and dtype, unless others are given.
+
     >>> lax.full_like(fnp.zeros(2), 7).tolist()
     [7.0, 7.0]
     """
@@ -96,6 +102,9 @@ def zeros_like_array(x: ArrayLike) -> Array:
 
     Args:
         x: array.
+
+    Returns:
+        An array of the shape and dtype of x.
 
     >>> lax.zeros_like_array(fnp.ones(2)).tolist()
     [0.0, 0.0]
@@ -126,6 +135,9 @@ def broadcasted_iota(dtype: DTypeLike, shape: Shape, dimension: int) -> Array:
         dtype: of the result; not bool.
         shape: sequence of ints.
         dimension: the one to count along.
+
+    Returns:
+        An array of that shape and dtype.
 
     Raises:
         ShapeError: where there is no such dimension.

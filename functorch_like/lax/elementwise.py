@@ -93,6 +93,9 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         x: array or number.
         y: Python int; negative for floats only.
 
+    Returns:
+        An array of the shape and dtype of x.
+
     Raises:
         ArgumentError: for a negative power of integers.
 
@@ -148,6 +151,9 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
         m: Python int, at least 0; or an array of whole numbers, of the shape and dtype of x.
         x: array of floats.
 
+    Returns:
+        Floats, of the operands' shape.
+
     Raises:
         ShapeError: where the shapes differ.
         DtypeError: where the dtypes do.
@@ -180,6 +186,9 @@ def round(x: ArrayLike, rounding_method: int = RoundingMethod.AWAY_FROM_ZERO) ->
         x: array of floats.
         rounding_method: where halves go: away from zero, or to the even neighbour.
 
+    Returns:
+        An array of the shape and dtype of x.
+
     >>> lax.round(2.5).item(), lax.round(2.5, lax.RoundingMethod.TO_NEAREST_EVEN).item()
     (3.0, 2.0)
     """
@@ -200,6 +209,9 @@ def conj(x: ArrayLike) -> Array:
     Args:
         x: array of real or complex numbers.
 
+    Returns:
+        Complex numbers, of the operand's shape.
+
     >>> lax.conj(1 + 2j).item()
     (1-2j)
     """
@@ -214,6 +226,9 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
         operand: array of floats.
         exponent_bits: int: bits of the exponent that are kept.
         mantissa_bits: int: bits of the mantissa that are kept.
+
+    Returns:
+        An array of the operand's shape and dtype.
 
     >>> lax.reduce_precision(1.001, exponent_bits=8, mantissa_bits=7).item()
     1.0

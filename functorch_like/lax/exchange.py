@@ -118,6 +118,9 @@ def psum_scatter(
         axis_index_groups: as of `psum`: exchange within each group.
         tiled: the size of the dimension is a multiple of the axis', and it stays, with the quotient.
 
+    Returns:
+        Arrays in the structure of x, each a part of the sum along the dimension.
+
     Raises:
         AxisNameError: where no such axis is in scope.
         ShapeError: where the dimension cannot be split so.
@@ -178,6 +181,9 @@ def all_to_all(
         tiled: the size of the dimension is a multiple of the axis' and it stays, with the quotient; parts are joined
             along concat_axis.
 
+    Returns:
+        Arrays in the structure of x, split along one dimension and joined along the other.
+
     Raises:
         AxisNameError: where no such axis is in scope.
         ShapeError: where the dimension cannot be split so.
@@ -210,6 +216,9 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
         axis_name: one name.
         perm: pairs (source, destination); each at most once. Where nothing is sent to there are zeros.
 
+    Returns:
+        Arrays of the structure, shapes and dtypes of x; zeros where nothing is sent to.
+
     Raises:
         ArgumentError: where no such axis is in scope, or perm names a position twice or one that is not there.
 
@@ -233,6 +242,12 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
         axis_name: name of an axis of `vmap` or `shard_map`.
         perm: for each position, the position whose value it gets; a permutation of range(size).
 
+    Returns:
+        Arrays of the structure, shapes and dtypes of x.
+
+    Raises:
+        ArgumentError: for what is no permutation.
+
     >>> ft.vmap(lambda x: lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.asarray([5, 6, 7])).tolist()
     [7, 5, 6]
     """
@@ -254,6 +269,9 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
         axis_name: name of an axis of `vmap` or `shard_map`.
         axis: int: the dimension, of the size of the named axis.
         axis_index_groups: lists of positions that are computed among themselves; None for all together.
+
+    Returns:
+        Arrays in the structure of x, with the named axis exchanged for a dimension.
 
     >>> ft.vmap(lambda x: lax.pswapaxes(x, "i", 0), axis_name="i")(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[1, 3], [2, 4]]

@@ -84,6 +84,9 @@ def gather(
         mode: a `GatherScatterMode` or its name; by default what is out of bounds is filled.
         fill_value: with what; NaN, the smallest signed, the greatest unsigned integer, or True by default.
 
+    Returns:
+        An array of the operand's dtype: the batch dimensions of the indices, and those of the slices.
+
     Raises:
         ShapeError: where shapes and dimension numbers do not fit.
         ArgumentError: for an unknown mode.
@@ -109,6 +112,9 @@ _SCATTER_DOC = """{summary}
         indices_are_sorted: a promise that the index vectors increase.
         unique_indices: a promise that no two windows overlap.
         mode: a `GatherScatterMode` or its name; by default what is out of bounds is dropped.
+
+    Returns:
+        An array of the operand's shape and dtype.
 
     Raises:
         ShapeError: where shapes and dimension numbers do not fit.

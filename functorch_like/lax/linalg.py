@@ -44,6 +44,9 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
         x: (..., n, n).
         symmetrize_input: take the Hermitian part of `x`; else only its lower triangle is read.
 
+    Returns:
+        The factor, of the shape and dtype of x.
+
     >>> lax.linalg.cholesky(fnp.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
@@ -65,6 +68,9 @@ def triangular_solve(
         lower: whether it is the lower triangle.
         transpose_a, conjugate_a: what op does.
         unit_diagonal: take the diagonal to be one, without a look.
+
+    Returns:
+        An array of the shape of b.
 
     >>> a, b = fnp.asarray([[2.0, 0.0], [1.0, 1.0]]), fnp.asarray([2.0, 3.0])
     >>> lax.linalg.triangular_solve(a, b, left_side=True, lower=True).tolist()
@@ -123,6 +129,9 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True) -> t
         x: (..., m, n).
         pivoting: take columns in an order in which the diagonal of R falls, which tells the rank.
         full_matrices: m columns, else min(m, n).
+
+    Returns:
+        Q (..., m, k) and R (..., k, n); if pivoting, int32 positions (..., n) of columns, too.
 
     >>> [f.shape for f in lax.linalg.qr(fnp.ones((3, 2)), full_matrices=False)]
     [(3, 2), (2, 2)]
@@ -227,6 +236,9 @@ def svd(
             vectors. All are computed.
         algorithm: a `SvdAlgorithm` or its name. CPUs have the default and "qr", GPUs "jacobi" too.
 
+    Returns:
+        U (..., m, k), S (..., k) and Vh (..., k, n); S alone without vectors.
+
     Raises:
         ArgumentError: for an unknown algorithm, or a subset that is not there.
         UnsupportedError: for an algorithm that the platform does not have.
@@ -287,6 +299,9 @@ def eigh(
         subset_by_index: `(start, end)`: only the values from one to before the other, the least being 0, and their
             vectors. All are computed.
 
+    Returns:
+        A pair: eigenvectors in columns (..., n, k), and real eigenvalues (..., k), in increasing order.
+
     Raises:
         ArgumentError: for a subset that is not there.
 
@@ -340,6 +355,9 @@ def schur(
         sort_eig_vals: not supported: False.
         select_callable: not supported: None.
 
+    Returns:
+        T and Z of the shape of x; T alone without vectors.
+
     Raises:
         ArgumentError: for sorted eigenvalues, which jaxlib cannot do.
 
@@ -379,6 +397,9 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     Args:
         a: array of shape (..., n, n).
         lower: read the lower triangle; else the upper one.
+
+    Returns:
+        Arrays of shapes (..., n, n), (..., n), (..., n - 1) and (..., n - 1).
 
     >>> [f.shape for f in lax.linalg.tridiagonal(fnp.ones((3, 3)))]
     [(3, 3), (3,), (2,), (2,)]

@@ -29,6 +29,9 @@ def symmetric_product(
         alpha, beta: numbers.
         symmetrize_output: take the upper triangle from the lower one, so that the result is symmetric to the last bit.
 
+    Returns:
+        A symmetric array of the shape of c_matrix.
+
     Raises:
         ShapeError: where the shapes do not fit.
 
@@ -54,6 +57,9 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
     Args:
         r_matrix: (..., n, n), upper triangular, real.
         w_vector: (..., n).
+
+    Returns:
+        The factor, of the shape and dtype of r_matrix.
 
     Raises:
         ShapeError: where the shapes do not fit.

@@ -43,6 +43,9 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
         operand: array.
         reps: how often, one number for each dimension.
 
+    Returns:
+        An array of the operand's dtype.
+
     Raises:
         ArgumentError: where there are more or fewer numbers than dimensions.
 
@@ -61,6 +64,9 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         sizes: of the parts; they add up to the size of the dimension.
         axis: the dimension.
 
+    Returns:
+        A list of arrays of the operand's dtype.
+
     Raises:
         ShapeError: where the sizes do not add up, or there is no such dimension.
 
@@ -78,6 +84,9 @@ def optimization_barrier(operand: T) -> T:
 
     Args:
         operand: array, or pytree of arrays: all are there before anything that uses one of them is computed.
+
+    Returns:
+        The operand, in its structure.
 
     >>> lax.optimization_barrier((fnp.ones(2), 3.0))[0].tolist()
     [1.0, 1.0]

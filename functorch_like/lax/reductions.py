@@ -94,6 +94,9 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
         axis: int: the dimension that is left out.
         index_dtype: integer dtype of the result.
 
+    Returns:
+        Positions, without the axis, in the dtype for indices.
+
     Raises:
         ShapeError: where the dimension is empty or not there.
 
@@ -111,6 +114,9 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike = "int32") -> A
         operand: array of real numbers.
         axis: int: the dimension that is left out.
         index_dtype: integer dtype of the result.
+
+    Returns:
+        Positions, without the axis, in the dtype for indices.
 
     >>> lax.argmin(fnp.asarray([1.0, 3.0, 2.0]), 0, "int32").item()
     0

@@ -24,6 +24,9 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         x: array.
         max: as min.
 
+    Returns:
+        An array of the shape and dtype of x.
+
     Raises:
         ShapeError: where bounds are neither scalars nor of the shape of x.
         DtypeError: where dtypes differ.
@@ -50,6 +53,9 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
         which: booleans (False the first of two cases, True the second) or int32; a scalar chooses for all.
         cases: arrays of one shape and dtype; numbers take those of the others.
 
+    Returns:
+        An array of the shape and dtype of the cases.
+
     Raises:
         ShapeError: where the cases differ, or their number does not fit.
 
@@ -68,6 +74,9 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
         pred: booleans, a scalar or of the shape of the others.
         on_true: array or number.
         on_false: array or number of the same shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of the cases.
 
     Raises:
         DtypeError: where pred is not boolean.

@@ -27,6 +27,9 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
         operand: array.
         sizes: ints: sizes of the new dimensions.
 
+    Returns:
+        An array with the new dimensions in front.
+
     >>> lax.broadcast(fnp.ones(3), (2,)).shape
     (2, 3)
     """
@@ -45,6 +48,9 @@ def broadcast_in_dim(operand: ArrayLike, shape: Shape, broadcast_dimensions: Seq
         broadcast_dimensions: for each dimension of the operand, which of the result it becomes; increasing. Sizes
             must be equal, or 1 in the operand.
 
+    Returns:
+        An array of that shape, in the operand's dtype.
+
     Raises:
         ShapeError: where that is not so.
 
@@ -62,6 +68,9 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
         operand: array.
         new_sizes: the shape; its product must be the size of the operand.
         dimensions: the order in which dimensions of the operand are read; None for their own.
+
+    Returns:
+        An array of that shape, in the operand's dtype.
 
     Raises:
         ShapeError: where the sizes do not fit.
@@ -82,6 +91,9 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
         operand: array.
         start_dimension: the first of them.
         stop_dimension: the one behind the last; None for all to the end.
+
+    Returns:
+        An array with one dimension in the place of several.
 
     Raises:
         ShapeError: where they are not there.
@@ -109,6 +121,9 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
         operand: array.
         permutation: ints: a permutation of range(ndim).
 
+    Returns:
+        An array of the operand's elements and dtype.
+
     Raises:
         ShapeError: where it is no permutation of the dimensions.
 
@@ -127,6 +142,9 @@ def squeeze(array: ArrayLike, dimensions: Axis) -> Array:
     Args:
         array: array.
         dimensions: ints: dimensions of size 1 to leave out.
+
+    Returns:
+        An array of the operand's elements and dtype.
 
     Raises:
         ShapeError: where one of them has another size.
@@ -150,6 +168,9 @@ def expand_dims(array: ArrayLike, dimensions: Axis) -> Array:
         array: array.
         dimensions: ints: where the new dimensions stand in the result.
 
+    Returns:
+        An array of the operand's elements and dtype.
+
     >>> lax.expand_dims(fnp.ones(3), (0, -1)).shape
     (1, 3, 1)
     """
@@ -166,6 +187,9 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     Args:
         operands: arrays of one dtype, equal in all other sizes.
         dimension: the one to join along.
+
+    Returns:
+        An array of the operands' dtype.
 
     Raises:
         ShapeError: where other sizes differ, or there is nothing to join.
@@ -187,6 +211,9 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
         operand: array.
         padding_value: scalar.
         padding_config: (low, high, interior) for each dimension; negative low and high cut elements away.
+
+    Returns:
+        An array of the operand's dtype.
 
     Raises:
         ShapeError: where that does not fit.
@@ -215,6 +242,9 @@ def rev(operand: ArrayLike, dimensions: Axis) -> Array:
         operand: array.
         dimensions: ints: dimensions to reverse.
 
+    Returns:
+        An array of the operand's shape and dtype.
+
     >>> lax.rev(fnp.arange(3), (0,)).tolist()
     [2, 1, 0]
     """
@@ -230,6 +260,9 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         operand: array or number.
         new_dtype: dtype of the result.
 
+    Returns:
+        An array of the operand's shape, in the new dtype.
+
     >>> lax.convert_element_type(fnp.asarray([1.7]), "int32").tolist()
     [1]
     """
@@ -242,6 +275,9 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Args:
         operand: array.
         new_dtype: dtype to read the bits as.
+
+    Returns:
+        An array of the new dtype; a dimension more or less where the widths differ.
 
     Raises:
         ShapeError: where the last dimension does not make one wider number.
@@ -258,6 +294,9 @@ def stop_gradient(x: T) -> T:
 
     Args:
         x: array, or pytree of arrays; leaves that hold no floats, such as functions, stay as they are.
+
+    Returns:
+        x, in its structure.
 
     >>> ft.grad(lambda x: x * lax.stop_gradient(x))(3.0).item()
     3.0

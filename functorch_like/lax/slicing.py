@@ -33,6 +33,9 @@ def slice(
         limit_indices: position behind the last in each dimension.
         strides: step in each dimension; None for 1.
 
+    Returns:
+        An array of the operand's dtype.
+
     Raises:
         ShapeError: unless 0 <= start <= limit <= size and stride >= 1.
 
@@ -56,6 +59,9 @@ def slice_in_dim(
         stride: positive int.
         axis: the dimension.
 
+    Returns:
+        An array of the operand's dtype.
+
     >>> lax.slice_in_dim(fnp.arange(6), -3, None).tolist()
     [3, 4, 5]
     """
@@ -76,6 +82,9 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         index: int: the position; negative ones count from the end.
         axis: int: the dimension.
         keepdims: keep the dimension, with size 1.
+
+    Returns:
+        An array of the operand's dtype, with size 1 along the dimension, or without it.
 
     Raises:
         BoundsError: where there is no such position.
@@ -145,6 +154,9 @@ def dynamic_slice(operand: ArrayLike, start_indices: Arrays, slice_sizes: Sequen
             end; then they are moved so that the window lies inside.
         slice_sizes: the shape of the window.
 
+    Returns:
+        An array of the shape `slice_sizes`, in the operand's dtype.
+
     Raises:
         ShapeError: where the window is larger than the operand, or starts do not fit its rank.
 
@@ -174,6 +186,9 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
         slice_size: int: size of the window.
         axis: int: the dimension.
 
+    Returns:
+        An array of the operand's dtype, with `slice_size` along the dimension.
+
     >>> lax.dynamic_slice_in_dim(fnp.arange(6), 2, 3).tolist()
     [2, 3, 4]
     """
@@ -192,6 +207,9 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
         axis: int: the dimension.
         keepdims: keep the dimension, with size 1.
 
+    Returns:
+        An array of the operand's dtype, with size 1 along the dimension, or without it.
+
     >>> lax.dynamic_index_in_dim(fnp.arange(6), 2, keepdims=False).item()
     2
     """
@@ -206,6 +224,9 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: A
         operand: array.
         update: array of the same rank and dtype.
         start_indices: as for `dynamic_slice`.
+
+    Returns:
+        An array of the operand's shape and dtype.
 
     Raises:
         ShapeError: where the update is larger than the operand.
@@ -229,6 +250,9 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
         start_index: integer, which may be traced; moved inside where the window does not fit.
         axis: int: the dimension.
 
+    Returns:
+        An array of the operand's shape and dtype.
+
     >>> lax.dynamic_update_slice_in_dim(fnp.zeros(4), fnp.ones(2), 1, axis=0).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
@@ -243,6 +267,9 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
         update: array for the position.
         index: integer, which may be traced; moved inside where it is out of bounds.
         axis: int: the dimension.
+
+    Returns:
+        An array of the operand's shape and dtype.
 
     >>> lax.dynamic_update_index_in_dim(fnp.zeros(3), 1.0, 1, axis=0).tolist()
     [0.0, 1.0, 0.0]

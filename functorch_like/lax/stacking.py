@@ -29,6 +29,9 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
         operands: arrays of one shape and dtype.
         axis: where the dimension is in the result.
 
+    Returns:
+        An array with one more dimension, in the operands' dtype.
+
     Raises:
         ShapeError: where shapes differ, or there is nothing to join.
         DtypeError: where dtypes differ.
@@ -49,6 +52,9 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         x: array.
         axis: the dimension.
 
+    Returns:
+        A tuple of arrays without the dimension.
+
     Raises:
         ShapeError: where it is not there.
 
@@ -65,6 +71,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 
     Args:
         shapes: tuples of ints.
+
+    Returns:
+        A tuple of ints.
 
     Raises:
         ShapeError: where they do not broadcast.
@@ -88,6 +97,9 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
         x: array.
         rank: int, at least the rank of `x`.
 
+    Returns:
+        An array of that rank, new dimensions of size 1 in front.
+
     Raises:
         ShapeError: where it has more dimensions.
 
@@ -106,6 +118,9 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     Args:
         arr: array.
         like_arr: array whose shape is taken.
+
+    Returns:
+        An array of the shape of `like_arr`, in the dtype of `arr`.
 
     Raises:
         ShapeError: where it does not.
@@ -163,6 +178,9 @@ def shape_as_value(shape: Shape) -> Array:
     Args:
         shape: tuple of ints.
 
+    Returns:
+        A vector of integers.
+
     >>> lax.shape_as_value((2, 3)).tolist()
     [2, 3]
     """
@@ -174,6 +192,9 @@ def dtype(x: ArrayLike) -> np.dtype[Any]:
 
     Args:
         x: array, number, dtype, name of a dtype, or Python type.
+
+    Returns:
+        A dtype.
 
     >>> lax.dtype(1).name, lax.dtype(float).name, lax.dtype(fnp.ones(2, "bfloat16")).name
     ('int32', 'float32', 'bfloat16')

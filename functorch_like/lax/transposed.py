@@ -54,6 +54,9 @@ def conv_transpose(
         use_consistent_padding: whether pairs are the padding of the convolution of which this is the transpose, and so
             cut elements away; as PyTorch has it.
 
+    Returns:
+        An array in the result's layout, in the operands' dtype or the preferred one.
+
     Raises:
         ShapeError: where shapes do not fit together.
         ArgumentError: for unknown letters or padding.

@@ -23,6 +23,9 @@ def conv_general_permutations(dimension_numbers: tuple[str, str, str]) -> tuple[
     Args:
         dimension_numbers: three strings, as for `conv_dimension_numbers`.
 
+    Returns:
+        Three tuples of ints.
+
     >>> lax.conv_general_permutations(("NHC", "HIO", "NHC"))
     ((0, 2, 1), (2, 1, 0), (0, 2, 1))
     """
@@ -45,6 +48,9 @@ def conv_shape_tuple(
         strides: steps, one for each spatial dimension.
         pads: a name, or pairs (low, high).
         batch_group_count: groups of the batch.
+
+    Returns:
+        A tuple of ints.
 
     Raises:
         ShapeError: where ranks do not fit, or the batch is no multiple of its groups.
@@ -78,6 +84,9 @@ def conv_general_shape_tuple(
         lhs_shape, rhs_shape: of operand and kernel.
         window_strides, padding, dimension_numbers: as for `conv_general_dilated`.
 
+    Returns:
+        A tuple of ints.
+
     >>> lax.conv_general_shape_tuple((2, 8, 3), (3, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (2, 4, 4)
     """
@@ -99,6 +108,9 @@ def conv_transpose_shape_tuple(
     Args:
         lhs_shape, rhs_shape: of operand and kernel.
         window_strides, padding, dimension_numbers: as for `conv_transpose`.
+
+    Returns:
+        A tuple of ints.
 
     >>> lax.conv_transpose_shape_tuple((2, 8, 3), (3, 3, 4), (2,), "SAME", ("NHC", "HIO", "NHC"))
     (2, 16, 4)
@@ -133,6 +145,9 @@ def reduce_window_shape_tuple(
         operand_shape: of the operand.
         window_dimensions, window_strides, base_dilation, window_dilation: as for `reduce_window`.
         padding: pairs (low, high).
+
+    Returns:
+        A tuple of ints.
 
     Raises:
         ShapeError: where parameters do not fit the rank.

@@ -212,6 +212,9 @@ def conv_general_dilated_local(
         filter_shape: n sizes of the window.
         precision: as for `dot_general`.
 
+    Returns:
+        An array in the result's layout, in the operands' dtype or the preferred one.
+
     Raises:
         ShapeError: where shapes do not fit together.
 

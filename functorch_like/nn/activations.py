@@ -140,6 +140,9 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
         x: array or number; integers become floats.
         negative_slope: the fraction: number, or array that broadcasts to x.
 
+    Returns:
+        An array of the shape of x.
+
     >>> round(float(nn.leaky_relu(-1.0)), 4)
     -0.01
     """

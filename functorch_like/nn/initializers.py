@@ -41,6 +41,9 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
         value: number, or array that broadcasts to the shape.
         dtype: the default of the initializer's dtype; float32 if not given.
 
+    Returns:
+        A function `(key, shape, dtype)` that gives an array of that shape and dtype.
+
     >>> nn.initializers.constant(2.0)(ft.random.key(0), (2,)).tolist()
     [2.0, 2.0]
     """
@@ -59,6 +62,9 @@ def zeros(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) -
         shape: of the result.
         dtype: of the result; the default float dtype if None.
 
+    Returns:
+        An array of that shape, in the dtype asked for.
+
     >>> nn.initializers.zeros(ft.random.key(0), (2,)).tolist()
     [0.0, 0.0]
     """
@@ -72,6 +78,9 @@ def ones(key: ArrayLike | None, shape: Shape, dtype: DTypeLike | None = None) ->
         key: not used.
         shape: of the result.
         dtype: of the result; the default float dtype if None.
+
+    Returns:
+        An array of that shape, in the dtype asked for.
 
     >>> nn.initializers.ones(ft.random.key(0), (2,)).tolist()
     [1.0, 1.0]
@@ -155,6 +164,9 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike | Non
         column_axis: the axis of the columns; all others together are the rows. The fewer of them are orthonormal.
         dtype: the default of the initializer's dtype; float32 if not given.
 
+    Returns:
+        A function `(key, shape, dtype)` that gives an array of that shape and dtype.
+
     Raises:
         ShapeError: from the initializer, for a shape of less than two dimensions.
 
@@ -183,6 +195,9 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: DTypeLike
         scale: what they are multiplied by.
         column_axis: the axis of outputs, the last or the one before; inputs are the other of these.
         dtype: the default of the initializer's dtype; float32 if not given.
+
+    Returns:
+        A function `(key, shape, dtype)` that gives an array of that shape and dtype.
 
     Raises:
         ShapeError: from the initializer, for a shape of less than three or more than five dimensions, or of more
@@ -246,6 +261,9 @@ def variance_scaling(
         batch_axis: axes that count for neither.
         dtype: the default of the initializer's dtype; float32 if not given.
 
+    Returns:
+        A function `(key, shape, dtype)` that gives an array of that shape and dtype.
+
     Raises:
         ArgumentError: for another mode or distribution, or a scale that is not positive.
         ShapeError: from the initializer, for a shape without these axes.
@@ -308,6 +326,9 @@ _DOC = """An initializer of variance {variance}.
         out_axis: of outputs.
         batch_axis: axes that count for neither.
         dtype: the default of the initializer's dtype; float32 if not given.
+
+    Returns:
+        A function `(key, shape, dtype)` that gives an array of that shape and dtype.
 
     Raises:
         ShapeError: from the initializer, for a shape without these axes.

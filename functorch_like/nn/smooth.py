@@ -120,6 +120,9 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         x: array or number; integers become floats.
         alpha: number, or array that broadcasts to x.
 
+    Returns:
+        Floats, of the shape of x.
+
     >>> round(float(nn.elu(-1.0)), 4)
     -0.6321
     """
@@ -135,6 +138,9 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         x: array or number; integers become floats.
         alpha: number, or array that broadcasts to x.
 
+    Returns:
+        Floats, of the shape of x.
+
     >>> round(float(nn.celu(-1.0)), 4)
     -0.6321
     """
@@ -147,6 +153,9 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4.0) -> Array:
     Args:
         x: array or number; integers become floats.
         b: number, or array that broadcasts to x.
+
+    Returns:
+        Floats, of the shape of x.
 
     >>> round(float(nn.squareplus(0.0)), 4)
     1.0

@@ -266,6 +266,9 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
         where: booleans that broadcast to x; what is False is left out.
         keepdims: keep these dimensions, with size 1.
 
+    Returns:
+        Floats, without the reduced axes.
+
     Raises:
         ShapeError: where there is no such axis.
         DtypeError: for complex numbers.

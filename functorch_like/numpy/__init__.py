@@ -49,6 +49,9 @@ from functorch_like.numpy.creation import ones as ones
 from functorch_like.numpy.creation import ones_like as ones_like
 from functorch_like.numpy.creation import zeros as zeros
 from functorch_like.numpy.creation import zeros_like as zeros_like
+from functorch_like.numpy.least_dimensions import atleast_1d as atleast_1d
+from functorch_like.numpy.least_dimensions import atleast_2d as atleast_2d
+from functorch_like.numpy.least_dimensions import atleast_3d as atleast_3d
 from functorch_like.numpy.logic import allclose as allclose
 from functorch_like.numpy.logic import array_equal as array_equal
 from functorch_like.numpy.logic import array_equiv as array_equiv
@@ -100,9 +103,6 @@ from functorch_like.numpy.scalar_types import uint8 as uint8
 from functorch_like.numpy.scalar_types import uint16 as uint16
 from functorch_like.numpy.scalar_types import uint32 as uint32
 from functorch_like.numpy.scalar_types import uint64 as uint64
-from functorch_like.numpy.shapes import atleast_1d as atleast_1d
-from functorch_like.numpy.shapes import atleast_2d as atleast_2d
-from functorch_like.numpy.shapes import atleast_3d as atleast_3d
 from functorch_like.numpy.shapes import broadcast_arrays as broadcast_arrays
 from functorch_like.numpy.shapes import broadcast_to as broadcast_to
 from functorch_like.numpy.shapes import expand_dims as expand_dims

@@ -59,6 +59,9 @@ def apply_over_axes(func: Callable[[Array, int], Array], a: NestedArrayLike, axe
         a: array.
         axes: int, or sequence of ints.
 
+    Returns:
+        An array of as many dimensions as `a`, with size 1 along the reduced axes.
+
     Raises:
         ShapeError: where the function gives neither as many dimensions nor one less.
 
@@ -83,6 +86,9 @@ def block(arrays: NestedArrayLike) -> Array:
 
     Args:
         arrays: array, or list, or nested lists, all as deep as each other, of arrays and numbers.
+
+    Returns:
+        An array of as many dimensions as the deepest list or block has.
 
     Raises:
         ArgumentError: for lists that are empty or not equally deep.

@@ -32,6 +32,9 @@ def frombuffer(
         count: how many elements; all there are if -1.
         offset: bytes to skip.
 
+    Returns:
+        (count,), or as many as the buffer holds.
+
     Raises:
         ValueError: where the size of the memory is no multiple of that of an element, or too small.
 
@@ -53,6 +56,9 @@ def fromfunction(
         dtype: of the indices.
         kwargs: passed on.
 
+    Returns:
+        What the function gives for the index arrays; for `shape` elements where it is elementwise.
+
     >>> fnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int).tolist()
     [[0, 1, 2], [10, 11, 12]]
     """
@@ -71,6 +77,9 @@ def fromiter(iter: Iterable[ArrayLike], dtype: DTypeLike | None, count: int = -1
         dtype: of the array.
         count: how many to take; all if -1.
 
+    Returns:
+        (count,), or as many as the iterator gives.
+
     Raises:
         ValueError: where there are fewer.
 
@@ -88,6 +97,9 @@ def fromstring(string: str, dtype: DTypeLike | None = float, count: int = -1, *,
         dtype: of the array.
         count: how many to read; all if -1.
         sep: what stands between the numbers; white space fits any white space.
+
+    Returns:
+        (count,), or as many as the text holds.
 
     >>> fnp.fromstring("1 2 3", dtype=int, sep=" ").tolist()
     [1, 2, 3]
@@ -111,6 +123,9 @@ def fromfile(
         sep: what separates numbers in text; bytes if empty.
         offset: bytes to skip; of files of bytes only.
 
+    Returns:
+        (count,), or as many as the file holds.
+
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as f:
     ...     _ = f.write(b"abc"); f.flush()
@@ -129,6 +144,9 @@ def from_dlpack(x: ArrayLike, /, *, device: DeviceLike = None, copy: bool | None
         x: array with `__dlpack__`.
         device: where to put the result: by default where x is. Memory of GPUs comes by way of the host, with "cpu".
         copy: True copies arrays of this package, too; False demands that nothing is copied.
+
+    Returns:
+        An array of the same shape and dtype.
 
     Raises:
         BufferError: for `copy=False` where there is no way without a copy, and for memory that cannot be read.

@@ -41,6 +41,9 @@ def choose(a: ArrayLike, choices: Arrays, out: None = None, mode: str = "raise")
         out: not supported, arrays are immutable.
         mode: what other integers do: "raise", where the values are known; "wrap" (counted around) or "clip".
 
+    Returns:
+        An array of the shape that indices and choices broadcast to, in the dtype of the choices.
+
     Raises:
         BoundsError: in mode "raise", where a number has no choice.
         ConcretizationError: in mode "raise", where the numbers are traced.
@@ -105,6 +108,9 @@ def compress(
         size: how many to return; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`.
         out: not supported, arrays are immutable.
+
+    Returns:
+        An array with as many slices along the axis as the condition has true elements, or `size` of them.
 
     Raises:
         ConcretizationError: for a traced condition without `size`.
@@ -217,6 +223,9 @@ def place(arr: ArrayLike, mask: NestedArrayLike, vals: NestedArrayLike, *, inpla
         vals: values, flattened.
         inplace: must be False: arrays are immutable, and the result is returned.
 
+    Returns:
+        An array of the shape and dtype of `arr`.
+
     Raises:
         ArgumentError: where `inplace` is not False, or there are no values.
 
@@ -248,6 +257,13 @@ def putmask(a: ArrayLike, mask: NestedArrayLike, values: NestedArrayLike, *, inp
         values: array of values, repeated to the size of `a`.
         inplace: must be False: arrays are immutable, and a copy is returned.
 
+    Returns:
+        An array of the shape and dtype of `a`.
+
+    Raises:
+        ArgumentError: where `inplace` is not False.
+        ShapeError: where mask and array differ in size.
+
     >>> fnp.putmask(fnp.asarray([1, 2, 3]), fnp.asarray([True, False, True]), [7, 8], inplace=False).tolist()
     [7, 2, 7]
     """
@@ -275,6 +291,9 @@ def put(
         v: values, repeated as need be.
         mode: what positions out of bounds do: nothing (by default), "wrap" (counted around) or "clip".
         inplace: must be False: arrays are immutable, and the result is returned.
+
+    Returns:
+        An array of the shape and dtype of `a`.
 
     Raises:
         ArgumentError: where `inplace` is not False.
@@ -311,6 +330,9 @@ def put_along_axis(
         axis: along which; of the flattened array if None.
         inplace: must be False: arrays are immutable, and the result is returned.
         mode: as for `put`.
+
+    Returns:
+        An array of the shape and dtype of `arr`.
 
     Raises:
         ArgumentError: where `inplace` is not False.

@@ -72,6 +72,9 @@ def convolve(
         precision: of the products, as for `fnp.dot`.
         preferred_element_type: dtype of the sums.
 
+    Returns:
+        (n + m - 1,) for "full", (max(n, m),) for "same", (max(n, m) - min(n, m) + 1,) for "valid".
+
     Raises:
         ArgumentError: for another mode.
         ShapeError: for other shapes, and size 0.

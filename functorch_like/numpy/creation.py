@@ -42,6 +42,9 @@ def asarray(
         copy: True copies an array, too; False demands that nothing is copied.
         device: where to put it.
 
+    Returns:
+        An array; of an array with that dtype, the array itself.
+
     Raises:
         DtypeError: for values that no array holds.
         ShapeError: for sequences of unequal lengths.
@@ -203,6 +206,9 @@ def array(
         ndmin: dimensions of size 1 are put in front to have at least as many.
         device: where to put it.
 
+    Returns:
+        An array of the shape of the nested sequences.
+
     >>> fnp.array([1.0, 2.0], ndmin=2).shape
     (1, 2)
     """
@@ -217,6 +223,9 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     Args:
         a: array-like.
         order: accepted for NumPy's sake: None, "K" or "C"; arrays have no order in memory.
+
+    Returns:
+        An array of the same shape and dtype, in memory of its own.
 
     >>> fnp.copy(fnp.ones(2)).tolist()
     [1.0, 1.0]
@@ -235,6 +244,9 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
         dtype: dtype of the result.
         copy: make a copy where the dtype is the same, too.
         device: device or sharding to put it on; the default device if None.
+
+    Returns:
+        An array of the shape of x, in that dtype.
 
     >>> fnp.astype(fnp.asarray([1.7, -1.7]), int).tolist()
     [1, -1]
@@ -280,6 +292,9 @@ def full(
         dtype: by default that of the value.
         device: where to put it.
 
+    Returns:
+        An array of that shape; the dtype is that of the value unless one is given.
+
     Raises:
         ShapeError: for a shape that is none.
 
@@ -319,6 +334,9 @@ def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
         dtype: dtype of the result.
         device: device or sharding to put it on; the default device if None.
 
+    Returns:
+        An array of that shape; the default float unless a dtype is given.
+
     >>> fnp.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
@@ -333,6 +351,9 @@ def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = N
         dtype: dtype of the result.
         device: device or sharding to put it on; the default device if None.
 
+    Returns:
+        An array of that shape; the default float unless a dtype is given.
+
     >>> fnp.ones(3, int).tolist()
     [1, 1, 1]
     """
@@ -346,6 +367,9 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
         shape: int or tuple of ints.
         dtype: dtype of the result.
         device: device or sharding to put it on; the default device if None.
+
+    Returns:
+        An array of that shape and dtype; its elements are zeros.
 
     >>> fnp.empty((2, 0)).shape
     (2, 0)
@@ -375,6 +399,9 @@ def full_like(
         device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
             the shape; else the default device.
 
+    Returns:
+        An array of the shape and dtype of `a`, unless others are given.
+
     >>> fnp.full_like(fnp.zeros(2), 3).tolist()
     [3.0, 3.0]
     """
@@ -396,6 +423,9 @@ def zeros_like(
         device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
             the shape; else the default device.
 
+    Returns:
+        An array of the shape and dtype of `a`, unless others are given.
+
     >>> fnp.zeros_like(fnp.arange(2)).tolist()
     [0, 0]
     """
@@ -414,6 +444,9 @@ def ones_like(
         device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
             the shape; else the default device.
 
+    Returns:
+        An array of the shape and dtype of `a`, unless others are given.
+
     >>> fnp.ones_like(fnp.arange(2)).tolist()
     [1, 1]
     """
@@ -431,6 +464,9 @@ def empty_like(
         shape: shape of the result; that of `a` if None.
         device: device or sharding to put it on. If None, that of `a` where it is split over several devices and gives
             the shape; else the default device.
+
+    Returns:
+        An array of that shape and dtype; its elements are zeros.
 
     >>> fnp.empty_like(fnp.ones(2)).shape
     (2,)

@@ -48,6 +48,10 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
         dtype: to convert to first.
         out: not supported, arrays are immutable.
 
+    Returns:
+        An array of the shape of `a`; of one dimension if axis is None. Booleans and narrow integers become the default
+        int.
+
     >>> fnp.cumsum(fnp.asarray([1, 2, 3])).tolist()
     [1, 3, 6]
     """
@@ -85,6 +89,9 @@ def cumulative_sum(
         dtype: to convert to first.
         include_initial: put 0 in front.
 
+    Returns:
+        An array of the shape of x; one longer along the axis with `include_initial`.
+
     Raises:
         ShapeError: where axis is left out and x has no dimensions, or several.
 
@@ -104,6 +111,9 @@ def cumulative_prod(
         axis: int; may be None for one dimension only.
         dtype: to multiply in.
         include_initial: put 1 in front.
+
+    Returns:
+        An array of the shape of x; one longer along the axis with `include_initial`.
 
     >>> fnp.cumulative_prod(fnp.asarray([1, 2, 3]), include_initial=True).tolist()
     [1, 1, 2, 6]
@@ -140,6 +150,9 @@ def diff(
         axis: along which.
         prepend: number or array to put in front first.
         append: number or array to put behind first.
+
+    Returns:
+        An array of `a`'s dtype, n shorter along the axis.
 
     Raises:
         ArgumentError: for negative n.
@@ -189,6 +202,9 @@ def ediff1d(ary: ArrayLike, to_end: NestedArrayLike | None = None, to_begin: Nes
         to_end: number or array to put behind the differences, flattened and in their dtype.
         to_begin: number or array to put in front of them.
 
+    Returns:
+        A one-dimensional array.
+
     >>> fnp.ediff1d(fnp.asarray([[1, 4], [9, 16]]), to_end=0).tolist()
     [3, 5, 7, 0]
     """
@@ -207,6 +223,9 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
         x: where they are taken; at equal distances `dx` if None.
         dx: the distance.
         axis: along which.
+
+    Returns:
+        An array without the axis, in floating point.
 
     >>> float(fnp.trapezoid(fnp.asarray([1.0, 2.0, 3.0])))
     4.0

@@ -34,6 +34,9 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         axis1: rows.
         axis2: columns.
 
+    Returns:
+        An array without the two axes, with the diagonal as its last dimension.
+
     Raises:
         ShapeError: for fewer dimensions.
 
@@ -107,6 +110,9 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         v: array of one or two dimensions.
         k: which diagonal.
 
+    Returns:
+        A matrix with v on a diagonal for a vector; the diagonal, a vector, for a matrix.
+
     Raises:
         ShapeError: for other numbers of dimensions.
 
@@ -140,6 +146,9 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
         val: number or vector.
         wrap: not supported.
         inplace: must be False: arrays are immutable, and the result is returned.
+
+    Returns:
+        An array of the shape and dtype of `a`.
 
     Raises:
         ArgumentError: where `inplace` is not False.

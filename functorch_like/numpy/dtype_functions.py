@@ -28,6 +28,9 @@ def result_type(*arrays_and_dtypes: ArrayLike | DTypeLike | ShapeDtypeStruct) ->
     Args:
         arrays_and_dtypes: arrays, numbers, dtypes and names of dtypes.
 
+    Returns:
+        A dtype.
+
     >>> fnp.result_type(fnp.float16, 2.0).name, fnp.result_type(fnp.int32, fnp.float16).name
     ('float16', 'float16')
     """
@@ -72,6 +75,9 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
         a: dtype or name of one.
         b: dtype or name of one.
 
+    Returns:
+        A dtype.
+
     >>> fnp.promote_types("int32", "float32").name
     'float32'
     """
@@ -95,6 +101,9 @@ def isdtype(dtype: DTypeLike | None, kind: DTypeLike | tuple[DTypeLike, ...]) ->
     Args:
         dtype: dtype or name of one.
         kind: dtype, name of a kind, or tuple of these.
+
+    Returns:
+        True or False.
 
     Raises:
         ArgumentError: for a kind that is not known.
@@ -121,6 +130,9 @@ def can_cast(from_: DTypeLike | ArrayLike, to: DTypeLike, casting: str = "safe")
         to: dtype.
         casting: "no", "equiv", "safe", "same_kind" or "unsafe".
 
+    Returns:
+        True or False.
+
     >>> fnp.can_cast(fnp.int8, fnp.int32)
     True
     """
@@ -133,6 +145,9 @@ def iscomplexobj(x: object) -> bool:
 
     Args:
         x: anything that has a dtype, or of which NumPy makes an array.
+
+    Returns:
+        True or False.
 
     >>> fnp.iscomplexobj(fnp.ones(2))
     False
@@ -156,6 +171,9 @@ def isrealobj(x: object) -> bool:
     Args:
         x: anything that has a dtype, or of which NumPy makes an array.
 
+    Returns:
+        True or False.
+
     >>> fnp.isrealobj(fnp.ones(2))
     True
     """
@@ -167,6 +185,9 @@ def isscalar(element: object) -> bool:
 
     Args:
         element: any object.
+
+    Returns:
+        True or False.
 
     >>> fnp.isscalar(1.0), fnp.isscalar(fnp.ones(2))
     (True, False)
@@ -209,6 +230,9 @@ def iterable(y: object) -> bool:
 
     Args:
         y: any object.
+
+    Returns:
+        True or False.
 
     >>> fnp.iterable([1, 2]), fnp.iterable(fnp.asarray(1))
     (True, False)

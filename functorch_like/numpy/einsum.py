@@ -51,6 +51,9 @@ def einsum(
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
+    Returns:
+        An array with the dimensions of the result's letters, in the common dtype.
+
     Raises:
         ArgumentError: for subscripts that make no sense.
         ShapeError: where a letter stands for different sizes.

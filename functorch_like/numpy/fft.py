@@ -257,6 +257,9 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
         axis: the axis.
         norm: where the factor 1/n goes.
 
+    Returns:
+        Real floats, n along the axis.
+
     >>> fnp.fft.hfft(np.array([1.0, 2.0, 3.0])).tolist()
     [8.0, -2.0, 0.0, -2.0]
     """
@@ -271,6 +274,9 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
         n: length along the axis, which is cut or padded with zeros to it.
         axis: the axis.
         norm: where the factor 1/n goes.
+
+    Returns:
+        Complex numbers, n // 2 + 1 along the axis.
 
     >>> fnp.fft.ihfft(np.array([8.0, -2.0, 0.0, -2.0])).real.tolist()
     [1.0, 2.0, 3.0]

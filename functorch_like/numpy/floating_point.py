@@ -26,6 +26,9 @@ _DOC = """{summary}
     Args:
         {args}
 
+    Returns:
+        Floats, of the shape that the operands broadcast to.
+
     Raises:
         DtypeError: for complex numbers{extra}.
 
@@ -201,6 +204,9 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     Args:
         x: array or number.
         out: not supported, arrays are immutable.
+
+    Returns:
+        A pair of arrays of the shape of x: the fractional and the integral parts, in floating point.
 
     Raises:
         DtypeError: for complex numbers.

@@ -42,6 +42,9 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devic
         dtype: the default float by default.
         device: where to put the result.
 
+    Returns:
+        (n,), in floating point.
+
     Raises:
         ArgumentError: where n is no int of at least 1.
 
@@ -60,6 +63,9 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
         d: the distance of two points.
         dtype: the default float by default.
         device: where to put the result.
+
+    Returns:
+        (n // 2 + 1,), in floating point.
 
     Raises:
         ArgumentError: where n is no int of at least 1.
@@ -86,6 +92,9 @@ def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
         x: array.
         axes: int, or several; all by default.
 
+    Returns:
+        An array of the shape and dtype of x.
+
     >>> fnp.fft.fftshift(fnp.fft.fftfreq(4)).tolist()
     [-0.5, -0.25, 0.0, 0.25]
     """
@@ -98,6 +107,9 @@ def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
     Args:
         x: array.
         axes: int, or several; all by default.
+
+    Returns:
+        An array of the shape and dtype of x.
 
     >>> fnp.fft.ifftshift(fnp.fft.fftshift(np.arange(5.0))).tolist()
     [0.0, 1.0, 2.0, 3.0, 4.0]

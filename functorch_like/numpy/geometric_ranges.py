@@ -108,6 +108,9 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         N: how many columns; as many as elements by default.
         increasing: whether powers ascend from 0, rather than descend to it.
 
+    Returns:
+        (n, N), in the dtype of x.
+
     Raises:
         ShapeError: where x is no vector.
         ArgumentError: for negative N.
@@ -143,6 +146,9 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
         discont: the least step that is taken as a jump; half the period by default, and never less.
         axis: along which.
         period: what phases may differ by and be the same.
+
+    Returns:
+        Floats, of the shape of p.
 
     Raises:
         ShapeError: where there is no such axis.

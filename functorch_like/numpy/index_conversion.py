@@ -60,6 +60,9 @@ def ravel_multi_index(
         order: of the elements, "C" or "F".
         dtype: of the result: the default int, or int64 where that does not hold all positions.
 
+    Returns:
+        Integers, of the shape that the indices broadcast to.
+
     Raises:
         BoundsError: in mode "raise", for positions out of bounds.
         ConcretizationError: in mode "raise", where positions are traced.
@@ -110,6 +113,9 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
         shape: of the array.
         order: of its elements, "C" or "F".
 
+    Returns:
+        A tuple of integer arrays of the shape of the indices, one for each dimension.
+
     Raises:
         DtypeError: for anything but integers.
 
@@ -132,6 +138,9 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
     Returns:
         A tuple of integer arrays, one for each dimension.
+
+    Raises:
+        ShapeError: for fewer than two dimensions, or unequal sizes.
 
     >>> [i.tolist() for i in fnp.diag_indices_from(fnp.ones((2, 2)))]
     [[0, 1], [0, 1]]
@@ -195,6 +204,9 @@ def mask_indices(
         k: its second argument.
         size: how many to return; needed where the function gives traced values.
 
+    Returns:
+        A pair of integer arrays, to index an n by n matrix with.
+
     >>> [i.tolist() for i in fnp.mask_indices(2, fnp.triu)]
     [[0, 0, 1], [0, 1, 1]]
     """
@@ -207,6 +219,9 @@ def ix_(*args: Array | np.ndarray[Any, Any] | Sequence[int] | Sequence[bool]) ->
 
     Args:
         args: one-dimensional arrays or lists, of integers, or of booleans whose values are known.
+
+    Returns:
+        A tuple of integer arrays, each with its elements along a dimension of its own, to index with.
 
     Raises:
         ShapeError: for other numbers of dimensions.

@@ -284,6 +284,12 @@ def take(
         indices_are_sorted: promise that they ascend.
         fill_value: of mode "fill".
 
+    Returns:
+        An array of the dtype of `a`, with the dimensions of the indices in place of the axis.
+
+    Raises:
+        BoundsError: for indices that are no integers.
+
     >>> fnp.take(fnp.asarray([10, 20, 30]), [2, 0]).tolist()
     [30, 10]
     """
@@ -326,6 +332,9 @@ def take_along_axis(
         axis: along which; of the flattened array if None.
         mode: as for `take`.
         fill_value: as for `take`.
+
+    Returns:
+        An array of the dtype of `arr`, and the shape of the indices along the axis.
 
     Raises:
         ShapeError: where the numbers of dimensions differ.

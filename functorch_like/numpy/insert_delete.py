@@ -36,6 +36,9 @@ def insert(arr: ArrayLike, obj: slice | NestedArrayLike, values: ArrayLike, axis
         values: what to put there; broadcast.
         axis: along which; of the flattened array if None.
 
+    Returns:
+        An array of the dtype of `arr`; of one dimension if axis is None.
+
     Raises:
         BoundsError: for known positions out of bounds.
 
@@ -91,6 +94,9 @@ def delete(
         axis: along which; of the flattened array if None.
         assume_unique_indices: traced numbers are all different, so that the size of the result is known.
 
+    Returns:
+        An array of the dtype of `arr`; of one dimension if axis is None.
+
     Raises:
         BoundsError: for known positions out of bounds.
         ConcretizationError: for a traced array of positions, without that promise.
@@ -127,6 +133,12 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
         a: array.
         new_shape: int or tuple of ints.
 
+    Returns:
+        An array of that shape, and the dtype of `a`.
+
+    Raises:
+        ShapeError: for negative sizes.
+
     >>> fnp.resize(fnp.arange(3), (2, 2)).tolist()
     [[0, 1], [2, 0]]
     """
@@ -148,6 +160,9 @@ def trim_zeros(filt: NestedArrayLike, trim: str = "fb", axis: Axis = None) -> Ar
         filt: array.
         trim: "f" cuts at the front, "b" at the back, "fb" both.
         axis: along which, int or tuple; all by default. Only slices that are all zero are cut.
+
+    Returns:
+        An array of the dtype of the operand.
 
     Raises:
         ConcretizationError: for a traced array.

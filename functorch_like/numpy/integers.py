@@ -18,6 +18,9 @@ _DOC = """{summary}
         x1: integers.
         x2: integers; the two broadcast.
 
+    Returns:
+        Integers of the common dtype, of the shape that both broadcast to.
+
     Raises:
         DtypeError: for anything but integers and booleans.
 
@@ -95,6 +98,9 @@ bitwise_count = promotion.unary(
 
     Args:
         x: integers or booleans.
+
+    Returns:
+        uint8, of the shape of x.
 
     Raises:
         DtypeError: for other dtypes.

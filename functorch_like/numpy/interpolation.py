@@ -34,6 +34,9 @@ def interp(
         right: for x > xp[-1]: the same, of the last.
         period: of the function.
 
+    Returns:
+        Floats, of the shape of x.
+
     Raises:
         ShapeError: where xp and fp are not of one size, at least 1.
         ArgumentError: for period 0, or other strings.

@@ -13,8 +13,9 @@ from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.least_dimensions import atleast_1d, atleast_2d, atleast_3d
 from functorch_like.numpy.operands import given
-from functorch_like.numpy.shapes import arr, atleast_1d, atleast_2d, atleast_3d, ndim
+from functorch_like.numpy.shapes import arr, ndim
 from functorch_like.primitives import structural
 from functorch_like.primitives.structural.tile_split_barrier import split as split_primitive
 from functorch_like.transforms.eager_jit import eager_jit
@@ -32,6 +33,9 @@ def concatenate(arrays: Arrays, axis: int | None = 0, dtype: DTypeLike | None = 
         arrays: sequence of arrays, alike in all other dimensions; promoted to a common dtype.
         axis: along which; None flattens them first.
         dtype: of the result.
+
+    Returns:
+        An array of the common dtype.
 
     Raises:
         ShapeError: where the shapes do not fit, or there is nothing to join.
@@ -91,6 +95,9 @@ def stack(arrays: Arrays, axis: int = 0, out: None = None, dtype: DTypeLike | No
         out: not supported, arrays are immutable.
         dtype: dtype of the result.
 
+    Returns:
+        An array of the common dtype, with one more dimension than the arrays.
+
     Raises:
         ShapeError: where the shapes differ.
 
@@ -120,6 +127,9 @@ def vstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
         tup: sequence of arrays; promoted to a common dtype.
         dtype: dtype of the result.
 
+    Returns:
+        An array of two dimensions or more.
+
     >>> fnp.vstack([fnp.zeros(2), fnp.ones((1, 2))]).shape
     (2, 2)
     """
@@ -132,6 +142,9 @@ def hstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     Args:
         tup: sequence of arrays; promoted to a common dtype.
         dtype: dtype of the result.
+
+    Returns:
+        An array of the common dtype.
 
     >>> fnp.hstack([fnp.zeros(2), fnp.ones(1)]).shape
     (3,)
@@ -146,6 +159,9 @@ def dstack(tup: Arrays, dtype: DTypeLike | None = None) -> Array:
     Args:
         tup: sequence of arrays; promoted to a common dtype.
         dtype: dtype of the result.
+
+    Returns:
+        An array of three dimensions or more.
 
     >>> fnp.dstack([fnp.zeros(2), fnp.ones(2)]).shape
     (1, 2, 2)
@@ -177,6 +193,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
         values: array, alike in all other dimensions where an axis is given.
         axis: int: along which; None flattens both.
 
+    Returns:
+        An array: one-dimensional without an axis, else as `concatenate` gives it; the dtype is common to both.
+
     >>> fnp.append(fnp.arange(2), 7).tolist()
     [0, 1, 7]
     """
@@ -200,6 +219,9 @@ def split(
         ary: array.
         indices_or_sections: into how many equal parts; or where to cut.
         axis: along which.
+
+    Returns:
+        A list of arrays.
 
     Raises:
         ShapeError: where the axis does not divide into equal parts.
@@ -228,6 +250,9 @@ def array_split(
 
     Returns:
         A list of arrays.
+
+    Raises:
+        ArgumentError: for less than one part.
 
     >>> [a.tolist() for a in fnp.array_split(fnp.arange(3), 2)]
     [[0, 1], [2]]

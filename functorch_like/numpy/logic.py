@@ -204,6 +204,9 @@ invert = _unary(
     Args:
         x: array or number, of integers or booleans.
 
+    Returns:
+        An array of the shape and dtype of x.
+
     Raises:
         DtypeError: for other dtypes.
 

@@ -138,6 +138,9 @@ def dot(
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
 
+    Returns:
+        A scalar for two vectors, a matrix for two matrices; in the common dtype.
+
     Raises:
         ShapeError: where the two sizes differ.
 
@@ -207,6 +210,9 @@ def vecdot(
         axis: along which the vectors lie, in each array by itself.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
+
+    Returns:
+        An array of the broadcast shape without the axis, in the common dtype.
 
     Raises:
         AxisError: where there is no such axis.
@@ -308,6 +314,9 @@ def tensordot(
         axes: how many, of the last of a and the first of b; or a pair of axes, or of sequences of axes.
         precision: as for `matmul`.
         preferred_element_type: as for `matmul`.
+
+    Returns:
+        An array of the dimensions that are not summed over: those of `a`, then those of b; in the common dtype.
 
     Raises:
         ShapeError: where paired dimensions differ in size.

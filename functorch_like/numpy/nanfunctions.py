@@ -86,6 +86,9 @@ _DOC = """{summary} of the elements that are not NaN{empty}.
         initial: {initial}.
         where: boolean array: which elements to take.
 
+    Returns:
+        An array without the reduced axes.
+
     >>> float(fnp.nan{name}(fnp.asarray([1.0, fnp.nan, 3.0])))
     {value}
     """
@@ -186,6 +189,9 @@ def nanmean(
         keepdims: keep the reduced axes, with size 1.
         where: boolean array, broadcast to `a`: the elements to take.
 
+    Returns:
+        An array without the reduced axes, in floating point.
+
     >>> float(fnp.nanmean(fnp.asarray([1.0, fnp.nan, 3.0])))
     2.0
     """
@@ -223,6 +229,9 @@ def nanvar(
         mean: mean of `a` over these axes with the axes kept, if it is known.
         correction: the array API's name of `ddof`.
 
+    Returns:
+        An array without the reduced axes, of real floats.
+
     >>> float(fnp.nanvar(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0
     """
@@ -254,6 +263,9 @@ def nanstd(
         where: boolean array, broadcast to `a`: the elements to take.
         mean: mean of `a` over these axes with the axes kept, if it is known.
         correction: the array API's name of `ddof`.
+
+    Returns:
+        An array without the reduced axes, of real floats.
 
     >>> float(fnp.nanstd(fnp.asarray([1.0, fnp.nan, 3.0])))
     1.0
@@ -288,6 +300,9 @@ _ALONG = """{summary} along an axis, with NaN as {neutral}.
         dtype: to convert to first.
         out: not supported, arrays are immutable.
 
+    Returns:
+        An array of the shape of `a`; of one dimension if axis is None.
+
     >>> fnp.{name}(fnp.asarray([2.0, fnp.nan, 3.0])).tolist()
     {value}
     """
@@ -317,6 +332,9 @@ _ARG = """The index of the first {which} element that is not NaN; -1 where there
         axis: along which; of the flattened array if None.
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        int32 positions, without the axis.
 
     Raises:
         ShapeError: where there is nothing to choose from.

@@ -49,6 +49,9 @@ def partition(
         kind: ignored.
         order: not supported.
 
+    Returns:
+        An array of the shape and dtype of `a`.
+
     Raises:
         ShapeError: for places that are not there.
 

@@ -223,6 +223,9 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int = 16) -> Array:
         x: where: array or number.
         unroll: steps of Horner's rule in one round of the loop.
 
+    Returns:
+        An array of the shape of x, in the common dtype.
+
     >>> fnp.polyval([1, 0, 2], fnp.asarray([1, 3])).tolist()
     [3, 11]
     """

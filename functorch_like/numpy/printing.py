@@ -24,6 +24,9 @@ def array_repr(
         precision: digits of floats; NumPy's setting if None.
         suppress_small: write numbers close to 0 as 0; NumPy's setting if None.
 
+    Returns:
+        Text such as "Array([0, 1], dtype=int32)".
+
     >>> fnp.array_repr(fnp.arange(3))
     'Array([0, 1, 2], dtype=int32)'
     """
@@ -43,6 +46,9 @@ def array_str(
         precision: digits of floats; NumPy's setting if None.
         suppress_small: write numbers close to 0 as 0; NumPy's setting if None.
 
+    Returns:
+        Text such as "[0 1]".
+
     >>> fnp.array_str(fnp.arange(3))
     '[0 1 2]'
     """
@@ -51,6 +57,9 @@ def array_str(
 
 def get_printoptions() -> dict[str, object]:
     """NumPy's print options, by which arrays are printed.
+
+    Returns:
+        A dict of option names and values.
 
     >>> "precision" in fnp.get_printoptions()
     True
@@ -76,6 +85,9 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[object]:
     Args:
         args: as for `numpy.set_printoptions`.
         kwargs: as for `numpy.set_printoptions`.
+
+    Returns:
+        A context manager.
 
     >>> with fnp.printoptions(precision=2):
     ...     print(fnp.asarray([0.1234]))

@@ -140,6 +140,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     Args:
         shapes: tuples of ints.
 
+    Returns:
+        A tuple of ints.
+
     Raises:
         ShapeError: where they do not broadcast.
 

@@ -110,6 +110,9 @@ def quantile(
         keepdims: keep the reduced axes, with size 1.
         weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
+    Returns:
+        An array without the reduced axes; the dimensions of q come first. In floating point.
+
     Raises:
         ArgumentError: for q out of range, another method, or weights that do not fit.
         DtypeError: for complex numbers.
@@ -143,6 +146,9 @@ def percentile(
         keepdims: keep the reduced axes, with size 1.
         weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
+    Returns:
+        An array without the reduced axes; the dimensions of q come first. In floating point.
+
     >>> float(fnp.percentile(fnp.arange(5.0), 25))
     1.0
     """
@@ -160,6 +166,9 @@ def median(
         out: not supported, arrays are immutable.
         overwrite_input: ignored.
         keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        An array without the reduced axes, in floating point.
 
     >>> float(fnp.median(fnp.asarray([3.0, 1.0, 2.0])))
     2.0
@@ -200,6 +209,9 @@ def nanquantile(
         keepdims: keep the reduced axes, with size 1.
         weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
+    Returns:
+        An array without the reduced axes; the dimensions of q come first. In floating point.
+
     >>> float(fnp.nanquantile(fnp.asarray([1.0, fnp.nan, 3.0]), 0.5))
     2.0
     """
@@ -229,6 +241,9 @@ def nanpercentile(
         keepdims: keep the reduced axes, with size 1.
         weights: how often each element counts, of the shape of `a` or of its axes; with "inverted_cdf" alone.
 
+    Returns:
+        An array without the reduced axes; the dimensions of q come first. In floating point.
+
     >>> float(fnp.nanpercentile(fnp.asarray([1.0, fnp.nan, 3.0]), 50))
     2.0
     """
@@ -246,6 +261,9 @@ def nanmedian(
         out: not supported, arrays are immutable.
         overwrite_input: ignored.
         keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        An array without the reduced axes, in floating point.
 
     >>> float(fnp.nanmedian(fnp.asarray([3.0, fnp.nan, 2.0, 1.0])))
     2.0

@@ -53,6 +53,9 @@ def arange(
         dtype: by default what the arguments promote to: int32 or float32.
         device: where to put it.
 
+    Returns:
+        A one-dimensional array.
+
     Raises:
         ArgumentError: for step 0.
         ConcretizationError: for traced arguments, whose values would decide on the shape.
@@ -128,6 +131,9 @@ def linspace(
         dtype: float32 by default.
         axis: of the result that runs over the numbers, where start and stop are arrays.
         device: where to put it.
+
+    Returns:
+        An array of `num` elements along the axis; with `retstep` a pair of it and the distance.
 
     Raises:
         ArgumentError: for negative `num`.
@@ -207,6 +213,9 @@ def logspace(
         dtype: dtype of the result.
         axis: int: where the numbers stand, if `start` or `stop` are arrays.
 
+    Returns:
+        An array of `num` elements along the axis.
+
     >>> fnp.logspace(0, 2, 3).tolist()
     [1.0, 10.0, 100.0]
     """
@@ -236,6 +245,9 @@ def eye(
         dtype: float32 by default.
         device: where to put it.
 
+    Returns:
+        (N, M), ones on the diagonal and zeros elsewhere.
+
     >>> fnp.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
@@ -256,6 +268,9 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     Args:
         n: int: number of rows and columns.
         dtype: dtype of the result.
+
+    Returns:
+        (n, n), ones on the diagonal and zeros elsewhere.
 
     >>> fnp.identity(2, int).tolist()
     [[1, 0], [0, 1]]
@@ -295,6 +310,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
         k: int: the diagonal; above the main one if positive.
         dtype: dtype of the result.
 
+    Returns:
+        (N, M), ones and zeros.
+
     >>> fnp.tri(2).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
@@ -312,6 +330,9 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
         m: array of at least two dimensions.
         k: the diagonal.
 
+    Returns:
+        An array of the shape and dtype of m.
+
     Raises:
         ShapeError: for fewer dimensions.
 
@@ -327,6 +348,9 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     Args:
         m: array of shape (..., m, n).
         k: int: the diagonal that bounds the triangle; above the main one if positive.
+
+    Returns:
+        An array of the shape and dtype of m.
 
     >>> fnp.triu(fnp.ones((2, 2))).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
@@ -360,6 +384,9 @@ def meshgrid(*xi: NestedArrayLike, copy: bool = True, sparse: bool = False, inde
         copy: ignored, arrays are immutable.
         sparse: leave dimensions of size 1 to broadcasting.
         indexing: "xy" (the first array runs along columns) or "ij" (along rows).
+
+    Returns:
+        A list of arrays, as many as there are arguments, each of as many dimensions.
 
     Raises:
         ArgumentError: for another `indexing`.

@@ -162,6 +162,9 @@ def sum(
         promote_integers: whether small integers and booleans become the default integer dtype; else they keep theirs
             (booleans then give a boolean: whether one is true, or all are).
 
+    Returns:
+        An array without the reduced axes. Booleans and narrow integers become the default int.
+
     Raises:
         ShapeError: where there is no such axis.
 
@@ -195,6 +198,9 @@ def prod(
         where: boolean array, broadcast to `a`: the elements to take.
         promote_integers: sum or multiply small integers and booleans in the default integer dtype.
 
+    Returns:
+        An array without the reduced axes. Booleans and narrow integers become the default int.
+
     >>> float(fnp.prod(fnp.asarray([2.0, 3.0])))
     6.0
     """
@@ -223,6 +229,9 @@ def max(
         initial: the least value of the result; needed to reduce nothing.
         where: boolean array: which elements to take; pass `initial` too where none may be taken.
 
+    Returns:
+        An array without the reduced axes, of the dtype of `a`.
+
     Raises:
         ShapeError: where there is no such axis, or nothing to reduce.
 
@@ -250,6 +259,9 @@ def min(
         keepdims: keep the reduced axes, with size 1.
         initial: value to start from, returned where nothing is taken.
         where: boolean array, broadcast to `a`: the elements to take.
+
+    Returns:
+        An array without the reduced axes, of the dtype of `a`.
 
     >>> int(fnp.min(fnp.asarray([3, 1, 2])))
     1
@@ -377,6 +389,9 @@ def argmax(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
 
+    Returns:
+        int32 positions, without the axis.
+
     Raises:
         ShapeError: where there is nothing to choose from.
 
@@ -414,6 +429,9 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
         axis: int, tuple of ints, or None for all axes.
         out: not supported, arrays are immutable.
         keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        An array without the reduced axes, of the dtype of `a`.
 
     >>> int(fnp.ptp(fnp.asarray([3, 1, 2])))
     2

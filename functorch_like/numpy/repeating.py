@@ -33,6 +33,9 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
         A: array.
         reps: int or sequence of ints: how often, for the last dimensions.
 
+    Returns:
+        An array of the dtype of the operand.
+
     >>> fnp.tile(fnp.arange(2), 2).tolist()
     [0, 1, 0, 1]
     """
@@ -59,6 +62,9 @@ def repeat(
         axis: along which; of the flattened array if None.
         total_repeat_length: size of the result, needed where `repeats` is traced: too long a result is cut, too short
             a one is filled up with the last element.
+
+    Returns:
+        An array of the dtype of `a`; of one dimension if axis is None.
 
     Raises:
         ShapeError: where `repeats` does not fit the axis.
@@ -129,6 +135,12 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         shift: int, or one for each axis; may be traced.
         axis: int or tuple of ints; the array is rolled as if flattened if None.
 
+    Returns:
+        An array of the shape and dtype of `a`.
+
+    Raises:
+        ArgumentError: where shifts and axes differ in number.
+
     >>> fnp.roll(fnp.arange(4), 1).tolist()
     [3, 0, 1, 2]
     """
@@ -189,6 +201,9 @@ def pad(
             pairs as for `pad_width`; all along the axis if None.
         constant_values: of mode "constant": number, or pairs as for `pad_width`.
         end_values: of mode "linear_ramp": number, or pairs as for `pad_width`.
+
+    Returns:
+        An array of the dtype of the operand, larger by the padding.
 
     Raises:
         ArgumentError: for another mode, negative widths, or a stat_length below 1.

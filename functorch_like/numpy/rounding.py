@@ -25,6 +25,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         decimals: may be negative.
         out: not supported, arrays are immutable.
 
+    Returns:
+        An array of the shape and dtype of the operand.
+
     Raises:
         DtypeError: for booleans.
 

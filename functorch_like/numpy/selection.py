@@ -85,6 +85,9 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
         choicelist: as many arrays.
         default: where none is true.
 
+    Returns:
+        An array of the shape that all broadcast to, in the common dtype of choices and default.
+
     Raises:
         ArgumentError: where the lists differ in length or are empty.
 
@@ -158,6 +161,9 @@ def nan_to_num(
         nan: in place of NaN.
         posinf: in place of +inf; the greatest number of the dtype by default.
         neginf: in place of -inf; the least number of the dtype by default.
+
+    Returns:
+        An array of the shape and dtype of x.
 
     >>> fnp.nan_to_num(fnp.asarray([1.0, fnp.nan])).tolist()
     [1.0, 0.0]

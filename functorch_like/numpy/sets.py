@@ -55,6 +55,9 @@ _DOC = """{summary}, sorted and without repetition.
         size: how many to return; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
 
+    Returns:
+        A one-dimensional array of the common dtype.
+
     Raises:
         ConcretizationError: for traced arrays without `size`.
 
@@ -84,6 +87,9 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
         ar2: array, flattened.
         size: how many to return; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
+
+    Returns:
+        A one-dimensional array of the common dtype.
 
     Raises:
         ConcretizationError: for traced arrays without `size`.
@@ -195,6 +201,9 @@ def intersect1d(
         return_indices: return where each is first found in both arrays, too; beyond the result, the size of the array.
         size: how many to return; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`; by default the least of the result.
+
+    Returns:
+        A one-dimensional array; with `return_indices` a tuple of it and two arrays of int32 positions.
 
     Raises:
         ConcretizationError: for traced arrays without `size`.

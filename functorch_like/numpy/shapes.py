@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,9 @@ def shape(a: NestedArrayLike) -> tuple[int, ...]:
     Args:
         a: array-like.
 
+    Returns:
+        A tuple of ints.
+
     >>> fnp.shape(fnp.ones((2, 3)))
     (2, 3)
     """
@@ -51,6 +54,9 @@ def ndim(a: NestedArrayLike) -> int:
 
     Args:
         a: array-like.
+
+    Returns:
+        An int.
 
     >>> fnp.ndim(fnp.ones((2, 3)))
     2
@@ -64,6 +70,9 @@ def size(a: NestedArrayLike, axis: Axis = None) -> int:
     Args:
         a: array-like.
         axis: int, or tuple of ints; None for all.
+
+    Returns:
+        An int.
 
     >>> fnp.size(fnp.ones((2, 3))), fnp.size(fnp.ones((2, 3)), 1)
     (6, 3)
@@ -122,6 +131,9 @@ def reshape(a: ArrayLike, shape: Shape, order: str = "C", *, copy: bool | None =
         order: "C" (the last index runs fastest) or "F" (the first does).
         copy: True for memory of its own, which matters only where one of the two is donated.
 
+    Returns:
+        An array of that shape, and the dtype of the operand.
+
     Raises:
         ShapeError: where the number of elements differs.
 
@@ -155,6 +167,9 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
         a: array or number.
         order: "C": the last dimension runs fastest; "F": the first one.
 
+    Returns:
+        A one-dimensional array of the same dtype.
+
     >>> fnp.ravel(fnp.ones((2, 2))).shape
     (4,)
     """
@@ -167,6 +182,9 @@ def expand_dims(a: ArrayLike, axis: Axis) -> Array:
     Args:
         a: array.
         axis: int or tuple of ints: where they are in the result.
+
+    Returns:
+        An array with the elements and dtype of `a`.
 
     Raises:
         ShapeError: for places outside of the result.
@@ -188,6 +206,9 @@ def squeeze(a: ArrayLike, axis: Axis = None) -> Array:
     Args:
         a: array.
         axis: int or tuple of ints; all that have size 1 if None.
+
+    Returns:
+        An array with the elements and dtype of `a`.
 
     Raises:
         ShapeError: where a named dimension has another size.
@@ -213,6 +234,9 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     Args:
         a: array.
         axes: a permutation of the axes.
+
+    Returns:
+        An array with the elements and dtype of `a`.
 
     Raises:
         ShapeError: where it is none.
@@ -247,6 +271,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     Returns:
         An array of shape (..., n, m).
 
+    Raises:
+        ShapeError: for fewer than two dimensions.
+
     >>> fnp.matrix_transpose(fnp.ones((5, 2, 3))).shape
     (5, 3, 2)
     """
@@ -262,6 +289,9 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
         a: array.
         axis1: int.
         axis2: int.
+
+    Returns:
+        An array with the elements and dtype of `a`.
 
     >>> fnp.swapaxes(fnp.ones((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -281,6 +311,9 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
         a: array.
         source: int or sequence of ints.
         destination: as many.
+
+    Returns:
+        An array with the elements and dtype of `a`.
 
     Raises:
         ShapeError: where they differ in number, or name an axis twice.
@@ -312,6 +345,9 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
         axis: int: the axis that moves.
         start: int: the axis before which it comes to stand.
 
+    Returns:
+        An array with the elements and dtype of `a`.
+
     >>> fnp.rollaxis(fnp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
@@ -328,6 +364,9 @@ def flip(m: ArrayLike, axis: Axis = None) -> Array:
         m: array.
         axis: int, tuple of ints, or None for all axes.
 
+    Returns:
+        An array of the shape and dtype of m.
+
     >>> fnp.flip(fnp.arange(3)).tolist()
     [2, 1, 0]
     """
@@ -341,6 +380,9 @@ def fliplr(m: ArrayLike) -> Array:
     Args:
         m: array of two or more dimensions.
 
+    Returns:
+        An array of the shape and dtype of m.
+
     >>> fnp.fliplr(fnp.asarray([[1, 2]])).tolist()
     [[2, 1]]
     """
@@ -352,6 +394,9 @@ def flipud(m: ArrayLike) -> Array:
 
     Args:
         m: array of one or more dimensions.
+
+    Returns:
+        An array of the shape and dtype of m.
 
     >>> fnp.flipud(fnp.asarray([[1], [2]])).tolist()
     [[2], [1]]
@@ -366,6 +411,12 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
         m: array of two or more dimensions.
         k: int: number of quarter turns.
         axes: two ints: the plane of the turn.
+
+    Returns:
+        An array of the dtype of m, whose two axes are exchanged for odd k.
+
+    Raises:
+        ShapeError: for axes that are not two different ones.
 
     >>> fnp.rot90(fnp.asarray([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
@@ -388,6 +439,9 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     Args:
         array: array or number.
         shape: int or sequence of ints.
+
+    Returns:
+        An array of that shape, and the dtype of the operand.
 
     Raises:
         ShapeError: where it does not broadcast to that.
@@ -425,65 +479,3 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     given = [arr(a, "fnp.broadcast_arrays") for a in args]
     wanted = promotion.broadcast_shapes(*(aval_of(a).shape for a in given))
     return [promotion.broadcast(a, wanted) for a in given]
-
-
-@overload
-def atleast_1d(ary: ArrayLike, /) -> Array: ...
-@overload
-def atleast_1d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_1d(*arys: ArrayLike) -> Any:
-    """Arrays with at least one dimension.
-
-    Args:
-        arys: arrays or numbers.
-
-    Returns:
-        An array for one argument, else a list of arrays.
-
-    >>> fnp.atleast_1d(1.0).shape
-    (1,)
-    """
-    return _at_least(arys, {0: (0,)})
-
-
-@overload
-def atleast_2d(ary: ArrayLike, /) -> Array: ...
-@overload
-def atleast_2d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_2d(*arys: ArrayLike) -> Any:
-    """Arrays with at least two dimensions, new ones in front.
-
-    Args:
-        arys: arrays or numbers.
-
-    Returns:
-        An array for one argument, else a list of arrays.
-
-    >>> fnp.atleast_2d(fnp.ones(3)).shape
-    (1, 3)
-    """
-    return _at_least(arys, {0: (0, 1), 1: (0,)})
-
-
-@overload
-def atleast_3d(ary: ArrayLike, /) -> Array: ...
-@overload
-def atleast_3d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
-def atleast_3d(*arys: ArrayLike) -> Any:
-    """Arrays with at least three dimensions: (n,) becomes (1, n, 1) and (m, n) becomes (m, n, 1).
-
-    Args:
-        arys: arrays or numbers.
-
-    Returns:
-        An array for one argument, else a list of arrays.
-
-    >>> fnp.atleast_3d(fnp.ones(3)).shape
-    (1, 3, 1)
-    """
-    return _at_least(arys, {0: (0, 1, 2), 1: (0, 2), 2: (2,)})
-
-
-def _at_least(arys: tuple[Any, ...], missing: dict[int, tuple[int, ...]]) -> Any:
-    out = [expand_dims(a, missing[ndim(a)]) if ndim(a) in missing else a for a in map(asarray, arys)]
-    return out[0] if len(out) == 1 else out

@@ -44,6 +44,9 @@ def sort(
         stable: equal elements stay in order (they always do).
         descending: the greatest first; NaN is then first.
 
+    Returns:
+        An array of the shape and dtype of `a`; of one dimension if axis is None.
+
     >>> fnp.sort(fnp.asarray([3, 1, 2])).tolist()
     [1, 2, 3]
     """
@@ -84,6 +87,9 @@ def argsort(
         stable: equal elements stay in order (they always do).
         descending: the greatest first; NaN is then first.
         dtype: of the positions, an integer one; the default int if None.
+
+    Returns:
+        int32 positions, of the shape of `a`; of one dimension if axis is None.
 
     Raises:
         DtypeError: for a dtype that is not of integers.
@@ -149,6 +155,9 @@ def searchsorted(
         side: "left" (before equal elements) or "right" (behind them).
         sorter: positions that sort `a`.
         method: accepted for JAX's sake ("scan", "scan_unrolled", "sort" or "compare_all"); it is always a bisection.
+
+    Returns:
+        int32 positions from 0 to the size of `a`, of the shape of v.
 
     Raises:
         ArgumentError: for another side or method.
@@ -221,6 +230,9 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
         a: array.
         size: how many to return; needed under transformations that stage, where the number must be known.
         fill_value: fills up to `size`, 0 by default; or one for each dimension.
+
+    Returns:
+        A tuple of int32 arrays of one length, one for each dimension.
 
     Raises:
         ConcretizationError: for a traced array without `size`.

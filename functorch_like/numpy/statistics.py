@@ -39,6 +39,9 @@ def mean(
         keepdims: keep the reduced axes, with size 1.
         where: boolean array: which elements to take.
 
+    Returns:
+        An array without the reduced axes, in floating point.
+
     Raises:
         ShapeError: where there is no such axis.
 
@@ -94,6 +97,9 @@ def var(
         where: boolean array: which elements to take.
         mean: the mean, where it is known already, with the reduced axes kept.
         correction: the array API's name of `ddof`.
+
+    Returns:
+        An array without the reduced axes, of real floats.
 
     >>> float(fnp.var(fnp.asarray([1.0, 3.0])))
     1.0
@@ -151,6 +157,9 @@ def std(
         mean: mean of `a` over these axes with the axes kept, if it is known.
         correction: the array API's name of `ddof`.
 
+    Returns:
+        An array without the reduced axes, of real floats.
+
     >>> float(fnp.std(fnp.asarray([1.0, 3.0])))
     1.0
     """
@@ -200,6 +209,9 @@ def average(
         weights: array of the shape of `a`, or of the size of one axis; equal weights if None.
         returned: return the sum of the weights too.
         keepdims: keep the reduced axes, with size 1.
+
+    Returns:
+        An array without the reduced axes, in floating point; with `returned` a pair of it and the sum of the weights.
 
     >>> float(fnp.average(fnp.asarray([1.0, 4.0]), weights=fnp.asarray([2.0, 1.0])))
     2.0

@@ -275,6 +275,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
         z: array or number.
         deg: in degrees, rather than in radians.
 
+    Returns:
+        Floats, of the shape of z.
+
     >>> float(fnp.angle(-1j, deg=True))
     -90.0
     """

@@ -134,6 +134,9 @@ def unique(
             count 0.
         sorted: accepted for NumPy's sake; the result is always sorted.
 
+    Returns:
+        The distinct elements; with one of the `return_` options a tuple of them and the arrays of int32 asked for.
+
     Raises:
         ConcretizationError: for a traced array without `size`.
 
@@ -158,6 +161,9 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
         size: number of results, which traced values need: cut or filled up to it.
         fill_value: value that fills up to `size`; the least element if None.
 
+    Returns:
+        A named tuple of `values`, `indices`, `inverse_indices` (of the shape of x) and `counts`.
+
     >>> values, indices, inverse, counts = fnp.unique_all(fnp.asarray([3, 1, 3]))
     >>> values.tolist(), indices.tolist(), inverse.tolist(), counts.tolist()
     ([1, 3], [1, 0], [1, 0, 1], [1, 2])
@@ -172,6 +178,9 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
         x: array; it is flattened.
         size: number of results, which traced values need: cut or filled up to it.
         fill_value: value that fills up to `size`; the least element if None.
+
+    Returns:
+        A named tuple of `values` and `counts`.
 
     >>> [a.tolist() for a in fnp.unique_counts(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 2]]
@@ -188,6 +197,9 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None, fill_value: Arra
         size: number of results, which traced values need: cut or filled up to it.
         fill_value: value that fills up to `size`; the least element if None.
 
+    Returns:
+        A named tuple of `values` and `inverse_indices`, which have the shape of x.
+
     >>> [a.tolist() for a in fnp.unique_inverse(fnp.asarray([3, 1, 3]))]
     [[1, 3], [1, 0, 1]]
     """
@@ -202,6 +214,9 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
         x: array; it is flattened.
         size: number of results, which traced values need: cut or filled up to it.
         fill_value: value that fills up to `size`; the least element if None.
+
+    Returns:
+        A one-dimensional array of the dtype of x.
 
     >>> fnp.unique_values(fnp.asarray([3, 1, 3])).tolist()
     [1, 3]

@@ -34,6 +34,9 @@ def cross(
         axisc: of the components of the result; of two vectors in a plane only the third one is returned, without axis.
         axis: all three.
 
+    Returns:
+        An array of the broadcast shape; without the axis, where both have vectors of two elements.
+
     Raises:
         ShapeError: where vectors have other numbers of components.
 
@@ -80,6 +83,9 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x1: matrices in the last two dimensions.
         x2: vectors in the last one; the dimensions before broadcast.
 
+    Returns:
+        (..., m), in the common dtype.
+
     Raises:
         ShapeError: where x1 has no matrices, or sizes differ.
 
@@ -96,6 +102,9 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     Args:
         x1: vectors in the last dimension.
         x2: matrices in the last two; the dimensions before broadcast.
+
+    Returns:
+        (..., n), in the common dtype.
 
     Raises:
         ShapeError: where x2 has no matrices, or sizes differ.

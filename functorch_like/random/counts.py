@@ -81,6 +81,9 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
         shape: of the result; by default that of lam.
         dtype: int32 by default; any integer. Larger counts become the largest that it holds.
 
+    Returns:
+        Integers of that shape.
+
     Raises:
         DtypeError: for what is no key, or no dtype of integers.
         ShapeError: where lam does not broadcast to the shape.
@@ -270,6 +273,9 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
             0 if unsigned.
         shape: of the result; by default that of p.
         dtype: int32 by default; any integer. Larger counts become the largest that it holds.
+
+    Returns:
+        Integers of that shape, 1 or more.
 
     Raises:
         DtypeError: for what is no key, or no dtype of integers.

@@ -35,6 +35,9 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None) ->
         p: number, or array of floats; resolved to 2**-24 in float32, 2**-53 in float64.
         shape: of the result; by default that of p.
 
+    Returns:
+        Booleans of that shape.
+
     Raises:
         DtypeError: for what is no key, or a p that is not of floats.
         ShapeError: where p does not broadcast to the shape.
@@ -63,6 +66,9 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
         key: uint32[2].
         shape: of the result; int or sequence of ints.
         dtype: int32 by default; any signed integer or float.
+
+    Returns:
+        An array of that shape, of 1 and -1.
 
     Raises:
         DtypeError: for what is no key, or a dtype that cannot hold -1.
@@ -97,6 +103,9 @@ def randint(
         minval: int, or array of integers that broadcasts to the shape.
         maxval: likewise; where it is not above minval, minval is what comes out.
         dtype: int32 by default; any integer.
+
+    Returns:
+        Integers of that shape.
 
     Raises:
         DtypeError: for what is no key, or bounds or a dtype that are not of integers.

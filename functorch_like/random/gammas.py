@@ -96,6 +96,9 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
         shape: of the result; by default that of `a`.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     Raises:
         DtypeError: for what is no key, or no dtype of floats.
         ShapeError: where `a` does not broadcast to the shape.
@@ -114,6 +117,9 @@ def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DT
         a: parameter of the shape, greater than 0.
         shape: of the result; that of `a` if None.
         dtype: float dtype.
+
+    Returns:
+        Floats of that shape.
 
     >>> bool(random.loggamma(random.key(0), 1e-4) < -100)
     True
@@ -138,6 +144,9 @@ def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: 
         shape: of the result; by default that of `df`.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     >>> random.chisquare(random.key(0), 3.0, (2,)).shape
     (2,)
     """
@@ -160,6 +169,9 @@ def f(
         shape: of the result; by default that which both broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     >>> random.f(random.key(0), 3.0, 4.0, (2,)).shape
     (2,)
     """
@@ -179,6 +191,9 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
         df: degrees of freedom, positive; number or array.
         shape: of the result; by default that of `df`.
         dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        Floats of that shape.
 
     >>> random.t(random.key(0), 3.0, (2,)).shape
     (2,)
@@ -204,6 +219,9 @@ def beta(
         shape: of the result; by default that which both broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Floats in [0, 1] of that shape.
+
     >>> x = random.beta(random.key(0), 2.0, 3.0, (100,))
     >>> bool((x > 0).all() & (x < 1).all())
     True
@@ -224,6 +242,9 @@ def generalized_normal(key: ArrayLike, p: ArrayLike, shape: Shape = (), dtype: D
         p: positive number, or array that broadcasts to the shape.
         shape: of the result.
         dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        Floats of that shape.
 
     >>> random.generalized_normal(random.key(0), 1.5, (2,)).shape
     (2,)

@@ -25,6 +25,9 @@ def lognormal(
         shape: of the result; by default that of sigma.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape
     (2,)
     """
@@ -44,6 +47,9 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
         shape: of the result; by default that of b.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Floats of that shape, 1 or more.
+
     >>> bool((random.pareto(random.key(0), 3.0, (9,)) >= 1).all())
     True
     """
@@ -62,6 +68,9 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype
         scale: standard deviation of these; number or array.
         shape: of the result; by default that of scale.
         dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        Positive floats of that shape.
 
     >>> random.rayleigh(random.key(0), 2.0, (2,)).shape
     (2,)
@@ -88,6 +97,9 @@ def weibull_min(
         concentration: positive number or array.
         shape: of the result; by default that which both broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        Positive floats of that shape.
 
     >>> random.weibull_min(random.key(0), 1.0, 2.0, (2,)).shape
     (2,)
@@ -118,6 +130,9 @@ def triangular(
         shape: of the result; by default that which all broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Floats of that shape.
+
     >>> x = random.triangular(random.key(0), 1.0, 2.0, 5.0, (9,))
     >>> bool((x >= 1).all() & (x <= 5).all())
     True
@@ -147,6 +162,9 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
         shape: of the result; by default that of mean.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     >>> bool((random.wald(random.key(0), 2.0, (9,)) > 0).all())
     True
     """
@@ -170,6 +188,9 @@ def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -
         shape: of the result.
         dtype: float32 by default; float64, float16, bfloat16.
 
+    Returns:
+        Positive floats of that shape.
+
     >>> random.maxwell(random.key(0), (2,)).shape
     (2,)
     """
@@ -191,6 +212,9 @@ def double_sided_maxwell(
         scale: what they are multiplied by.
         shape: of the result; by default that which both broadcast to.
         dtype: float32 by default; float64, float16, bfloat16.
+
+    Returns:
+        Floats of that shape.
 
     >>> random.double_sided_maxwell(random.key(0), 0.0, 2.0, (2,)).shape
     (2,)

@@ -107,6 +107,9 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Arra
         key_bits_array: uint32[2], as `key_data` gives it.
         impl: None or "threefry2x32", the one generator there is.
 
+    Returns:
+        An array of keys, (..., 2) unless they are typed.
+
     Raises:
         ArgumentError: for another generator.
         DtypeError: for another dtype.
@@ -126,6 +129,9 @@ def key_impl(keys: ArrayLike | KeyArray) -> str:
     Args:
         keys: array of keys.
 
+    Returns:
+        The generator's name.
+
     >>> random.key_impl(random.key(7))
     'threefry2x32'
     """
@@ -137,6 +143,9 @@ def clone(key: ArrayLike) -> Array:
 
     Args:
         key: key.
+
+    Returns:
+        The key.
 
     >>> random.clone(random.key(7)).tolist()
     [0, 7]
@@ -240,6 +249,9 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
         key: uint32[2].
         shape: of the result; int or sequence of ints.
         dtype: uint8, uint16, uint32 or uint64.
+
+    Returns:
+        Unsigned integers of that shape.
 
     Raises:
         DtypeError: for another dtype, or what is no key.

@@ -64,6 +64,9 @@ _DOC = """{summary}
         norm: where the factor goes that makes the inverse one: "backward" (the default), "forward", or "ortho", which
             makes the transform orthogonal.
 
+    Returns:
+        Real floats, as many along the axes as their lengths say.
+
     Raises:
         ArgumentError: for another type or norm.
         ShapeError: for lengths below 1 (2 for type 1), and axes that are not there.

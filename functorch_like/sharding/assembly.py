@@ -95,6 +95,9 @@ def make_array_from_single_device_arrays(
         arrays: one for each device of the sharding in this process, in any order.
         dtype: of the array; that of the parts if None.
 
+    Returns:
+        An array of that shape, split over the devices.
+
     Raises:
         ShapeError: where a part has another shape or dtype than the sharding gives its device.
         ArgumentError: where a device has no part.

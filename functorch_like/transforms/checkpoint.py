@@ -107,6 +107,9 @@ def checkpoint_name(x: T, name: str) -> T:
     Returns:
         x, whose derivative is kept or computed again as the policy says of that name.
 
+    Raises:
+        ArgumentError: for a name that is no text.
+
     >>> import functorch_like as ft
     >>> ft.checkpoint_name(2.0, "two").item()
     2.0

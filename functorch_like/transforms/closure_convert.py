@@ -35,6 +35,10 @@ def closure_convert(fun: Callable[P, R], *example_args: Any) -> tuple[Callable[.
         `(converted, values)`: `converted(*args, *values)` gives `fun(*args)`. `values` are the float and complex
         values being transformed that `fun` closes over; plain arrays and integers stay inside.
 
+    Raises:
+        ArgumentError: from the converted function, for another number of arguments.
+        TreeError: from it, for arguments of another structure, shape or dtype.
+
     >>> import functorch_like as ft
     >>> def call(f, x):
     ...     converted, values = ft.closure_convert(f, x)

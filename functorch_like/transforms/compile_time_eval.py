@@ -36,6 +36,9 @@ def ensure_compile_time_eval() -> Generator[None]:
 
     Operations on traced values are recorded as they are outside of the block.
 
+    Returns:
+        A context manager.
+
     >>> import functorch_like as ft
     >>> @ft.jit
     ... def f(x):

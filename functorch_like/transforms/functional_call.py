@@ -88,6 +88,9 @@ def named_parameters(model: PyTree) -> dict[str, Any]:
     Args:
         model: any pytree.
 
+    Returns:
+        A dict of leaves by their paths, joined by dots.
+
     >>> named_parameters({"layers": [{"w": 1.0}, {"w": 2.0}]})
     {'layers.0.w': 1.0, 'layers.1.w': 2.0}
     """
@@ -262,6 +265,9 @@ def functionalize(fun: Callable[P, R], *, remove: str = "mutations") -> Callable
 
     Returns:
         `fun`.
+
+    Raises:
+        ArgumentError: for another choice.
 
     >>> import functorch_like.numpy as fnp
     >>> functionalize(fnp.sin) is fnp.sin

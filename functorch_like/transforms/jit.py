@@ -74,6 +74,9 @@ def disable_jit(disable: bool = True) -> Generator[None]:
     Args:
         disable: False turns jit on again inside an outer `disable_jit`.
 
+    Returns:
+        A context manager.
+
     >>> import functorch_like as ft
     >>> with disable_jit():
     ...     y = ft.jit(lambda x: x + 1 if x > 0 else x)(2.0)  # a Python `if` on a value
@@ -621,6 +624,9 @@ def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
 
     Args:
         x: an array, a NumPy array or a number.
+
+    Returns:
+        A `ShapedArray`.
 
     Raises:
         DtypeError: for anything else.

@@ -111,6 +111,9 @@ def fake_quantize_params(params: T, policy: QuantizationPolicy | str = "int8") -
         params: a pytree of arrays.
         policy: as for `quantize`.
 
+    Returns:
+        A pytree of the structure, shapes and dtypes of params.
+
     Raises:
         ArgumentError, DtypeError, ShapeError, NonFiniteError: as `quantize`.
 

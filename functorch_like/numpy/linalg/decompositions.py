@@ -108,6 +108,9 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         mode: "reduced": min(m, n) columns; "complete": m columns; "r": R alone; "raw": a pair (h, tau) of the
             reflections that Q is a product of, as NumPy gives them: h is transposed, with R in its lower triangle.
 
+    Returns:
+        A named tuple of `Q` and `R`; R alone, or a pair, by the mode. In floating point.
+
     Raises:
         ArgumentError: for another mode.
 

@@ -31,6 +31,9 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
         axis: int for vectors, pair of ints for matrices; the whole array if None.
         keepdims: keep the reduced axes, with size 1.
 
+    Returns:
+        Real floats, without the reduced axes.
+
     Raises:
         ArgumentError: for an `ord` that is not known.
 
@@ -133,6 +136,9 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
         axis: int, tuple of ints, or None for all axes.
         keepdims: keep the reduced axes, with size 1.
         ord: number, inf or -inf: the order of the norm.
+
+    Returns:
+        Real floats, without the reduced axes.
 
     >>> float(fnp.linalg.vector_norm(fnp.ones((2, 2))))
     2.0

@@ -34,6 +34,9 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     Returns:
         An array of shape (..., n, n).
 
+    Raises:
+        ArgumentError: for an n that is no int.
+
     >>> fnp.linalg.matrix_power(fnp.asarray([[1, 1], [0, 1]]), 5).tolist()
     [[1, 5], [0, 1]]
     """
@@ -63,6 +66,12 @@ def multi_dot(arrays: Sequence[ArrayLike]) -> Array:
 
     Args:
         arrays: at least two matrices; the first and the last may be vectors.
+
+    Returns:
+        The product: a matrix, a vector or a scalar, as the first and last are matrices or vectors.
+
+    Raises:
+        ShapeError: for fewer than two arrays, or vectors in the middle.
 
     >>> fnp.linalg.multi_dot([fnp.ones((2, 3)), fnp.ones((3, 4)), fnp.ones(4)]).tolist()
     [12.0, 12.0]
@@ -105,6 +114,12 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         a: array whose first `ind` dimensions have the product of the others.
         ind: int: how many dimensions of `a` come first.
 
+    Returns:
+        An array of shape `a.shape[ind:] + a.shape[:ind]`, in floating point.
+
+    Raises:
+        ShapeError: where the first `ind` dimensions and the others have not the same product.
+
     >>> fnp.linalg.tensorinv(fnp.eye(4).reshape(2, 2, 4), ind=2).shape
     (4, 2, 2)
     """
@@ -124,6 +139,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         a: of shape b.shape + x.shape, once `axes` are moved to the end.
         b: array.
         axes: of `a`, to be moved to its end first.
+
+    Returns:
+        An array of the trailing dimensions of `a`, in floating point.
+
+    Raises:
+        ShapeError: where `a` is not square in that sense.
 
     >>> fnp.linalg.tensorsolve(fnp.eye(4).reshape(2, 2, 4), fnp.ones((2, 2))).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -146,6 +167,12 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         x1: array of vectors.
         x2: array of vectors; the two broadcast.
         axis: int: the dimension of the components.
+
+    Returns:
+        An array of the broadcast shape; without the axis, where both have vectors of two elements.
+
+    Raises:
+        ShapeError: for vectors that have not three components.
 
     >>> fnp.linalg.cross(fnp.asarray([1.0, 0.0, 0.0]), fnp.asarray([0.0, 1.0, 0.0])).tolist()
     [0.0, 0.0, 1.0]

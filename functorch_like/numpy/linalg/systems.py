@@ -145,6 +145,9 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
         a: (..., n, n).
         method: "lu" or "qr", two names that JAX has; the determinant comes from the LU factors in any case.
 
+    Returns:
+        A named tuple of `sign` and `logabsdet`, both of shape (...).
+
     Raises:
         ArgumentError: for another method.
 
@@ -183,6 +186,9 @@ def pinv(
         rcond, rtol: singular values up to so many times the largest count as zero; max(m, n) times the rounding
             error by default. A number, or an array that broadcasts with the dimensions before the last two.
         hermitian: accepted for NumPy's sake; changes nothing.
+
+    Returns:
+        (..., n, m), in floating point.
 
     >>> fnp.linalg.pinv(fnp.asarray([[2.0], [0.0]])).tolist()
     [[0.5, 0.0]]
@@ -282,6 +288,9 @@ def matrix_rank(
         tol: what singular values must be larger than, by itself and not as a part of the largest.
         hermitian: accepted for NumPy's sake; changes nothing.
 
+    Returns:
+        int32 of shape (...).
+
     Raises:
         ArgumentError: where both tolerances are given.
 
@@ -321,6 +330,9 @@ def cond(x: ArrayLike, p: int | float | str | None = None) -> Array:
     Args:
         x: (..., m, n), square unless p is None, 2 or -2.
         p: order of the norm; the largest by the smallest singular value if None.
+
+    Returns:
+        Real floats of shape (...).
 
     >>> fnp.linalg.cond(fnp.asarray([[4.0, 0.0], [0.0, 2.0]])).item()
     2.0

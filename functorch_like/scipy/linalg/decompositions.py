@@ -40,6 +40,9 @@ def qr(a: ArrayLike, mode: str = "full", pivoting: bool = False) -> Any:
         mode: "full", "economic", or "r", which gives R without Q.
         pivoting: take columns in an order in which the diagonal of R falls.
 
+    Returns:
+        Q and R; with pivoting also int32 positions of columns; R without Q for mode "r".
+
     Raises:
         ArgumentError: for another mode.
 
@@ -63,6 +66,9 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     Args:
         a: (..., n, n).
         output: "real" leaves blocks of two in T where a real matrix has complex eigenvalues; "complex" does not.
+
+    Returns:
+        T and Z, of the shape of a.
 
     Raises:
         ArgumentError: for another output.

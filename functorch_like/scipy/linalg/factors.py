@@ -86,8 +86,15 @@ def cho_solve(c_and_lower: tuple[ArrayLike, bool], b: ArrayLike) -> Array:
         c_and_lower: factor, and whether it is lower.
         b: (n,), or (..., n, k).
 
+    Returns:
+        x, of the shape of b.
+
     Raises:
         ShapeError: where the sizes do not fit.
+
+    >>> factor = ft.scipy.linalg.cho_factor(fnp.asarray([[4.0, 0.0], [0.0, 1.0]]))
+    >>> ft.scipy.linalg.cho_solve(factor, fnp.asarray([2.0, 3.0])).tolist()
+    [0.5, 3.0]
     """
     c, lower = c_and_lower
     c, b = _fits(c, b, "cho_solve")
@@ -131,9 +138,16 @@ def lu_solve(lu_and_piv: tuple[ArrayLike, ArrayLike], b: ArrayLike, trans: int =
         b: (n,), or (..., n, k).
         trans: 1 solves with the transpose of `a`, 2 with its adjoint.
 
+    Returns:
+        x, of the shape of b.
+
     Raises:
         ShapeError: where the sizes do not fit.
         ArgumentError: for another `trans`.
+
+    >>> factors = ft.scipy.linalg.lu_factor(fnp.asarray([[0.0, 2.0], [1.0, 0.0]]))
+    >>> ft.scipy.linalg.lu_solve(factors, fnp.asarray([2.0, 3.0])).tolist()
+    [3.0, 1.0]
     """
     factors, pivots = lu_and_piv
     factors, b = _fits(factors, b, "lu_solve")
@@ -172,6 +186,9 @@ def lu(a: ArrayLike, permute_l: bool = False) -> Any:
         a: (..., m, n).
         permute_l: multiply the first two.
 
+    Returns:
+        P (..., m, m), L (..., m, k) and U (..., k, n); or the product of the first two, and U.
+
     >>> [f.tolist() for f in ft.scipy.linalg.lu(fnp.asarray([[0.0, 2.0], [4.0, 0.0]]))]
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
@@ -199,6 +216,9 @@ def solve_triangular(
         trans: 1 or "T" solves with the transpose of `a`, 2 or "C" with its adjoint.
         lower: which triangle.
         unit_diagonal: take the diagonal to be one, without a look.
+
+    Returns:
+        x, of the shape of b.
 
     Raises:
         ShapeError: where the sizes do not fit.

@@ -117,6 +117,9 @@ def circulant(c: ArrayLike) -> Array:
     Args:
         c: (..., n): the first column.
 
+    Returns:
+        (..., n, n), in the dtype of c.
+
     >>> ft.scipy.linalg.circulant(fnp.asarray([1, 2, 3])).tolist()
     [[1, 3, 2], [2, 1, 3], [3, 2, 1]]
     """
@@ -155,6 +158,9 @@ def fiedler(a: ArrayLike) -> Array:
     Args:
         a: (..., n).
 
+    Returns:
+        (..., n, n), in the dtype of a.
+
     >>> ft.scipy.linalg.fiedler(fnp.asarray([1, 4])).tolist()
     [[0, 3], [3, 0]]
     """
@@ -169,6 +175,9 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Args:
         a: (n,), n > 1: coefficients of a polynomial, from the highest power down; the first is not zero.
+
+    Returns:
+        (n - 1, n - 1), in floating point.
 
     >>> ft.scipy.linalg.fiedler_companion(fnp.asarray([1.0, -3.0, 2.0])).tolist()
     [[3.0, -2.0], [1.0, 0.0]]
@@ -201,6 +210,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         a: (..., m), not empty.
         n: how many columns: the length of v.
         mode: "full", "same" or "valid".
+
+    Returns:
+        A matrix with n columns, in the dtype of a.
 
     Raises:
         ArgumentError: for another mode, or a size that is not positive.
@@ -251,6 +263,9 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
         f: (..., n): how many offspring each class has.
         s: (..., n - 1): what part of each class survives.
 
+    Returns:
+        (..., n, n), in the common dtype.
+
     Raises:
         ShapeError: where the sizes do not fit.
 
@@ -272,6 +287,9 @@ def block_diag(*arrs: ArrayLike) -> Array:
 
     Args:
         arrs: matrices; vectors count as rows, numbers as matrices of one element.
+
+    Returns:
+        A matrix of the common dtype.
 
     Raises:
         ShapeError: for arrays of more dimensions.
@@ -314,6 +332,9 @@ def hilbert(n: int) -> Array:
     Args:
         n: int: number of rows and columns.
 
+    Returns:
+        (n, n), in floating point.
+
     >>> ft.scipy.linalg.hilbert(2).tolist()[0]
     [1.0, 0.5]
     """
@@ -327,6 +348,9 @@ def invhilbert(n: int) -> Array:
 
     Args:
         n: int: number of rows and columns.
+
+    Returns:
+        (n, n).
 
     >>> ft.scipy.linalg.invhilbert(2).tolist()
     [[4.0, -6.0], [-6.0, 12.0]]
@@ -356,6 +380,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
         n: size.
         kind: "symmetric", as by default, the product of both others: "lower", "upper".
 
+    Returns:
+        (n, n).
+
     >>> ft.scipy.linalg.pascal(3, kind="lower").tolist()
     [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 2.0, 1.0]]
     """
@@ -374,6 +401,9 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     Args:
         n: int: number of rows and columns.
         kind: "symmetric" (default), "lower" or "upper".
+
+    Returns:
+        (n, n).
 
     >>> ft.scipy.linalg.invpascal(2).tolist()
     [[2.0, -1.0], [-1.0, 1.0]]
@@ -394,6 +424,9 @@ def hadamard(n: int, dtype: DTypeLike | None = None) -> Array:
     Args:
         n: a power of 2.
         dtype: the default int by default.
+
+    Returns:
+        (n, n), of 1 and -1.
 
     Raises:
         ArgumentError: for another size.
@@ -416,6 +449,9 @@ def helmert(n: int, full: bool = False) -> Array:
         n: size.
         full: with a first row of equal elements, which makes it orthogonal.
 
+    Returns:
+        (n - 1, n), or (n, n) if full; in floating point.
+
     >>> ft.scipy.linalg.helmert(2).round(4).tolist()
     [[0.7070..., -0.7070...]]
     """
@@ -433,6 +469,9 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
         n: size.
         scale: "sqrtn" divides by the root of n, which makes it unitary; "n" by n.
         dtype: complex64 by default, or complex128.
+
+    Returns:
+        (n, n), complex.
 
     Raises:
         ArgumentError: for another scale.

@@ -63,6 +63,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         upper_triangular: whether A is known to be: then the other triangle is not read.
         max_squarings: how often it may be halved until its norm is small. NaN comes of larger ones.
 
+    Returns:
+        An array of the shape of A, in floating point.
+
     Raises:
         ShapeError: for what is not square.
 
@@ -118,6 +121,9 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, compute_expm: bool = True) -> An
         A: (..., n, n).
         E: (..., n, n): the direction.
         compute_expm: False for the derivative alone.
+
+    Returns:
+        Two arrays of the shape of A, the exponential and the derivative; or the derivative alone.
 
     Raises:
         ShapeError: for what is not square, or where both differ.
@@ -191,6 +197,9 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike) -> Array:
         B: (..., n, n), without eigenvalues that are one of -A.
         C: (..., m, n).
 
+    Returns:
+        x, of the shape of q.
+
     Raises:
         ShapeError: where the sizes do not fit.
 
@@ -249,6 +258,9 @@ def sqrtm(A: ArrayLike) -> Array:
     Args:
         A: (..., n, n), without real eigenvalues below 0; and with at most one that is 0.
 
+    Returns:
+        Complex numbers, of the shape of A.
+
     Raises:
         ShapeError: for what is not square.
 
@@ -293,6 +305,9 @@ def funm(A: ArrayLike, func: Callable[[Array], ArrayLike]) -> Array:
     Args:
         A: (..., n, n).
         func: of a vector of complex numbers, elementwise.
+
+    Returns:
+        Complex numbers, of the shape of A.
 
     Raises:
         ShapeError: for what is not square.
@@ -358,6 +373,9 @@ def polar(a: ArrayLike, side: str = "right") -> tuple[Array, Array]:
     Args:
         a: (..., m, n).
         side: "right" for a = U P, "left" for a = P U.
+
+    Returns:
+        U, of the shape of a, and the Hermitian P.
 
     Raises:
         ArgumentError: for another side.

@@ -52,6 +52,9 @@ def svd(a: ArrayLike, full_matrices: bool = True, compute_uv: bool = True) -> An
         full_matrices: U and Vh square.
         compute_uv: False for the singular values alone.
 
+    Returns:
+        U, S (..., k) and Vh; or S alone.
+
     >>> ft.scipy.linalg.svd(fnp.asarray([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False).tolist()
     [3.0, 2.0]
     """
@@ -69,6 +72,9 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, assume_a: str = "gen"
         lower: which triangle is read, where `a` is symmetric.
         assume_a: what `a` is known to be: "gen", nothing; "sym" symmetric; "her" Hermitian; "pos" positive definite
             as well, which is solved by Cholesky's factor, in half the time.
+
+    Returns:
+        x, of the shape of b.
 
     Raises:
         ArgumentError: for another assumption.
@@ -232,6 +238,9 @@ def qr_multiply(
         mode: "right" for c Q, "left" for Q c.
         pivoting: as for `qr`.
         conjugate: take the conjugate of Q.
+
+    Returns:
+        The product, and R; with pivoting also int32 positions of columns.
 
     Raises:
         ArgumentError: for another mode.

@@ -53,6 +53,9 @@ def convolve(
         method: "direct", or "fft" by Fourier transforms, in floating point; "auto" is direct.
         precision: of the products, as for `fnp.dot`.
 
+    Returns:
+        An array of the dtype that both promote to, its size by the mode.
+
     Raises:
         ArgumentError: for another mode or method.
         ShapeError: for other numbers of dimensions, and size 0.
@@ -75,6 +78,9 @@ def correlate(
         mode: "full", "same" (of the size of `in1`) or "valid".
         method: "direct", "fft" or "auto".
         precision: of the products: None, a name such as "highest", or a pair of these.
+
+    Returns:
+        An array of the dtype that both promote to, its size by the mode.
 
     >>> ft.scipy.signal.correlate(fnp.asarray([1, 2, 3]), fnp.asarray([0, 1])).tolist()
     [1, 2, 3, 0]
@@ -131,6 +137,9 @@ def convolve2d(
         fillvalue: a number.
         precision: of the products, as for `fnp.dot`.
 
+    Returns:
+        A matrix of the dtype that both promote to, its size by the mode.
+
     Raises:
         ArgumentError: for another mode or boundary.
         ShapeError: for other shapes.
@@ -158,6 +167,9 @@ def correlate2d(
         boundary: "fill", "wrap" or "symm".
         fillvalue: value around `in1`, of boundary "fill".
         precision: of the products: None, a name such as "highest", or a pair of these.
+
+    Returns:
+        A matrix of the dtype that both promote to, its size by the mode.
 
     >>> ft.scipy.signal.correlate2d(fnp.eye(2), fnp.asarray([[1.0, 0.0]])).tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -194,6 +206,9 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
         in2: another one.
         mode: as for `convolve`.
         axes: along which; all by default. The other dimensions broadcast.
+
+    Returns:
+        An array of the dtype that both promote to, its size by the mode.
 
     Raises:
         ArgumentError: for another mode.

@@ -33,6 +33,9 @@ def detrend(
         bp: places where another line begins.
         overwrite_data: not supported, arrays are immutable.
 
+    Returns:
+        Floats, of the shape of data.
+
     Raises:
         ArgumentError: for another type, and places out of bounds.
 

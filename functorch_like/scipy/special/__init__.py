@@ -60,6 +60,9 @@ def zeta(x: ArrayLike, q: ArrayLike = 1.0) -> Array:
         x: array or number.
         q: array or number.
 
+    Returns:
+        Floats, of the shape that both broadcast to.
+
     >>> bool(np.isclose(ft.scipy.special.zeta(2.0), np.pi**2 / 6))
     True
     """
@@ -80,6 +83,9 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     Args:
         n: Python int, at least 0; or an array of whole numbers.
         x: array or number.
+
+    Returns:
+        Floats, of the shape that both broadcast to.
 
     >>> bool(np.isclose(ft.scipy.special.polygamma(1, 1.0), np.pi**2 / 6))
     True

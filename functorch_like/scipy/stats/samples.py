@@ -154,6 +154,9 @@ def sem(
         nan_policy: "propagate", or "omit" to leave NaN out.
         keepdims: keep the reduced axes, with size 1.
 
+    Returns:
+        Floats, without the axis.
+
     Raises:
         ArgumentError: for another policy.
 
