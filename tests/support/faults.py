@@ -117,7 +117,7 @@ FAULTS: dict[str, Fault] = {
         BATCH + "BatchTrace.process", "dims.append(None)", "dims.append(0 if getattr(a, 'ndim', 0) else None)", MAPPED
     ),
     "results are said to be mapped over the first axis": Fault(
-        BATCH + "batch", "o.dim if m else None", "0 if m else None", MAPPED
+        BATCH + "_parts", "o.dim if m else None", "0 if m else None", MAPPED
     ),
     "the hidden axis is cut out one too late": Fault(
         BATCH + "BatchTracer.aval", "shape[self.dim + 1 :]", "shape[self.dim + 2 :]", MAPPED

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 
 class With(NamedTuple):
-    """What a `with` block keeps on the stack, to call at its end.
+    """Entry of the stack that a `with` block calls at its end.
 
     Attributes:
         offset: of the instruction that entered the block.
