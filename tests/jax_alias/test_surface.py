@@ -1,5 +1,7 @@
 """What libraries touch besides functions: settings, programs, primitives with rules of their own, meshes, listeners."""
 
+import pytest
+
 
 def test_settings_by_jax_s_names(run):
     text = """
@@ -290,6 +292,18 @@ def test_functions_that_are_traced_with_some_arguments_known(run):
         "P() key<fry>",
         "typed keys have no dtype in common with other arrays",
     ]
+
+
+def test_flags_of_absl_have_their_defaults(run):
+    pytest.importorskip("absl")
+    text = """
+    import jax
+    from absl import flags
+    flags.DEFINE_string("where", "here", "")
+    jax.config.parse_flags_with_absl()
+    print(flags.FLAGS.where)
+    """
+    assert run(text) == "here"
 
 
 def test_derivatives_of_functions_of_numbers_are_checked(run):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
@@ -210,7 +211,12 @@ class Config:
     def config_with_absl(self) -> None:
         """Do nothing: options are not read from flags."""
 
-    parse_flags_with_absl = config_with_absl
+    def parse_flags_with_absl(self) -> None:
+        """Let absl read the flags' defaults, as tests under pytest need, where its own `app` has not."""
+        from absl import flags  # who calls this has it
+
+        if not flags.FLAGS.is_parsed():
+            flags.FLAGS(sys.argv[:1], known_only=True)
 
 
 def _full(name: str) -> str:
