@@ -456,3 +456,18 @@ def test_closure_convert_moves_only_what_is_being_transformed():
     assert float(ft.grad(loss)(3.0, 1)) == 2.0
     assert float(ft.jit(loss)(3.0, 1)) == 7.0
     assert found == [1, 1]
+
+
+@pytest.mark.parametrize("way", [lambda f: ft.grad(f), lambda f: ft.jit(ft.grad(f)), lambda f: ft.grad(ft.jit(f))])
+@pytest.mark.parametrize("kind", ["custom_vjp", "custom_jvp"])
+def test_rules_see_the_weak_types_that_the_function_saw(way, kind):
+    seen = []
+    if kind == "custom_vjp":
+        f = ft.custom_vjp(lambda n, x: n * x)
+        f.defvjp(lambda n, x: (seen.append(n.weak_type) or n * x, n), lambda n, ct: (None, n * ct))
+    else:
+        f = ft.custom_jvp(lambda n, x: n * x)
+        f.defjvp(lambda p, t: (seen.append(p[0].weak_type) or p[0] * p[1], p[0] * t[1]))
+    with ft.numpy_dtype_promotion("strict"):
+        slope = way(lambda x: f(fnp.where(x < 1, 2, -1), x))(fnp.asarray(3.0))
+    assert float(slope) == -1.0 and seen and all(seen)

@@ -63,7 +63,15 @@ def explicit(
                 "or close over lax.stop_gradient of it",
                 operation=name_of(fun),
             )
-    return primals[consts:], tangents[consts:]
+    args = primals[consts:]
+    if isinstance(fun, Jaxpr):  # the rule sees weak types where the function did; a program that runs again loses them
+        args = [_weak(x) if aval.weak_type else x for x, aval in zip(args, fun.in_avals[consts:], strict=True)]
+    return args, tangents[consts:]
+
+
+def _weak(x: Any) -> Any:
+    aval = aval_of(x)
+    return x if aval.weak_type else structural.convert_element_type(x, new_dtype=aval.dtype, weak_type=True)
 
 
 # ----------------------------------------------------------------------------------------------------------- primitives
