@@ -1,6 +1,7 @@
 """Gradients of the models in benchmarks/zoo against differences, in float64 along a random direction."""
 
 import importlib
+import json
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,17 @@ pytestmark = pytest.mark.skipif(not MODELS, reason="the tests run without the so
 def models_of_this_side(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     monkeypatch.delenv("FT_ZOO_SIDE", raising=False)
+
+
+def test_results_are_of_all_models_and_agree():
+    """benchmarks/results/zoo.json: each model here, on JAX and in PyTorch has the same loss after three steps."""
+    run = importlib.import_module("benchmarks.zoo.run")
+    results = json.loads((ROOT / "benchmarks/results/zoo.json").read_text())["runs"]
+    assert run.MODELS == MODELS
+    for name in MODELS:
+        for side in ("ours", "jax", "torch"):
+            assert run.least(results, name, side, "real", "step", "seconds"), (name, side)
+    assert not run.disagreements(results, MODELS, run.SIDES, "real")
 
 
 def double(x):
