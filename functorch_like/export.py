@@ -22,10 +22,10 @@ from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
 from functorch_like.compiler import lower as lowering
 from functorch_like.core import Tracer, argument_aval
-from functorch_like.errors import ArgumentError, NumberError, TreeError, UnsupportedError
+from functorch_like.errors import ArgumentError, NumberError, UnsupportedError
 from functorch_like.export_dimensions import symbolic_scope as symbolic_scope
 from functorch_like.export_dimensions import symbolic_shape as symbolic_shape
-from functorch_like.export_format import Contents, argument_names
+from functorch_like.export_format import Contents, argument_names, leaves_of
 from functorch_like.export_symbolic import MAGIC, exported_for, is_symbolic, one_of, read
 from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
 from functorch_like.primitives.effects.call_exported import Artifact, call_exported
@@ -65,15 +65,10 @@ class Exported:
             ArgumentError: for other shapes or dtypes.
             UnsupportedError: on a platform that it was not exported for; under derivatives and vmap.
         """
-        leaves, in_tree = xla.flatten((args, kwargs))
-        if in_tree != self.in_tree:
-            raise TreeError(
-                f"{self.fun_name} was exported for arguments {self.in_tree}, and is given {in_tree}",
-                fix="pass what it was exported for, without static arguments",
-            )
+        leaves = leaves_of((args, kwargs), self.in_tree, self.fun_name)
         pairs = zip(leaves, self.in_avals, strict=True)
         given = [
-            _checked(x, aval, lambda k=k: argument_names(in_tree)[k], self.fun_name)
+            _checked(x, aval, lambda k=k: argument_names(self.in_tree)[k], self.fun_name)
             for k, (x, aval) in enumerate(pairs)
         ]
         return self.out_tree.unflatten(call_exported(*given, artifact=self._artifact))

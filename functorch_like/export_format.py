@@ -20,7 +20,7 @@ from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import guard
-from functorch_like.errors import ArgumentError, FtError, UnsupportedError
+from functorch_like.errors import ArgumentError, FtError, TreeError, UnsupportedError
 
 MAGIC = b"functorch_like program\n"
 #: The newest format that this version reads, and the one that it writes.
@@ -55,6 +55,21 @@ class Contents(NamedTuple):
 def argument_names(in_tree: Any) -> list[str]:
     """The leaves of arguments as a user names them: `args[0]['w']`, `kwargs['x']`."""
     return [("args", "kwargs")[int(path[1])] + path[3:] for path in tree.leaf_paths(in_tree)]
+
+
+def leaves_of(arguments: tuple[Any, dict[str, Any]], in_tree: Any, name: str) -> list[Any]:
+    """The leaves of the arguments of a call of an exported function.
+
+    Raises:
+        TreeError: for arguments of another structure than it was exported for.
+    """
+    leaves, given = xla.flatten(arguments)
+    if given != in_tree:
+        raise TreeError(
+            f"{name} was exported for arguments {in_tree}, and is given {given}",
+            fix="pass what it was exported for, without static arguments",
+        )
+    return leaves
 
 
 def versions() -> dict[str, str]:

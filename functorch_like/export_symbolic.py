@@ -21,10 +21,10 @@ from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling import api_boundary
 from functorch_like.core import argument_aval
-from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, TreeError, UnsupportedError
+from functorch_like.errors import ArgumentError, CompileError, FtError, ShapeError, UnsupportedError
 from functorch_like.export_checks import check
 from functorch_like.export_dimensions import Dimension, Scope, solved
-from functorch_like.export_format import argument_names
+from functorch_like.export_format import argument_names, leaves_of
 from functorch_like.export_template import Template, polynomial, refusal, whole
 
 MAGIC = b"functorch_like symbolic program\n"
@@ -77,17 +77,12 @@ class SymbolicExported:
             TreeError: for arguments of another structure.
             ShapeError: for shapes that it was not exported for.
         """
-        leaves, in_tree = xla.flatten((args, kwargs))
-        if in_tree != self.in_tree:
-            raise TreeError(
-                f"{self.fun_name} was exported for arguments {self.in_tree}, and is given {in_tree}",
-                fix="pass what it was exported for, without static arguments",
-            )
+        leaves = leaves_of((args, kwargs), self.in_tree, self.fun_name)
         given = [argument_aval(x).shape for x in leaves]
         for k, (shape, expected) in enumerate(zip(given, self.in_shapes, strict=True)):
             if len(shape) != len(expected):
                 raise ShapeError(
-                    f"{self.fun_name} takes {argument_names(in_tree)[k]} of a shape {expected}, not {shape}",
+                    f"{self.fun_name} takes {argument_names(self.in_tree)[k]} of a shape {expected}, not {shape}",
                     fix="reshape the argument",
                 )
         return self.at(**solved(self.in_shapes, given, self.fun_name)).call(*args, **kwargs)
