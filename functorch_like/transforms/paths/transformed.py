@@ -2,7 +2,7 @@
 
 Under grad and jvp the path of the primals is differentiated. Under vmap each element may take another path: the program
 of all paths is mapped, after the tree has grown until it has those of all elements. Where values are unknown, inside of
-another jitted function or the body of a loop, every path must be known already.
+another jitted function or the body of a loop, both sides of every condition are traced.
 """
 
 from __future__ import annotations
