@@ -213,7 +213,7 @@ class Config:
 
     def parse_flags_with_absl(self) -> None:
         """Let absl read the flags' defaults, as tests under pytest need, where its own `app` has not."""
-        from absl import flags  # who calls this has it
+        from absl import flags  # pyright: ignore[reportMissingImports]  (who calls this has it)
 
         if not flags.FLAGS.is_parsed():
             flags.FLAGS(sys.argv[:1], known_only=True)
