@@ -257,7 +257,8 @@ def device_put(
         device: a device, or its name ("cpu", "gpu", "cpu:0"). An array put on a named device stays there, and
             computations with it run there; with None the array is on the default device but free to be moved.
             Or a sharding, which splits it over several devices; a PartitionSpec, within `use_mesh`; or a prefix pytree
-            of these. Inside a jitted function shardings are constraints, and devices have no effect.
+            of these. Inside a jitted function shardings are constraints, and devices have no effect; on GPUs XLA keeps
+            a value in the memory whose kind a sharding names, and brings it back where one names "device".
         src: ignored: where an array is from is known.
         donate: ignored: the arrays that are copied stay.
         may_alias: ignored: an array that already is where it should be is returned as it is.
@@ -299,9 +300,9 @@ def _put(leaf: Any, device: Any) -> Any:
     aval = aval_of(leaf)
     if isinstance(leaf, Tracer):
         if device is not None and not isinstance(device, Device):
-            from functorch_like.sharding.constraints import constrain  # few programs have meshes
+            from functorch_like.sharding import constraints  # few programs have meshes
 
-            return constrain(leaf, device)
+            return constraints.constrain(constraints.to_memory(leaf, device), device)
         return copy(leaf)  # placement inside a traced program is XLA's
     if isinstance(leaf, (np.ndarray, np.generic)):
         return dtype_origins.made(xla.device_put(np.asarray(leaf, aval.dtype), device))

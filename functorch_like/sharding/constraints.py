@@ -7,20 +7,22 @@ from typing import Any
 from functorch_like.backends import xla
 from functorch_like.backends.xla import named_sharding
 from functorch_like.core import Tracer, aval_of
-from functorch_like.primitives.effects.memory_placement import KINDS, memory_placement
+from functorch_like.primitives.effects.memory_placement import memory_placement
 from functorch_like.primitives.structural.sharding_constraint import sharding_constraint
 
-_ON_HOST = frozenset(KINDS) - {"device"}
+
+def to_memory(x: Any, where: Any) -> Any:
+    """Return a value of a program, kept in the memory whose kind a sharding names; `x` if it names none."""
+    kind = where._memory_kind
+    return x if kind is None else memory_placement(x, kind=kind)
 
 
 def constrain(x: Any, where: Any) -> Any:
-    """Return `x`, split as a sharding says. Inside of a program, a kind of host memory is where XLA keeps it.
+    """Return `x`, split as a sharding says.
 
     Raises:
         ShapeError: where the spec has more entries than `x` has dimensions, or, outside of programs, does not divide.
     """
-    if isinstance(x, Tracer) and where.memory_kind in _ON_HOST:
-        x = memory_placement(x, kind=where.memory_kind)
     if type(where) is not named_sharding.NamedSharding:
         return x if isinstance(x, Tracer) else xla.device_put(x, where)
     named_sharding.check_rank(where.spec, aval_of(x).ndim, repr(aval_of(x)))
