@@ -38,6 +38,12 @@ RENAMED: dict[str, dict[str, str]] = {
         "stack_module_state": "ft.stack_state",
         "make_fx": "ft.make_jaxpr",
         "host_callback": "ft.io_callback",
+        "save": "ft.io.save",
+        "load": "ft.io.load",
+        "manual_seed": "ft.random.key",
+        "randn": "ft.random.normal",
+        "rand": "ft.random.uniform",
+        "from_numpy": "ft.numpy.asarray",
         "experimental_io_callback": "ft.io_callback",
     },
     "functorch_like.numpy": {
@@ -112,6 +118,21 @@ RENAMED: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
+_LAYERS = "layers come from libraries such as equinox and flax, see docs/libraries.md; or write functions of parameters"
+#: What PyTorch has under a name, and other libraries have for this package.
+ELSEWHERE: dict[str, dict[str, str]] = {
+    "functorch_like": {
+        "optim": "optimisers come from optax, see docs/recipes/optimizers.md",
+        "optimizers": "optimisers come from optax, see docs/recipes/optimizers.md",
+        "utils": "batches and prefetching are in ft.data",
+        "cuda": "ft.devices() lists the devices, and ft.device_put(x, device) moves an array",
+    },
+    "functorch_like.nn": dict.fromkeys(
+        ("Module", "Linear", "Conv1d", "Conv2d", "Conv3d", "Sequential", "ModuleList", "Parameter", "Dropout", "ReLU",
+         "LayerNorm", "BatchNorm1d", "BatchNorm2d", "Embedding", "LSTM", "GRU", "RNN", "Transformer",
+         "MultiheadAttention", "Dense", "Conv"), _LAYERS),
+}  # fmt: skip
+
 
 def defined(module: types.ModuleType) -> set[str]:
     """The public names in a module's namespace: those of `__all__`, or what is not underscored and no tool."""
@@ -139,7 +160,8 @@ def missing(module: types.ModuleType, name: str) -> AttributeError:
     text = f"module {module.__name__!r} has no attribute {name!r}"
     if not name.startswith("__"):
         renamed = RENAMED.get(module.__name__, {}).get(name)
-        text += f"; use {renamed}" if renamed else nearest(name, dir(module))
+        elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
+        text += f"; use {renamed}" if renamed else f"; {elsewhere}" if elsewhere else nearest(name, dir(module))
     return AttributeError(text, name=name)  # without `obj`: Python would append a guess of its own
 
 

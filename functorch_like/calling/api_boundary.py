@@ -17,6 +17,7 @@ from functorch_like.backends import flag_blocks, settings, xla
 from functorch_like.backends.xla import failures
 from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
+from functorch_like.calling import argument_notes
 from functorch_like.calling.second_calls import NO_CALL, mark, second_call
 from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.effects.callbacks import from_callback
@@ -90,6 +91,8 @@ def finalize_error(error: BaseException, fun: Callable[..., Any] | None = None) 
     mark(error)
     if isinstance(error, FtError):
         error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+    elif type(error) is TypeError and fun is not None:
+        argument_notes.add_note(error, fun)
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = filter_traceback(error.__traceback__)
     return None

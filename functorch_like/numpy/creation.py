@@ -340,7 +340,7 @@ def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
     >>> fnp.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    return full(shape, 0, dtypes.default_float() if dtype is None else dtype, device=device)
+    return full(shape_of(shape, "fnp.zeros"), 0, dtypes.default_float() if dtype is None else dtype, device=device)
 
 
 def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -357,7 +357,7 @@ def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = N
     >>> fnp.ones(3, int).tolist()
     [1, 1, 1]
     """
-    return full(shape, 1, dtypes.default_float() if dtype is None else dtype, device=device)
+    return full(shape_of(shape, "fnp.ones"), 1, dtypes.default_float() if dtype is None else dtype, device=device)
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -374,7 +374,7 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
     >>> fnp.empty((2, 0)).shape
     (2, 0)
     """
-    return zeros(shape, dtype, device=device)
+    return zeros(shape_of(shape, "fnp.empty"), dtype, device=device)
 
 
 def _like(a: Any) -> Any:

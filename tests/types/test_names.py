@@ -3,10 +3,12 @@
 import __future__
 
 import importlib
+import re
 import subprocess
 import sys
 import types
 import typing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import functorch_like as ft
 from functorch_like import public_names
 
+DOCS = Path(__file__).parents[2] / "docs"
 SHORT = {
     "ft": ft,
     "fnp": ft.numpy,
@@ -161,3 +164,13 @@ def test_a_submodule_that_is_imported_first():
         "assert tree is ft.tree and checkpoint.__module__.startswith('functorch_like')\n"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
+
+
+def test_what_other_libraries_have():
+    for module, names in public_names.ELSEWHERE.items():
+        for name, text in names.items():
+            with pytest.raises(AttributeError) as e:
+                getattr(importlib.import_module(module), name)
+            assert str(e.value).endswith(f"; {text}")
+            pages = [DOCS.parent / page for page in re.findall(r"docs/[\w/]+\.md", text)]
+            assert not DOCS.is_dir() or all(page.is_file() for page in pages)

@@ -1,0 +1,56 @@
+"""Errors for arguments that do not fit a signature tell the signature, or which function of ours called the user's."""
+
+import pytest
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import lax, random
+
+X = fnp.ones((2, 3))
+
+
+def notes(work):
+    with pytest.raises(TypeError) as e:
+        work()
+    return "\n".join(getattr(e.value, "__notes__", ()))
+
+
+@pytest.mark.parametrize("words", [{"dim": 1}, {"axis": 1, "keepdim": True}])
+def test_names_of_pytorch(words):
+    told = notes(lambda: fnp.mean(X, **words))
+    theirs, ours = ("keepdim", "keepdims") if "keepdim" in words else ("dim", "axis")
+    assert told.startswith("fnp.mean(a, axis=None, ") and told.endswith(f"what PyTorch calls {theirs} is {ours}")
+
+
+def test_the_signature_is_told():
+    assert notes(lambda: random.normal()).startswith("ft.random.normal(key, ")
+    assert notes(lambda: ft.grad()).startswith("ft.grad(fun, ")
+    assert "PyTorch" not in notes(lambda: fnp.ones())
+
+
+@pytest.mark.parametrize(
+    ("name", "work"),
+    [
+        ("fori_loop", lambda: lax.fori_loop(0, 3, lambda x: x, 0)),
+        ("scan", lambda: lax.scan(lambda c: c, 0.0, fnp.ones(3))),
+        ("cond", lambda: lax.cond(True, lambda x: x, lambda x: x)),
+    ],
+)
+def test_bodies_with_other_parameters(name, work):
+    told = notes(work)
+    assert told.startswith(f"ft.lax.{name} called ") and told.endswith(f"help(ft.lax.{name}) says with which arguments")
+
+
+def test_errors_of_the_user_stay_as_they_are():
+    def broken(x):
+        return (lambda y: y)(x, x)
+
+    assert notes(lambda: lax.map(broken, fnp.ones(3))) == ""
+    assert notes(lambda: ft.jit(broken)(1.0)) == ""
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "full"])
+def test_shapes_that_are_traced_are_told_with_the_function(name):
+    rest = (0.0,) if name == "full" else ()
+    with pytest.raises(ft.errors.ConcretizationError, match=rf"^fnp\.{name} needs a shape"):
+        ft.jit(lambda n: getattr(fnp, name)(n, *rest))(3)
