@@ -23,7 +23,7 @@ from functorch_like.markup import display as _display
 from functorch_like.markup import elements, terminal
 from functorch_like.markup.display import Display
 from functorch_like.primitives.effects.probe import probe as _probe
-from functorch_like.transforms.jit import make_jaxpr
+from functorch_like.transforms.abstract_calls import make_jaxpr
 from functorch_like.typing import ArrayLike
 
 

@@ -15,7 +15,7 @@ from functorch_like.lax.carries import told
 from functorch_like.lax.operands import axis_of, error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.transforms.jit import jit_is_disabled
+from functorch_like.transforms.disable_jit import jit_is_disabled
 
 
 def associative_scan(fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0) -> T:

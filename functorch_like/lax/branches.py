@@ -21,7 +21,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
 from functorch_like.primitives.higher_order.control_flow.cond_branches import kept, united
 from functorch_like.source_info import name_of
-from functorch_like.transforms.jit import jit_is_disabled
+from functorch_like.transforms.disable_jit import jit_is_disabled
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, PyTree

@@ -21,7 +21,7 @@ from functorch_like.lax.carries import fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
 from functorch_like.primitives.higher_order.control_flow import scan as scan_primitives
-from functorch_like.transforms.jit import jit_is_disabled
+from functorch_like.transforms.disable_jit import jit_is_disabled
 from functorch_like.transforms.vmap import vmap
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from functorch_like.lax.carries import fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order.control_flow import while_loop as while_primitives
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
-from functorch_like.transforms.jit import jit_is_disabled
+from functorch_like.transforms.disable_jit import jit_is_disabled
 
 if TYPE_CHECKING:
     from functorch_like.typing import ArrayLike, PyTree

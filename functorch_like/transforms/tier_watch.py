@@ -18,7 +18,7 @@ from functorch_like.backends.xla import events, nesting
 from functorch_like.interpreters.evaluate import Program
 
 if TYPE_CHECKING:
-    from functorch_like.transforms.jit import _Jit
+    from functorch_like.transforms.jit_state import JitState
 
 #: Part of the time that a program is worth to run in the quick tier after which its share is written down; and at least
 #: so many seconds, because finding the program takes 50 us.
@@ -35,7 +35,7 @@ class TierWatch:
         misses: calls that came to Python; these are measured there.
     """
 
-    def __init__(self, jitted: _Jit) -> None:
+    def __init__(self, jitted: JitState) -> None:
         self._jitted = jitted
         self._programs: weakref.WeakSet[Program] = weakref.WeakSet()
         self._lock = threading.RLock()

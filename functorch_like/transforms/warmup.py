@@ -15,13 +15,13 @@ from functorch_like.core import Tracer
 from functorch_like.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from functorch_like.transforms.jit import _Jit
     from functorch_like.transforms.jit_stages import Traced
+    from functorch_like.transforms.jit_state import JitState
 
 _lock = threading.Lock()
 
 
-def compile_ahead(jitted: _Jit, specs: Sequence[Any], wait: bool) -> list[Future[None]]:
+def compile_ahead(jitted: JitState, specs: Sequence[Any], wait: bool) -> list[Future[None]]:
     """Trace for each tuple of arguments here, and compile in threads; a call waits for its program.
 
     Raises:
@@ -54,7 +54,7 @@ def compile_ahead(jitted: _Jit, specs: Sequence[Any], wait: bool) -> list[Future
     return futures
 
 
-def _compiled(jitted: _Jit, traced: Traced, call: FlatCall) -> Future[None]:
+def _compiled(jitted: JitState, traced: Traced, call: FlatCall) -> Future[None]:
     """The future of one program, which is compiled once."""
     key = jitted.program_key(traced, call)
     with _lock:

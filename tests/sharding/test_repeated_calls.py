@@ -46,7 +46,7 @@ def test_calls_like_the_last_one_take_the_short_way(put, monkeypatch):
     f = ft.jit(lambda tree, unused: {"sum": tree["x"].sum(), "y": tree["y"] * 2}, donate_argnums=1)
     given = lambda: ({"x": put(X, "a"), "y": put(X, "b")}, put(X, "a"))
     f(*given())
-    monkeypatch.setattr("functorch_like.transforms.jit.FlatCall", None)  # what the long way makes first
+    monkeypatch.setattr("functorch_like.transforms.jit_state.FlatCall", None)  # what the long way makes first
     for _ in range(3):
         out = f(*given())
         assert float(out["sum"]) == X.sum()

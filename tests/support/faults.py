@@ -296,7 +296,7 @@ FAULTS: dict[str, Fault] = {
         "calling.call_signature:FlatCall.key", ", state.axes)", ")", ("transformations/test_axis_names.py",)
     ),
     "a trace that closes over traced values is kept": Fault(
-        "transforms.jit:_Jit.traced",
+        "transforms.jit_state:JitState.traced",
         "if not any(isinstance(c, Tracer) for c in found.consts) and",
         "if",
         ("transformations/test_jit.py",),

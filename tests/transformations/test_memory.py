@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import dispatch, mlir
 from functorch_like.caches import Cache
-from functorch_like.transforms.jit import _Jit
+from functorch_like.transforms.jit_state import JitState
 
 MOST = 8
 
@@ -30,7 +30,7 @@ def programs():
 @pytest.fixture
 def few(monkeypatch):
     monkeypatch.setattr(dispatch, "MOST_SIGNATURES", MOST)
-    monkeypatch.setitem(_Jit.traced.__globals__, "_MOST_TRACES", MOST)
+    monkeypatch.setitem(JitState.traced.__globals__, "_MOST_TRACES", MOST)
 
 
 def test_programs_of_many_shapes_are_bounded(few):

@@ -14,7 +14,7 @@ from functorch_like.backends import promotion
 from functorch_like.backends.xla import client, events
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
-from functorch_like.transforms.jit import _DISABLED, jit_is_disabled
+from functorch_like.transforms.disable_jit import _DISABLED, jit_is_disabled
 
 
 class Acting(NamedTuple):

@@ -1,0 +1,118 @@
+"""`make_jaxpr`, `eval_shape` and `typeof`: programs and types, without computing."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from functorch_like import tree
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
+from functorch_like.calling import api_boundary
+from functorch_like.calling.call_signature import (
+    FlatCall,
+    Static,
+    resolve_argnums,
+)
+from functorch_like.calling.pickling import transformation
+from functorch_like.calling.traced_function import check_callable
+from functorch_like.core import argument_aval, named_axis
+from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.primitives.higher_order.call import CallSpec
+from functorch_like.primitives.structural import zeros
+from functorch_like.source_info import name_of
+from functorch_like.transforms.jit_stages import Traced
+
+if TYPE_CHECKING:
+    from functorch_like.typing import ArrayLike, PyTree
+
+
+@transformation
+def make_jaxpr(
+    fun: Callable[..., object],
+    static_argnums: int | Sequence[int] | None = None,
+    axis_env: Sequence[tuple[Hashable, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns the jaxpr of `fun` for given arguments, as text to read or an object to look into.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        static_argnums: positions of arguments that are not traced.
+        axis_env: names of axes and their sizes, for collectives over axes that nothing in `fun` maps.
+        return_shape: return shapes and dtypes of the results too.
+
+    Returns:
+        A function of `fun`'s arguments giving a `Jaxpr`, or a pair with the tree of `ShapeDtypeStruct`s.
+
+    >>> import functorch_like.numpy as fnp
+    >>> print(make_jaxpr(fnp.sin)(1.0))  # doctest: +ELLIPSIS
+    def sin(a: f32[]):  # traced by make_jaxpr
+        b: f32[] = sin(a)...
+        return b
+    """
+    check_callable(fun, "make_jaxpr")
+    static = resolve_argnums(fun, static_argnums, None)
+    name = name_of(fun)
+
+    @api_boundary.public
+    def made(*args: Any, **kwargs: Any) -> Jaxpr | tuple[Jaxpr, Any]:
+        call = FlatCall(static, args, kwargs, abstract=True)
+        with ExitStack() as stack:
+            for axis_name, size in axis_env or ():
+                stack.enter_context(named_axis(axis_name, operator.index(size)))
+            traced = Traced(fun, call, CallSpec(name), origin="traced by make_jaxpr", trace_name=f"make_jaxpr({name})")
+        return (traced.jaxpr, traced.out_info) if return_shape else traced.jaxpr
+
+    return made
+
+
+@api_boundary.public
+def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
+    """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
+
+    Args:
+        x: an array, a NumPy array or a number.
+
+    Returns:
+        A `ShapedArray`.
+
+    Raises:
+        DtypeError: for anything else.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.typeof(fnp.ones(3)), ft.typeof(1).weak_type
+    (f32[3], True)
+    """
+    return x.aval if isinstance(x, ShapeDtypeStruct) else argument_aval(x)
+
+
+def _instance(x: Any) -> Any:
+    """Something of the shape and dtype that a `ShapeDtypeStruct` among results describes."""
+    return zeros(x.aval) if isinstance(x, ShapeDtypeStruct) else x
+
+
+@api_boundary.public
+def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> Any:
+    """Shapes and dtypes of the results of `fun`, without computing.
+
+    Args:
+        fun: takes and returns pytrees of arrays.
+        args: arrays, numbers or `ShapeDtypeStruct`s.
+        kwargs: likewise.
+
+    Returns:
+        The results' pytree, of `ShapeDtypeStruct`.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))
+    ShapeDtypeStruct(shape=(3,), dtype=float32)
+    """
+    call = FlatCall(Static((), ()), args, kwargs, abstract=True)
+    name = name_of(fun)
+
+    def described(*args: Any, **kwargs: Any) -> Any:
+        return tree.map(_instance, fun(*args, **kwargs))
+
+    return Traced(described, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info

@@ -1,0 +1,47 @@
+"""`disable_jit`: jitted functions as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from functorch_like.backends import xla
+from functorch_like.backends.external_settings import External
+
+_DISABLED = xla.config("disable_jit", False, in_trace_key=False)
+External(
+    "disable_jit",
+    False,
+    "Whether jitted functions run as plain Python.",
+    changes="whether anything is traced",
+    read=lambda: _DISABLED.value,
+    by="ft.disable_jit",
+)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Generator[None]:
+    """Within the block, in this thread, jitted functions run as plain Python: one primitive after the other.
+
+    Args:
+        disable: False turns jit on again inside an outer `disable_jit`.
+
+    Returns:
+        A context manager.
+
+    >>> import functorch_like as ft
+    >>> with disable_jit():
+    ...     y = ft.jit(lambda x: x + 1 if x > 0 else x)(2.0)  # a Python `if` on a value
+    >>> float(y)
+    3.0
+    """
+    token = _DISABLED.swap_local(bool(disable))
+    try:
+        yield
+    finally:
+        _DISABLED.restore(token)
+
+
+def jit_is_disabled() -> bool:
+    """Return True if this is inside a `disable_jit` block."""
+    return _DISABLED.value
