@@ -1,4 +1,4 @@
-"""What is behind a jitted function: its traces, its programs and the calls that C++ cannot answer."""
+"""State of a jitted function: its traces, its programs, and the calls that C++ cannot answer."""
 
 from __future__ import annotations
 
