@@ -127,6 +127,10 @@ class Array:
         """The parts on all devices."""
 
     @property
+    def committed(self) -> bool:
+        """True if the array was put where it is by the user, or computed from one that was."""
+
+    @property
     def is_fully_addressable(self) -> bool:
         """True where every part is on a device of this process."""
 
