@@ -301,7 +301,11 @@ def full(
     >>> fnp.full((2,), 7).tolist()
     [7, 7]
     """
-    sizes = shape_of(shape, "fnp.full")
+    return _filled(shape_of(shape, "fnp.full"), fill_value, dtype, device)
+
+
+def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
+    """`full` of a shape that has been checked."""
     if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
         fill_value = promotion.host(fill_value, dtypes.as_dtype(dtype))
     aval = aval_of(listed(fill_value))
@@ -311,7 +315,7 @@ def full(
         raise promotion.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
         made = promotion.broadcast(promotion.convert(asarray(fill_value), wanted), sizes)
-        return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))  # pyright: ignore[reportReturnType]
+        return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
     ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     value = promotion.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
@@ -340,7 +344,7 @@ def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
     >>> fnp.zeros((2, 2)).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    return full(shape_of(shape, "fnp.zeros"), 0, dtypes.default_float() if dtype is None else dtype, device=device)
+    return _filled(shape_of(shape, "fnp.zeros"), 0, dtypes.default_float() if dtype is None else dtype, device)
 
 
 def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -357,7 +361,7 @@ def ones(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = N
     >>> fnp.ones(3, int).tolist()
     [1, 1, 1]
     """
-    return full(shape_of(shape, "fnp.ones"), 1, dtypes.default_float() if dtype is None else dtype, device=device)
+    return _filled(shape_of(shape, "fnp.ones"), 1, dtypes.default_float() if dtype is None else dtype, device)
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -374,7 +378,7 @@ def empty(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = 
     >>> fnp.empty((2, 0)).shape
     (2, 0)
     """
-    return zeros(shape_of(shape, "fnp.empty"), dtype, device=device)
+    return _filled(shape_of(shape, "fnp.empty"), 0, dtypes.default_float() if dtype is None else dtype, device)
 
 
 def _like(a: Any) -> Any:
