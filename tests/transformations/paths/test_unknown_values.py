@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support.python_loops import bisect, newton
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -17,24 +18,6 @@ def branch(x):
     if x > 0:
         return fnp.sin(x)
     return fnp.cos(x)
-
-
-def newton(a):
-    x = a
-    while fnp.abs(x * x - a) > 1e-4:
-        x = 0.5 * (x + a / x)
-    return x
-
-
-def bisect(a):
-    lo, hi = a * 0, a
-    while hi - lo > 1e-3:
-        mid = (lo + hi) / 2
-        if mid * mid > a:
-            hi = mid
-        else:
-            lo = mid
-    return lo
 
 
 def positive(x):
