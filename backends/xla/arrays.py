@@ -51,12 +51,12 @@ def attach(name: str, attribute: Any) -> None:
 
 
 def present(attributes: dict[str, Any], doc: str) -> None:
-    """Show the attributes of arrays in `help(Array)`, and call their classes by names that lead to them."""
+    """Show the attributes of arrays in `help(Array)`, and call both of their classes by the name that users know."""
     own = {name: vars(ArrayImpl)[name] for name in ("aval", "block_until_ready", "delete", "is_deleted", "is_ready")}
     for name, attribute in (own | attributes).items():
         setattr(Array, name, attribute)
-    Array.__module__, Array.__name__, Array.__qualname__, Array.__doc__ = "functorch_like", "Array", "Array", doc
-    ArrayImpl.__module__, ArrayImpl.__doc__ = "functorch_like.core", doc
+    for kind in (Array, ArrayImpl):
+        kind.__module__, kind.__name__, kind.__qualname__, kind.__doc__ = "functorch_like", "Array", "Array", doc
 
 
 def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:

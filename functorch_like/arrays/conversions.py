@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from functorch_like import dtypes, source_info
+from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Tracer, aval_of, leak, state, transform_stack
+from functorch_like.core import Trace, Tracer, aval_of, leak, state, transform_stack
 from functorch_like.errors import (
     ConcretizationError,
     DonatedError,
@@ -86,15 +87,20 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     )
 
 
-def _lost(tracer: Tracer, what: str) -> NoReturn:
-    aval = tracer.aval
-    raise _KINDS.get(what, ConcretizationError)(
+def lost(aval: ShapedArray, what: str, trace: Trace, at: Any) -> ConcretizationError:
+    """The error for a conversion to a Python number, or to NumPy, of a value that is being differentiated."""
+    return _KINDS.get(what, ConcretizationError)(
         f"a {aval!r} that is being differentiated would lose its derivative",
         operation=f"{what}({aval!r})",
-        chain=transform_stack(tracer._trace),
-        at=_at(),
+        chain=transform_stack(trace),
+        at=str(at or ""),
         fix=_DERIVATIVE.get(what, _CONSTANT + "keep computing with the array itself"),
     )
+
+
+def loses_derivative(what: str, aval: ShapedArray) -> bool:
+    """Return True where a conversion could lose a derivative: not of bool() and int(), whose own is zero."""
+    return what not in ("bool", "int", "index") and dtypes.is_inexact(aval.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers
@@ -201,7 +207,7 @@ def _losing(what: str, fix: str, convert: Callable[..., Any] | None = None) -> A
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
         value = _concrete(self, what, fix)
         if convert is None or not isinstance(self, StageTracer):
-            _lost(self, what)
+            raise lost(self.aval, what, self._trace, _at())
         return convert(value, *args, **kwargs)  # a guard: nothing is differentiated
 
     return method

@@ -280,7 +280,7 @@ def check_hashable(static: Static, args: Sequence[Any], kwargs: dict[str, Any], 
         except TypeError:
             kind = type(value).__name__
             raise ArgumentError(
-                f"static {label} of {name} is a {kind}, which is not hashable: {value!r:.60}",
+                f"static {label} of {name} is of type {kind}, which is not hashable: {value!r:.60}",
                 fix="pass a tuple instead of a list, a frozenset instead of a set; "
                 "an array should not be static: leave it out of static_argnums",
             ) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from functorch_like.backends import xla
 from functorch_like.calling.traced_function import operands_of
 from functorch_like.core import EVALUATE, ArrayImpl, set_current_trace
@@ -12,6 +14,7 @@ from functorch_like.ir.jaxpr import Jaxpr, Var
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.transforms.paths.path_trace import PathTrace
 from functorch_like.transforms.paths.play import Env, read
+from functorch_like.transforms.paths.programs import weak_results
 from functorch_like.transforms.paths.tree import Node
 from functorch_like.transforms.paths.words import words_of
 
@@ -51,7 +54,7 @@ def walk(paths: Paths, found: Branches, leaves: Sequence[Any]) -> Any:
             segment = node.memo["segment"] = Segment(node, tree.name)
         segment.run(env)
         if node.guard is None:
-            return node.out_tree.unflatten([read(a, env) for a in node.outputs or ()])
+            return _results(node, [read(a, env) for a in node.outputs or ()])
         asked = env[node.guard.var]  # an argument may be on the host
         words = words_of(xla.to_numpy(asked) if type(asked) is ArrayImpl else asked)
         if words not in node.children:
@@ -76,4 +79,14 @@ def _continue(paths: Paths, found: Branches, leaves: Sequence[Any], node: Node, 
 def finish(trace: PathTrace, jaxpr: Any, leaf: Node) -> Any:
     """Run the last segment of a path that has run up to its last guard, and return the results."""
     trace.run(jaxpr.outputs)
-    return leaf.out_tree.unflatten([trace.value(a) for a in jaxpr.outputs])
+    return _results(leaf, [trace.value(a) for a in jaxpr.outputs])
+
+
+def _results(leaf: Node, values: Sequence[Any]) -> Any:
+    """Return what the function returns. Arguments and constants that it returns as they are may be on the host."""
+    weak = weak_results([leaf])
+    arrays = [
+        x if type(x) is ArrayImpl else xla.device_put(np.asarray(x, a.aval.dtype), weak_type=w)
+        for x, a, w in zip(values, leaf.outputs or (), weak, strict=True)
+    ]
+    return leaf.out_tree.unflatten(arrays)

@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like.arrays.conversions import loses_derivative, lost
 from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.traced_function import operands
 from functorch_like.core import Tracer, state, transform_stack
 from functorch_like.errors import ConcretizationError, UnsupportedError
 from functorch_like.interpreters.batching import BatchTracer
 from functorch_like.interpreters.forward import Dual
+from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import staging_trace
 from functorch_like.primitives.higher_order.call import apply
+from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import jvp_jaxpr
 from functorch_like.transforms.paths import report
 from functorch_like.transforms.paths.path_trace import plain
 from functorch_like.transforms.paths.programs import PathProgram
-from functorch_like.transforms.paths.tree import endless
+from functorch_like.transforms.paths.tree import Node, endless
 from functorch_like.transforms.paths.words import Words
 
 if TYPE_CHECKING:
@@ -66,11 +69,29 @@ def _differentiated(paths: Paths, found: Branches, call: FlatCall) -> Any:
             if any(endless(e) for n in leaf.path()[len(decided) + 1 :] for e in n.equations):
                 leaf = paths.discover(found, call, decided)  # no guess: it might not end
             form = paths.straight(found, leaf)
+        _refuse_losses(found, leaf, call)
         *outs, words = _applied(paths, form, call)
         more = form.decided(np.asarray(plain(words)).tolist(), len(decided))
         if more == leaf.decisions():
             return form.out_tree.unflatten(outs)
         decided = more
+
+
+def _refuse_losses(found: Branches, leaf: Node, call: FlatCall) -> None:
+    """Raise where Python took a number that has a derivative: on the path it is a constant, and the derivative lost."""
+    active = [_is_differentiated(x) for x in (*found.tree.consts, *call.leaves)]
+    if not any(active):
+        return
+    asked = [n.guard for n in leaf.path() if n.guard is not None and loses_derivative(n.guard.what, n.guard.var.aval)]
+    if not asked:
+        return
+    jaxpr = leaf.memo.get("asked")
+    if jaxpr is None:
+        equations = [e for n in leaf.path() for e in n.equations]
+        jaxpr = leaf.memo["asked"] = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in asked], found.tree.name)
+    for guard, has in zip(asked, jvp_jaxpr(jaxpr, active)[2], strict=True):
+        if has:
+            raise lost(guard.var.aval, guard.what, state.trace, guard.line)
 
 
 def _mapped(paths: Paths, found: Branches, call: FlatCall) -> Any:
@@ -83,6 +104,8 @@ def _mapped(paths: Paths, found: Branches, call: FlatCall) -> Any:
                 form = paths.merged(found, shared=False)  # loops of unknown length have no derivative backwards
         if form is None:
             return _same_path(paths, found, call)
+        for leaf in found.tree.leaves:
+            _refuse_losses(found, leaf, call)
         outs = _applied(paths, form, call)
         if not form.guarded:
             return form.out_tree.unflatten(outs)
@@ -106,6 +129,7 @@ def _same_path(paths: Paths, found: Branches, call: FlatCall) -> Any:
     with found.lock:
         leaf = paths.discover(found, call, [])
         form = paths.straight(found, leaf)
+    _refuse_losses(found, leaf, call)
     *outs, words = _applied(paths, form, call)
     others = [k for k, row in enumerate(_rows(words)) if row.tobytes() not in form.known]
     if others:

@@ -4,15 +4,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from support.python_loops import bisect, newton
+from support.python_paths import POSITIVE, bisect, branch, newton, paths
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, testing
-
-
-def paths(fun, **options):
-    return ft.jit(fun, control_flow="paths", **options)
 
 
 def agree(fun, *calls, rtol=1e-5):
@@ -25,15 +21,6 @@ def agree(fun, *calls, rtol=1e-5):
         for a, b in zip(got, want, strict=True):
             np.testing.assert_allclose(a, b, rtol=rtol)
     return counts
-
-
-def branch(x):
-    if fnp.sum(x) > 0:
-        return fnp.sum(x**3)
-    return fnp.sum(fnp.sqrt(-x))
-
-
-POSITIVE = np.ones(3, np.float32)
 
 
 # ---------------------------------------------------------------------------------------------------------- programs
@@ -365,6 +352,20 @@ def test_effects_before_a_guard_on_an_argument_of_numpy(capfd):
     assert capfd.readouterr().out.split() == ["here"] * 5
 
 
+def test_results_after_effects_are_arrays_with_the_types_of_plain_jit(capfd):
+    def f(x, n):
+        ft.debug.print("here")
+        return (x, 2.0, n) if n > 0 else (x * 2, n, n)
+
+    for x, n in ((np.ones(2, np.float32), 1), (1.0, np.int32(-1)), (np.float64(2), 3), (np.float64(2), -3)):
+        got = paths(f)(x, n)
+        assert all(isinstance(a, ft.Array) for a in got)
+        want = ft.jit(lambda x, n, up=n > 0: (x, 2.0, n) if up else (x * 2, n, n))(x, n)
+        assert [ft.typeof(a) for a in got] == [ft.typeof(a) for a in want]
+        for a, b in zip(got, want, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
 def test_a_loop_behind_a_guard_does_not_run_on_a_guess():
     def f(x):
         if x > 0:
@@ -450,73 +451,6 @@ def test_a_setting_turns_paths_on():
         ft.jit(absolute)(-2.0)
 
 
-# --------------------------------------------------------------------------------------------------- transformations
-@pytest.mark.parametrize("sign", [1, -1])
-def test_derivatives(sign):
-    f = paths(branch)
-    for _ in range(2):
-        for x in (sign * POSITIVE, -sign * POSITIVE):
-            want = 3 * x**2 if x[0] > 0 else -0.5 / np.sqrt(-x)
-            np.testing.assert_allclose(ft.grad(f)(x), want, rtol=1e-6)
-            np.testing.assert_allclose(paths(ft.grad(branch))(x), want, rtol=1e-6)
-            np.testing.assert_allclose(ft.jvp(f, (x,), (POSITIVE,))[1], want.sum(), rtol=1e-6)
-    np.testing.assert_allclose(ft.hessian(f)(POSITIVE), 6 * np.eye(3), rtol=1e-6)
-    np.testing.assert_allclose(paths(ft.hessian(branch))(POSITIVE), 6 * np.eye(3), rtol=1e-6)
-
-
-def test_the_derivative_of_a_loop():
-    f, g = paths(newton), paths(ft.grad(newton))
-    for a in (2.0, 9.0, 100.0, 2.0):
-        for derivative in (ft.grad(f)(a), g(a)):
-            np.testing.assert_allclose(derivative, 0.5 / np.sqrt(a), rtol=1e-3)
-
-
-def test_vmap_selects_for_each_element():
-    xs = np.array([2, 9, 100, 1, 3], np.float32)
-    np.testing.assert_allclose(ft.vmap(paths(newton))(xs), np.sqrt(xs), rtol=1e-4)
-    f, rows = paths(branch), np.stack([POSITIVE, -POSITIVE, 2 * POSITIVE, -2 * POSITIVE])
-    want = np.where(rows > 0, 3 * rows**2, -0.5 / np.sqrt(np.abs(rows)))
-    np.testing.assert_allclose(ft.vmap(ft.grad(f))(rows), want, rtol=1e-5)
-    np.testing.assert_allclose(ft.grad(lambda rows: ft.vmap(f)(rows).sum())(rows), want, rtol=1e-5)
-
-
-def test_vmap_refuses_elements_of_other_shapes():
-    f = paths(lambda x, n: x[: int(n)])
-    x = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-    with pytest.raises(errors.ConcretizationError, match="differ in shape"):
-        ft.vmap(f)(x, np.array([1, 2]))
-    np.testing.assert_array_equal(ft.vmap(f)(x, np.array([2, 2])), x[:, :2])
-
-
-def test_paths_inside_of_paths():
-    inner = paths(branch)
-    f = paths(lambda x: inner(x) + 1 if x[0] > 0 else inner(x) - 1)
-    for x in (POSITIVE, -POSITIVE, POSITIVE):
-        np.testing.assert_allclose(f(x), 4 if x[0] > 0 else 2)
-
-
-def test_checkpoint_and_custom_rules_inside():
-    @ft.custom_jvp
-    def double(x):
-        return 2 * x
-
-    double.defjvp(lambda primals, tangents: (double(primals[0]), 5 * tangents[0]))
-
-    @paths
-    def f(x):
-        y = ft.checkpoint(fnp.sin)(x)
-        return double(y) if y > 0 else y
-
-    for x in (1.0, -1.0, 1.0, -1.0):
-        np.testing.assert_allclose(f(x), np.sin(x) * (2 if x > 0 else 1), rtol=1e-6)
-        np.testing.assert_allclose(ft.grad(f)(x), np.cos(x) * (5 if x > 0 else 1), rtol=1e-6)
-
-
-def test_float_under_a_derivative_says_what_would_be_lost():
-    with pytest.raises(errors.ConcretizationError, match="would lose its derivative"):
-        paths(ft.grad(lambda x: x * float(x)))(2.0)
-
-
 # ---------------------------------------------------------------------------------------------------- limits, looking
 def test_more_paths_than_allowed_are_an_error_with_the_tree():
     f = paths(lambda x: x * float(x), max_paths=3)
@@ -566,7 +500,7 @@ def test_explain_and_the_tree():
     assert told.count("guess") == 1
     line = next(iter(f.paths().breaks))
     assert line[1:] == ("bool", 2, 2)
-    assert "bool(bool[]) is True at test_paths" in str(f.paths())
+    assert "bool(bool[]) is True at python_paths.py" in str(f.paths())
 
 
 def test_wrong_options_are_refused():

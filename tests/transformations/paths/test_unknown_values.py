@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from support.python_loops import bisect, newton
+from support.python_paths import bisect, newton, paths
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like import errors, testing
 from functorch_like.sharding import NamedSharding, PartitionSpec
-
-
-def paths(fun, **options):
-    return ft.jit(fun, control_flow="paths", **options)
 
 
 def branch(x):
