@@ -82,11 +82,11 @@ class FtError(Exception):
         return _rebuild, (type(self), self.reason, self.__dict__)
 
 
-def nearest(name: str, names: Any) -> str:
+def nearest(name: str, names: Any, likeness: float = 0.5) -> str:
     """ "; did you mean 'x'?", where one of the names is close."""
     import difflib  # seldom needed
 
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
+    found = difflib.get_close_matches(name, list(names), n=1, cutoff=likeness)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

@@ -4,8 +4,61 @@ from __future__ import annotations
 
 from typing import Any
 
+_NEVER = "arrays never change"
+#: Functions that PyTorch has as methods, too.
+_FUNCTIONS = {
+    "fnp": ("exp", "log", "log1p", "expm1", "sqrt", "sin", "cos", "tan", "tanh", "sinh", "cosh", "abs", "sign", "floor",
+            "ceil", "isnan", "isfinite", "square", "maximum", "minimum", "median", "flip", "split", "tile"),
+    "nn": ("sigmoid", "relu", "softmax", "log_softmax", "logsumexp"),
+    "fnp.linalg": ("norm", "inverse", "det"),
+}  # fmt: skip
+_RENAMED = {"inverse": "inv"}
 #: By PyTorch's names, unless NumPy has them.
 INSTEAD = {
+    **{name: f"{room}.{_RENAMED.get(name, name)}(x)" for room, names in _FUNCTIONS.items() for name in names},
+    "append": f"fnp.append(x, value): {_NEVER}; or collect values in a list, and fnp.stack them at the end",
+    "extend": f"fnp.concatenate([x, y]): {_NEVER}",
+    "insert": f"fnp.insert(x, index, value): {_NEVER}",
+    "data": "x itself, or lax.stop_gradient(x) where a derivative is not wanted",
+    "tofile": "np.asarray(x).tofile(file), or fnp.save(file, x)",
+    "flags": "x itself: its memory is always contiguous, and never written to",
+    "strides": "np.asarray(x).strides",
+    "numel": "x.size",
+    "dim": "x.ndim",
+    "t": "x.T",
+    "mm": "x @ y",
+    "bmm": "x @ y",
+    "matmul": "x @ y",
+    "add": "x + y",
+    "sub": "x - y",
+    "mul": "x * y",
+    "div": "x / y",
+    "pow": "x**y",
+    "int": 'x.astype("int32")',
+    "bool": 'x.astype("bool")',
+    "type": "x.dtype, or x.astype(dtype)",
+    "type_as": "x.astype(y.dtype)",
+    "clamp": "x.clip(min, max)",
+    "clamp_": f"x = x.clip(min, max): {_NEVER}",
+    "sub_": f"x = x - y: {_NEVER}",
+    "div_": f"x = x / y: {_NEVER}",
+    "fill_": f"x = fnp.full_like(x, value): {_NEVER}",
+    "masked_fill_": f"x = fnp.where(mask, value, x): {_NEVER}",
+    "squeeze_": f"x = x.squeeze(): {_NEVER}",
+    "unsqueeze_": f"x = fnp.expand_dims(x, axis): {_NEVER}",
+    "normal_": "ft.random.normal(key, x.shape)",
+    "uniform_": "ft.random.uniform(key, x.shape)",
+    "expand_as": "fnp.broadcast_to(x, y.shape)",
+    "view_as": "x.reshape(y.shape)",
+    "reshape_as": "x.reshape(y.shape)",
+    "gather": "fnp.take_along_axis(x, indices, axis)",
+    "scatter": "x.at[i].set(y)",
+    "index_select": "x[indices], or fnp.take(x, indices, axis)",
+    "topk": "lax.top_k(x, k)",
+    "chunk": "fnp.array_split(x, n)",
+    "unbind": "fnp.unstack(x)",
+    "repeat_interleave": "x.repeat(n, axis)",
+    "to_numpy": "np.asarray(x)",
     "backward": "ft.grad(f)(x): a derivative belongs to a function",
     "requires_grad": "ft.grad(f)(x): a derivative belongs to a function",
     "requires_grad_": "ft.grad(f)(x): a derivative belongs to a function",
@@ -38,13 +91,19 @@ INSTEAD = {
 
 
 class Renamed:
-    """A name that an array does not have; reading it is an AttributeError with a remedy, and `hasattr` is False."""
+    """A name that an array does not have; reading and assigning it are an AttributeError with a remedy.
+
+    `hasattr` is False. Assignments would go unnoticed without an error: `x.requires_grad = True` changes nothing.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def __get__(self, array: Any, kind: type | None = None) -> Any:
         raise AttributeError(f"an array has no attribute {self.name!r}; use {INSTEAD[self.name]}", name=self.name)
+
+    def __set__(self, array: Any, value: Any) -> None:
+        self.__get__(array)
 
 
 def listing(array: Any) -> list[str]:

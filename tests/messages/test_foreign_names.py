@@ -1,6 +1,7 @@
 """Methods of other libraries' arrays, and traced values as keys: what to do instead."""
 
 import os
+import re
 
 import numpy as np
 import pytest
@@ -8,18 +9,76 @@ from support.messages import refusal, says
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors, foreign_methods, source_info
+from functorch_like import errors, foreign_methods, foreign_names, source_info
 from functorch_like.experimental import sparse
 
 X = fnp.ones(3)
+#: Methods of NumPy's that write to an array, or tell how it is stored.
+OF_NUMPY = ("itemset", "fill", "put", "resize", "data", "flags", "strides", "tofile")
 
 
 @pytest.mark.parametrize("name", foreign_methods.INSTEAD)
 def test_a_method_of_other_libraries_names_its_like(name):
-    assert not hasattr(np.ones(3), name) or name in ("itemset", "fill", "put", "resize")
+    assert not hasattr(np.ones(3), name) or name in OF_NUMPY
     assert not hasattr(X, name) and name not in dir(X)
     with pytest.raises(AttributeError, match=f"no attribute '{name}'; use "):
         getattr(X, name)
+
+
+def test_attributes_of_pytorch_are_not_assigned_in_silence():
+    for x in (fnp.ones(2), fnp.ones(2, "bfloat16")):
+        with pytest.raises(AttributeError, match=r"ft\.grad"):
+            x.requires_grad = True
+        with pytest.raises(AttributeError, match=r"ft\.grad"):
+            x.grad = None
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "remedy"),
+    [
+        (ft, "sin", "fnp.sin"),
+        (ft, "relu", "ft.nn.relu"),
+        (ft, "cond", "ft.lax.cond"),
+        (ft, "normal", "ft.random.normal"),
+        (ft, "float32", "'float32'"),
+        (fnp, "softmax", "ft.nn.softmax"),
+        (fnp, "norm", "fnp.linalg.norm"),
+        (fnp, "loadtxt", "np.loadtxt"),
+        (ft.nn, "cross_entropy", "log_softmax"),
+        (ft.nn, "dropout", "bernoulli"),
+        (ft.data, "DataLoader", "ft.data.batches"),
+        (ft.lax, "where", "fnp.where"),
+        (ft.random, "arange", "fnp.arange"),
+    ],
+)
+def test_names_of_other_modules_say_where_they_are(module, name, remedy):
+    with pytest.raises(AttributeError) as caught:
+        getattr(module, name)
+    says(str(caught.value), name, remedy)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_a_name_unlike_all_others_gets_no_guess():
+    for module, name in ((ft, "horse"), (fnp, "busday_count"), (ft.nn, "utils")):
+        with pytest.raises(AttributeError) as caught:
+            getattr(module, name)
+        assert "did you mean" not in str(caught.value)
+
+
+def test_the_remedies_name_what_there_is():
+    rooms = {"ft": ft, "fnp": fnp, "lax": ft.lax, "nn": ft.nn, "random": ft.random, "tree": ft.tree, "np": np, "x": X}
+    tables = (*foreign_names.RENAMED.values(), *foreign_names.ELSEWHERE.values(), foreign_methods.INSTEAD)
+    texts = [text for table in tables for text in table.values()]
+    paths = {
+        path for text in texts for path in re.findall(r"(?<![\w./])(?:ft|fnp|lax|nn|np|x)(?:\.[a-zA-Z]\w*)+", text)
+    }
+    assert len(paths) > 80
+    for path in paths:
+        value, *names = path.split(".")
+        value = rooms[value]
+        for name in names:
+            assert hasattr(value, name), path
+            value = getattr(value, name)
 
 
 def test_traced_values_say_the_same():

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import functorch_like as ft
-from functorch_like import public_names
+from functorch_like import foreign_names
 
 DOCS = Path(__file__).parents[2] / "docs"
 SHORT = {
@@ -130,7 +130,7 @@ def test_importing_an_unknown_name():
 
 
 @pytest.mark.parametrize(
-    ("module", "old", "new"), [(m, *pair) for m, names in public_names.RENAMED.items() for pair in names.items()]
+    ("module", "old", "new"), [(m, *pair) for m, names in foreign_names.RENAMED.items() for pair in names.items()]
 )
 def test_renamed(module, old, new):
     first, *rest = new.removesuffix("(f).lower").split(".")
@@ -167,7 +167,7 @@ def test_a_submodule_that_is_imported_first():
 
 
 def test_what_other_libraries_have():
-    for module, names in public_names.ELSEWHERE.items():
+    for module, names in foreign_names.ELSEWHERE.items():
         for name, text in names.items():
             with pytest.raises(AttributeError) as e:
                 getattr(importlib.import_module(module), name)
