@@ -53,7 +53,7 @@ def missing(module: types.ModuleType, name: str) -> AttributeError:
 
 
 def _in_sibling(module: types.ModuleType, name: str) -> str:
-    """Where else the package has a name, as users write it, or nothing: `ft.sin` is `fnp.sin`."""
+    """Return a name of another module as users write it, `fnp.sin` for `ft.sin`; or an empty text."""
     package = __name__.partition(".")[0]
     if module.__name__.removeprefix(package + ".") not in ("", package, *(path for path, _ in _SIBLINGS)):
         return ""
