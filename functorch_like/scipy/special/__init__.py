@@ -31,7 +31,6 @@ from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
 from functorch_like.scipy.special.makers import with_slopes as _with_slopes
 from functorch_like.transforms.eager_jit import eager_jit as _kernel
-from functorch_like.transforms.jvp_vjp import jvp as _jvp
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
@@ -161,17 +160,23 @@ def _entropy(
     pair: Callable[[Any, Any, Any], Any],
     empty: Callable[[Any, Any], Any],
     slopes: Callable[[Any, Any], tuple[Any, Any]],
+    outside: tuple[float, float],
 ) -> Callable[[Any, Any], Any]:
     """pair(x, y, x log(x / y)) where both are positive, empty(x, y) where x is 0 and y at least 0, else infinite.
 
-    `slopes(log(x / y), x / y)` gives the partial derivatives where x is at least 0 and y positive.
+    `slopes(log(x / y), x / y)` gives the partial derivatives where both are positive. Elsewhere x log(x / y) counts as
+    a constant, as JAX has it, and they are `outside`: a loss that leaves out what is 0 has finite gradients.
     """
 
-    def body(x: Any, y: Any) -> Any:
+    def both_positive(x: Any, y: Any) -> tuple[Any, Any, Any]:
         zero = _full_like(x, 0)
         both = elementwise.and_(elementwise.gt(x, zero), elementwise.gt(y, zero))
         u, v = elementwise.select_n(both, _full_like(x, 1), x), elementwise.select_n(both, _full_like(x, 1), y)
-        alone = elementwise.and_(_zero(x), elementwise.ge(y, zero))
+        return both, u, v
+
+    def body(x: Any, y: Any) -> Any:
+        both, u, v = both_positive(x, y)
+        alone = elementwise.and_(_zero(x), elementwise.ge(y, _full_like(y, 0)))
         nan = elementwise.or_(elementwise.ne(x, x), elementwise.ne(y, y))
         other = elementwise.select_n(alone, _full_like(x, math.inf), empty(x, y))
         other = elementwise.select_n(nan, other, _full_like(x, math.nan))
@@ -181,13 +186,9 @@ def _entropy(
 
     def slope(i: int) -> Callable[[Any, Any, Any], Any]:
         def partial(out: Any, x: Any, y: Any) -> Any:
-            zero, one = _full_like(x, 0), _full_like(x, 1)
-            inside = elementwise.and_(elementwise.ge(x, zero), elementwise.gt(y, zero))
-            u, v = elementwise.select_n(inside, one, x), elementwise.select_n(inside, one, y)
+            both, u, v = both_positive(x, y)
             found = slopes(elementwise.sub(elementwise.log(u), elementwise.log(v)), elementwise.div(u, v))[i]
-            corner = _jvp(empty, (x, y), (one, zero) if i == 0 else (zero, one))[1]
-            at_corner = elementwise.and_(_zero(x), _zero(y))
-            return elementwise.select_n(inside, elementwise.select_n(at_corner, zero, corner), found)
+            return elementwise.select_n(both, _full_like(x, outside[i]), found)
 
         return partial
 
@@ -198,11 +199,13 @@ _rel_entr = _entropy(
     lambda x, y, z: z,
     lambda x, y: _full_like(x, 0),
     lambda log, ratio: (elementwise.add(log, _full_like(log, 1)), elementwise.neg(ratio)),
+    (0.0, 0.0),
 )
 _kl_div = _entropy(
     lambda x, y, z: elementwise.add(elementwise.sub(z, x), y),
     lambda x, y: y,
     lambda log, ratio: (log, elementwise.sub(_full_like(ratio, 1), ratio)),
+    (-1.0, 1.0),
 )
 
 
