@@ -11,6 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ConcretizationError, DtypeError, FtError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.random import generators
 from functorch_like.random.typed_keys import KeyArray
 
 
@@ -20,7 +21,7 @@ def check_key(key: Any, what: str) -> Any:
 
     Raises:
         DtypeError: for what is no array of uint32.
-        ShapeError: for another shape than (2,).
+        ShapeError: for another shape than (2,) and (4,).
     """
     if type(key) is KeyArray:
         key = key._words
@@ -28,14 +29,21 @@ def check_key(key: Any, what: str) -> Any:
     if aval is None or aval.dtype != dtypes.uint32:
         got = f"{key!r:.60}" if aval is None else repr(aval)
         raise promotion.error(DtypeError, f"{what} needs a key, got {got}", "make one with random.key(seed)")
-    if aval.shape != (2,):
-        many = aval.ndim > 1 and aval.shape[-1] == 2
+    if aval.shape not in ((2,), (4,)):
+        many = aval.ndim > 1 and aval.shape[-1] in generators.BY_WORDS
         raise promotion.error(
             ShapeError,
             f"{what} needs one key, which is a u32[2], got {aval!r}",
             "map over an array of keys with vmap" if many else "make one with random.key(seed)",
         )
     return key
+
+
+def impl_of(key: Any) -> str:
+    """The name of a key's generator: of a typed one, its own; of another, the one whose keys have so many words."""
+    if type(key) is KeyArray:
+        return key._impl
+    return generators.BY_WORDS.get(aval_of(key).shape[-1], "threefry2x32")
 
 
 def like(key: Any, words: Any) -> Any:

@@ -16,7 +16,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
-from functorch_like.random.keys import U64, raw_bits
+from functorch_like.random.generators import U64, raw_bits
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from functorch_like.numpy import promotion
 from functorch_like.primitives.random.threefry import draw
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
-from functorch_like.random.keys import U32, count, hash_words, long_words
+from functorch_like.random.generators import U32, children, long_words, numbered
 from functorch_like.transforms.eager_jit import eager_jit
 
 #: A distribution: of a key; of parameters, in the shape of the result and in float32 or float64; of both of these.
@@ -53,8 +53,7 @@ _STREAMS, _ROUNDS = 0xA0000000, 0x20000000
 
 def streams(key: Any, number: int) -> tuple[Any, ...]:
     """Keys that are independent of each other, of what the key itself gives, and of its splits and folds."""
-    words = hash_words(draw(key), fnp.full((number,), _STREAMS, U32), count(number))
-    made = lax.optimization_barrier(fnp.stack(words, axis=-1))
+    made = lax.optimization_barrier(children(draw(key), _STREAMS, number))
     return tuple(made[i] for i in range(number))
 
 
@@ -62,7 +61,7 @@ def _fractions(key: Any, number: Any, size: int, dtype: Any) -> tuple[Any, Any]:
     """Two vectors of uniform numbers in (0, 1), of a round."""
     many = 2 * size if dtype == F64 else size
     # The barrier keeps the cipher from being compiled into each of the loops that use its words.
-    words = lax.optimization_barrier(hash_words(key, fnp.full((many,), number, U32), count(many)))
+    words = lax.optimization_barrier(numbered(key, number, many))
     if dtype == F64:
         wide = odd_fraction(long_words(*words))
         return wide[:size], wide[size:]
@@ -84,7 +83,7 @@ def accepted(
     have rounds of their own, whose number grows with the logarithm of the size.
 
     Args:
-        key: uint32[2].
+        key: key.
         pending: which elements need a value. Proposals for them must be acceptable, or this does not end.
         value: what the others have.
         propose: of two uniform numbers and the parameters, for some of the elements, gives whether they are accepted,

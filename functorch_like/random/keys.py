@@ -1,14 +1,11 @@
 """Keys: made of seeds, split, folded; and the random bits that they give.
 
 A key is an array of two uint32. Under it, the Threefry cipher turns counters into bits: the same on every platform,
-in eager mode, under `jit`, and under `vmap` over keys. Bits, splits and folds count in domains of their own, so that
-a key that was split does not repeat its children's words among its bits.
+in eager mode, under `jit`, and under `vmap` over keys. A key of four uint32 is for XLA's generator (`impl="rbg"`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,8 +16,9 @@ from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
-from functorch_like.random.arguments import check_key, like, shape_of
+from functorch_like.random import generators
+from functorch_like.random.arguments import check_key, impl_of, like, shape_of
+from functorch_like.random.generators import U32, U64, raw_bits
 from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -28,25 +26,23 @@ if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, DTypeLike, Shape
 
-U32, U64 = dtypes.uint32, dtypes.uint64
-
-
-#: The first counter word of the domain that splitting counts in: bits count from 0 up.
-_SPLIT = 0x80000000
-
 
 # --------------------------------------------------------------------------------------------------------------- seeds
-def key(seed: ArrayLike) -> Array:
+def key(seed: ArrayLike, *, impl: str | None = None) -> Array:
     """A key from a seed.
 
     Args:
         seed: Python int of at most 64 bits (negative ones too), or an integer scalar, traced or not. Equal seeds
             give equal keys, whatever their dtype.
+        impl: the generator: None or "threefry2x32"; or "rbg", XLA's own (`lax.rng_bit_generator`), which is faster on
+            some devices. "unsafe_rbg", whose keys split faster and less well, is for typed keys, which
+            programs written for JAX have.
 
     Returns:
-        uint32[2]: the high and the low word of the seed.
+        uint32[2], the high and the low word of the seed; uint32[4], these twice, for "rbg".
 
     Raises:
+        ArgumentError: for another generator.
         NumberError: for a Python int of more than 64 bits.
         DtypeError: for a seed that is no integer.
         ShapeError: for an array of seeds; use vmap.
@@ -54,11 +50,12 @@ def key(seed: ArrayLike) -> Array:
     >>> random.key(7).tolist()
     [0, 7]
     """
+    name = _untyped(impl, "random.key")
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
             raise promotion.error(NumberError, f"the seed {seed} does not fit 64 bits", "take it modulo 2**64")
         word = int(seed) % 2**64
-        return xla.device_put(np.array([word >> 32, word % 2**32], np.uint32))
+        return xla.device_put(np.array([word >> 32, word % 2**32] * (generators.WORDS[name] // 2), np.uint32))
     aval = aval_of(seed)
     if not dtypes.is_integer(aval.dtype):
         raise promotion.error(DtypeError, f"a seed is an integer, got {aval!r}", "give an int")
@@ -66,15 +63,25 @@ def key(seed: ArrayLike) -> Array:
         raise promotion.error(
             ShapeError, f"a seed is a scalar, got {aval!r}", "use vmap(random.key) for an array of seeds"
         )
-    return _seed(seed)
+    return _seed(seed, impl=name)
 
 
 PRNGKey = key
 
 
-@eager_jit
-def _seed(x: Any) -> Any:
-    return structural.concatenate(*(structural.reshape(w, shape=(1,)) for w in _words(x)), dimension=0)
+def _untyped(impl: Any, what: str) -> str:
+    """The name of a generator whose keys need no dtype of their own."""
+    name = "threefry2x32" if impl is None else generators.named(impl, what)
+    if name not in generators.BY_WORDS.values():
+        raise promotion.error(
+            ArgumentError, f"{what} with impl={name!r}: nothing would tell its keys from those of 'rbg'", "use 'rbg'"
+        )
+    return name
+
+
+@eager_jit(static=("impl",))
+def _seed(x: Any, impl: str) -> Any:
+    return generators.from_words(_words(x), impl)
 
 
 def _words(x: Any) -> tuple[Any, Any]:
@@ -92,7 +99,7 @@ def key_data(keys: ArrayLike | KeyArray) -> Array:
         keys: array of keys.
 
     Returns:
-        A uint32 array of shape (..., 2).
+        A uint32 array of shape (..., 2), or (..., 4) for keys of "rbg".
 
     >>> random.key_data(random.key(7)).dtype.name
     'uint32'
@@ -104,23 +111,28 @@ def wrap_key_data(key_bits_array: ArrayLike, *, impl: str | None = None) -> Arra
     """A key from its words: the array itself, checked.
 
     Args:
-        key_bits_array: uint32[2], as `key_data` gives it.
-        impl: None or "threefry2x32", the one generator there is.
+        key_bits_array: uint32[2], as `key_data` gives it; uint32[4] for "rbg".
+        impl: the generator, "threefry2x32" or "rbg". By default the one whose keys have so many words.
 
     Returns:
-        An array of keys, (..., 2) unless they are typed.
+        The key.
 
     Raises:
-        ArgumentError: for another generator.
+        ArgumentError: for another generator, or one whose keys have other words.
         DtypeError: for another dtype.
         ShapeError: for another shape.
 
     >>> random.wrap_key_data(random.key_data(random.key(7))).tolist()
     [0, 7]
     """
-    if impl not in (None, "threefry2x32"):
-        raise promotion.error(ArgumentError, f"random.wrap_key_data with impl={impl!r}", "use 'threefry2x32'")
-    return check_key(key_bits_array, "random.wrap_key_data")
+    made = check_key(key_bits_array, "random.wrap_key_data")
+    if impl is not None and _untyped(impl, "random.wrap_key_data") != impl_of(made):
+        raise promotion.error(
+            ArgumentError,
+            f"random.wrap_key_data with impl={impl!r} was given {aval_of(made)!r}",
+            f"give {generators.WORDS[impl]} words",
+        )
+    return made
 
 
 def key_impl(keys: ArrayLike | KeyArray) -> str:
@@ -135,7 +147,7 @@ def key_impl(keys: ArrayLike | KeyArray) -> str:
     >>> random.key_impl(random.key(7))
     'threefry2x32'
     """
-    return "threefry2x32"
+    return impl_of(keys)
 
 
 def clone(key: ArrayLike) -> Array:
@@ -154,34 +166,15 @@ def clone(key: ArrayLike) -> Array:
 
 
 # -------------------------------------------------------------------------------------------------- split and fold in
-def hash_words(k: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
-    """The cipher under a key, of counters of one shape."""
-    shape = aval_of(c0).shape
-    half = lambda i: promotion.broadcast(
-        structural.reshape(structural.slice(k, start_indices=(i,), limit_indices=(i + 1,), strides=None), shape=()),
-        shape,
-    )
-    return threefry2x32(half(0), half(1), c0, c1)
-
-
-def count(n: int) -> Any:
-    """The counters 0 ... n-1."""
-    return structural.iota(dtype=U32, shape=(n,), dimension=0)
-
-
-def _pairs(words: Sequence[Any], shape: tuple[int, ...]) -> Any:
-    return structural.concatenate(*(structural.reshape(w, shape=(*shape, 1)) for w in words), dimension=len(shape))
-
-
 def split(key: ArrayLike, num: Shape = 2) -> Array:
     """New keys, independent of each other and of what the key itself gives. Use each key once.
 
     Args:
-        key: uint32[2].
+        key: key.
         num: how many: int, or a shape. The i-th does not depend on how many there are.
 
     Returns:
-        uint32[*num, 2].
+        uint32[*num, 2], or [*num, 4] for a key of four words.
 
     Raises:
         DtypeError: for what is no key.
@@ -191,24 +184,23 @@ def split(key: ArrayLike, num: Shape = 2) -> Array:
     >>> random.split(random.key(0), (2, 3)).shape
     (2, 3, 2)
     """
-    return like(key, _split(check_key(key, "random.split"), shape=shape_of(num, "random.split")))
+    return like(key, _split(check_key(key, "random.split"), shape=shape_of(num, "random.split"), impl=impl_of(key)))
 
 
-@eager_jit(static=("shape",))
-def _split(key: Any, shape: tuple[int, ...]) -> Any:
-    n = math.prod(shape)
-    return _pairs(hash_words(key, structural.full((n,), _SPLIT, U32), count(n)), shape)
+@eager_jit(static=("shape", "impl"))
+def _split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
+    return generators.split(key, shape, impl)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """A new key that depends on a key and an integer, such as the number of a step.
 
     Args:
-        key: uint32[2].
+        key: key.
         data: Python int of at most 64 bits, or an integer scalar. Different ones give different keys.
 
     Returns:
-        uint32[2].
+        A key of as many words.
 
     Raises:
         DtypeError: for what is no key, or no integer.
@@ -218,14 +210,14 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     >>> bool((random.fold_in(random.key(0), 1) == random.fold_in(random.key(0), 2)).all())
     False
     """
-    return like(key, _fold_in(check_key(key, "random.fold_in"), data))
+    return like(key, _fold_in(check_key(key, "random.fold_in"), data, impl_of(key)))
 
 
-def _fold_in(key: Any, data: Any) -> Any:
+def _fold_in(key: Any, data: Any, impl: str) -> Any:
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
         if not -(2**63) <= data < 2**64:
             raise promotion.error(NumberError, f"{data} does not fit 64 bits", "take it modulo 2**64")
-        return _fold(key, np.uint64(int(data) % 2**64))
+        return _fold(key, np.uint64(int(data) % 2**64), impl=impl)
     aval = aval_of(data)
     if not dtypes.is_integer(aval.dtype) or aval.shape:
         raise promotion.error(
@@ -233,12 +225,12 @@ def _fold_in(key: Any, data: Any) -> Any:
             f"random.fold_in folds in an integer scalar, got {aval!r}",
             "give an int",
         )
-    return _fold(key, data)
+    return _fold(key, data, impl=impl)
 
 
-@eager_jit
-def _fold(key: Any, data: Any) -> Any:
-    return fold(key, *_words(data))
+@eager_jit(static=("impl",))
+def _fold(key: Any, data: Any, impl: str) -> Any:
+    return generators.fold_in(key, *_words(data), impl)
 
 
 # ---------------------------------------------------------------------------------------------------------------- bits
@@ -246,7 +238,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
     """Random bits: integers of which every value is equally likely.
 
     Args:
-        key: uint32[2].
+        key: key.
         shape: of the result; int or sequence of ints.
         dtype: uint8, uint16, uint32 or uint64.
 
@@ -270,31 +262,3 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = "uint32") 
 @eager_jit(static=("shape", "dtype"))
 def _bits(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     return raw_bits(key, shape, dtype.itemsize * 8)
-
-
-def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
-    """Unsigned integers of a width; both words that the cipher gives for a counter are used."""
-    n = math.prod(shape)
-    words = -(-n * width // 32)
-    half = -(-words // 2)
-    if half >= 2**32:
-        raise promotion.error(
-            ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key"
-        )
-    first, second = hash_words(draw(key), structural.full((half,), 0, U32), count(half))
-    if width == 64:
-        flat = long_words(first, second)
-    else:
-        flat = structural.concatenate(first, second, dimension=0)
-        if width < 32:
-            flat = elementwise.bitcast_convert_type(flat, new_dtype=np.dtype(f"uint{width}"))
-            flat = structural.reshape(flat, shape=(2 * half * (32 // width),))
-        if aval_of(flat).shape[0] != n:
-            flat = structural.slice(flat, start_indices=(0,), limit_indices=(n,), strides=None)
-    return structural.reshape(flat, shape=shape)
-
-
-def long_words(high: Any, low: Any) -> Any:
-    """Two words of 32 bits as one of 64."""
-    high, low = (structural.convert_element_type(w, new_dtype=U64) for w in (high, low))
-    return elementwise.or_(elementwise.shift_left(high, structural.full_like(high, 32)), low)

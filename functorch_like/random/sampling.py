@@ -19,7 +19,7 @@ from functorch_like.primitives.reductions.cumulative import cummax, cumsum
 from functorch_like.random.arguments import check_key, shape_of
 from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
-from functorch_like.random.keys import U64, raw_bits
+from functorch_like.random.generators import U64, raw_bits
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:

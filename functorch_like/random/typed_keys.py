@@ -1,7 +1,8 @@
 """Typed keys: arrays whose elements are keys, of a dtype of their own, as programs written for JAX make them.
 
-A `KeyArray` holds words, a `uint32[*shape, 2]`. Transformations see the words: it is a node of pytrees whose one leaf
-they are. Functions that only move elements are applied to each word in turn.
+A `KeyArray` holds words, a `uint32[*shape, 2]` or, for the generators `rbg` and `unsafe_rbg`, a `uint32[*shape, 4]`.
+Transformations see the words: it is a node of pytrees whose one leaf they are. Functions that only move elements are
+applied to each word in turn.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from functorch_like import tree
 from functorch_like.avals import ShapedArray
 from functorch_like.errors import DtypeError
+from functorch_like.random.generators import WORDS
 from functorch_like.transforms.vmap import vmap
 
 
@@ -32,11 +34,15 @@ class KeyDtype:
     __slots__ = ("impl",)
     type = prng_key
     kind = "O"
-    itemsize = 8
     names = None
 
     def __init__(self, impl: str) -> None:
         self.impl = impl
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes of a key."""
+        return 4 * WORDS[self.impl]
 
     @property
     def name(self) -> str:
@@ -78,7 +84,7 @@ class KeyAval(ShapedArray):
     @property
     def words(self) -> ShapedArray:
         """The aval of the words."""
-        return ShapedArray((*self.shape, 2), "uint32")
+        return ShapedArray((*self.shape, WORDS[self.impl]), "uint32")
 
     def __repr__(self) -> str:
         return f"{self.dtype!r}[{','.join(map(str, self.shape))}]"
@@ -90,7 +96,7 @@ class KeyAval(ShapedArray):
         return hash((KeyAval, self.shape, self.dtype))
 
 
-_TAGS = {"threefry2x32": "fry"}
+_TAGS = {"threefry2x32": "fry", "rbg": "rbg", "unsafe_rbg": "urbg"}
 IMPLEMENTATIONS = tuple(_TAGS)
 
 
@@ -129,12 +135,12 @@ class KeyArray:
     @property
     def itemsize(self) -> int:
         """The bytes of a key."""
-        return 8
+        return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
         """The bytes of all keys."""
-        return 8 * self.size
+        return self.itemsize * self.size
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -157,6 +163,7 @@ class KeyArray:
     def __eq__(self, other: object) -> Any:
         if not isinstance(other, KeyArray):
             return NotImplemented
+        _same_generator([self, other])
         return (self._words == other._words).all(-1)
 
     def __ne__(self, other: object) -> Any:
@@ -259,7 +266,7 @@ def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """
     leaves, structure = tree.flatten((args, kwargs), is_leaf=is_keys)
     at = [i for i, leaf in enumerate(leaves) if is_keys(leaf)]
-    impl = leaves[at[0]]._impl
+    impl = _same_generator([leaves[i] for i in at])
 
     def of_word(*words: Any) -> Any:
         filled = list(leaves)
@@ -270,6 +277,14 @@ def over_words(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
     found = vmap(of_word, in_axes=-1, out_axes=-1)(*(leaves[i]._words for i in at))
     return tree.map(lambda words: KeyArray(words, impl), found)
+
+
+def _same_generator(keys: list[KeyArray]) -> str:
+    """The generator of arrays of keys."""
+    names = list(dict.fromkeys(one._impl for one in keys))
+    if len(names) > 1:
+        raise DtypeError(f"keys of {' and '.join(names)} meet", fix="make all of them with the same impl=")
+    return names[0]
 
 
 def _unflatten(impl: str, children: Any) -> KeyArray:

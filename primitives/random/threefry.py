@@ -108,9 +108,14 @@ FOLD = 0xC0000000
 def fold(keys: Any, high: Any, low: Any) -> Any:
     """Keys that depend on keys uint32[*k, 2] and on the two words uint32[*n] of integers: uint32[*n, *k, 2].
 
-    First into keys of the domain, then by the integers' 64 bits: so no two integers can meet.
+    First into keys of the domain, then by the integers' 64 bits: so no two integers can meet. Of a key of four words,
+    each half is folded by itself.
     """
-    outer, inner = aval_of(low).shape, aval_of(keys).shape[:-1]
+    outer, (*inner, words) = aval_of(low).shape, aval_of(keys).shape
+    inner = tuple(inner)
+    if words != 2:
+        made = fold(structural.reshape(keys, shape=(*inner, words // 2, 2)), high, low)
+        return structural.reshape(made, shape=(*outer, *inner, words))
     rank = len(inner)
     whole, leading = (*outer, *inner), tuple(range(len(outer)))
     half = lambda i: structural.reshape(

@@ -14,6 +14,7 @@ from functorch_like.backends import promotion
 from functorch_like.backends.xla import client, events
 from functorch_like.debug import finite
 from functorch_like.errors import ArgumentError, nearest
+from functorch_like.random import generators
 from functorch_like.transforms.disable_jit import _DISABLED, jit_is_disabled
 
 
@@ -77,6 +78,19 @@ def _log_compiles(enable: bool = True) -> Generator[None]:
         yield
 
 
+def _write_generator(name: str) -> None:
+    generators.DEFAULT.set_global(generators.named(name, "jax_default_prng_impl"))
+
+
+@contextmanager
+def _default_generator(name: str) -> Generator[None]:
+    token = generators.DEFAULT.swap_local(generators.named(name, "jax_default_prng_impl"))
+    try:
+        yield
+    finally:
+        generators.DEFAULT.restore(token)
+
+
 def _cpu_devices() -> int:
     return int(os.environ.get("FT_CPU_DEVICES") or -1)
 
@@ -97,6 +111,7 @@ ACTING = {
     "jax_default_matmul_precision": Acting(_precision, _write_precision, ft.default_matmul_precision),
     "jax_num_cpu_devices": Acting(_cpu_devices, _write_cpu_devices, lambda count: nullcontext()),
     "jax_default_device": Acting(lambda: client.chosen.value, ft.set_default_device, ft.default_device),
+    "jax_default_prng_impl": Acting(lambda: generators.DEFAULT.value, _write_generator, _default_generator),
     "jax_log_compiles": Acting(
         lambda: events.LOGGED.value, lambda on: events.LOGGED.set_global(bool(on)), _log_compiles
     ),
@@ -113,7 +128,6 @@ KEPT: dict[str, Any] = {
     "jax_cpu_collectives_implementation": "gloo",
     "jax_cpu_enable_async_dispatch": True,
     "jax_debug_key_reuse": False,
-    "jax_default_prng_impl": "threefry2x32",
     "jax_distributed_debug": False,
     "jax_dynamic_shapes": False,
     "jax_enable_checks": False,

@@ -8,45 +8,40 @@ import functorch_like as ft
 from functorch_like import random
 from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias.modules.configuration import config
-from functorch_like.random import typed_keys
-from functorch_like.random.typed_keys import IMPLEMENTATIONS, KeyArray, is_keys
+from functorch_like.random import generators, typed_keys
+from functorch_like.random.typed_keys import KeyArray
 
 PRNGKeyArray = KeyArray
-
-
-def _check_impl(impl: Any) -> str:
-    name = "threefry2x32" if impl is None else str(impl)
-    if name not in IMPLEMENTATIONS:
-        raise ArgumentError(f"there is no generator {name!r}", fix="use 'threefry2x32'")
-    return name
 
 
 def key(seed: Any, *, impl: Any = None) -> KeyArray:
     """Return a typed key from a seed, as `ft.random.key` takes it."""
     typed_keys.made = True
-    return KeyArray(random.key(seed), _check_impl(impl))
+    name = generators.named(impl, "random.key")
+    return KeyArray(random.key(seed, impl=_alike(name)), name)
+
+
+def _alike(name: str) -> str:
+    """Return the generator of untyped keys that have the words of another's."""
+    return generators.BY_WORDS[generators.WORDS[name]]
 
 
 def PRNGKey(seed: Any, *, impl: Any = None) -> Any:
-    """Return a key as a `uint32[2]`; a typed one with the option `jax_enable_custom_prng`."""
-    _check_impl(impl)
-    return key(seed) if config.jax_enable_custom_prng else random.key(seed)
+    """Return a key as a `uint32[2]` or `uint32[4]`; a typed one with the option `jax_enable_custom_prng`."""
+    name = generators.named(impl, "random.PRNGKey")
+    return key(seed, impl=name) if config.jax_enable_custom_prng else random.key(seed, impl=_alike(name))
 
 
 def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
-    """Return an array of typed keys from their words, a `uint32[..., 2]`."""
-    words = ft.numpy.asarray(key_bits_array)
-    if words.dtype != "uint32" or words.shape[-1:] != (2,):
+    """Return an array of typed keys from their words, a `uint32[..., 2]` or `uint32[..., 4]`."""
+    words, name = ft.numpy.asarray(key_bits_array), generators.named(impl, "random.wrap_key_data")
+    if words.dtype != "uint32" or words.shape[-1:] != (generators.WORDS[name],):
         raise ArgumentError(
-            f"random.wrap_key_data was given a {ft.typeof(words)!r}", fix="give words as random.key_data returns them"
+            f"random.wrap_key_data with impl={name!r} was given a {ft.typeof(words)!r}",
+            fix="give words as random.key_data returns them",
         )
     typed_keys.made = True
-    return KeyArray(words, _check_impl(impl))
-
-
-def key_impl(keys: Any) -> str:
-    """Return the name of the generator that keys are for."""
-    return keys._impl if is_keys(keys) else "threefry2x32"
+    return KeyArray(words, name)
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:

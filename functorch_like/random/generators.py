@@ -1,0 +1,168 @@
+"""Generators: what their keys are made of, and the words that they give.
+
+| generator | key | splits, folds | bits |
+|---|---|---|---|
+| threefry2x32 | u32[2] | Threefry | Threefry |
+| rbg | u32[4] | Threefry, of each half | XLA's generator with Philox |
+| unsafe_rbg | u32[4] | XLA's generator with Philox | the same |
+
+Bits, splits and folds of Threefry count in domains of their own, so that a key that was split does not repeat its
+children's words among its bits. Keys, splits, folds and bits of the other two are those of JAX 0.10.2 on CPUs. A map
+over keys gives each element what its key gives alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.backends import xla
+from functorch_like.core import aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.numpy import promotion
+from functorch_like.primitives import elementwise, structural
+from functorch_like.primitives.random.philox import rng_bit_generator
+from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
+
+U32, U64 = dtypes.uint32, dtypes.uint64
+
+#: The words of a generator's keys.
+WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
+#: The generator of keys without a dtype of their own, by their words.
+BY_WORDS = {2: "threefry2x32", 4: "rbg"}
+#: The generator of typed keys that name none.
+DEFAULT = xla.config("default_generator", "threefry2x32")
+
+#: The first counter word of the domain that splitting counts in: bits count from 0 up.
+_SPLIT = 0x80000000
+#: Words of the unsafe generator that are passed over for each that is used: so many rounds hash a key.
+_ROUNDS = 10
+
+
+def named(impl: Any, what: str) -> str:
+    """The name of a generator, given as one or by None for the default.
+
+    Raises:
+        ArgumentError: for another generator.
+    """
+    name = DEFAULT.value if impl is None else str(impl)
+    if name not in WORDS:
+        one = " or ".join(filter(None, [", ".join(map(repr, list(WORDS)[:-1])), repr(list(WORDS)[-1])]))
+        raise promotion.error(ArgumentError, f"{what}: there is no generator {name!r}", f"use {one}")
+    return name
+
+
+# ------------------------------------------------------------------------------------------------ words of the cipher
+def count(n: int) -> Any:
+    """The counters 0 ... n-1."""
+    return structural.iota(dtype=U32, shape=(n,), dimension=0)
+
+
+def long_words(high: Any, low: Any) -> Any:
+    """Two words of 32 bits as one of 64."""
+    high, low = (structural.convert_element_type(w, new_dtype=U64) for w in (high, low))
+    return elementwise.or_(elementwise.shift_left(high, structural.full_like(high, 32)), low)
+
+
+def _full(n: int, number: Any) -> Any:
+    if isinstance(number, int):
+        return structural.full((n,), number, U32)
+    return promotion.broadcast(structural.reshape(number, shape=()), (n,))
+
+
+def _part(key: Any, start: int, stop: int) -> Any:
+    return structural.slice(key, start_indices=(start,), limit_indices=(stop,), strides=None)
+
+
+def _hash(key: Any, c0: Any, c1: Any) -> tuple[Any, Any]:
+    """Threefry under two words of key, of counters of one shape."""
+    shape = aval_of(c0).shape
+    half = lambda i: promotion.broadcast(structural.reshape(_part(key, i, i + 1), shape=()), shape)
+    return threefry2x32(half(0), half(1), c0, c1)
+
+
+def _hashed(key: Any, c0: Any, c1: Any) -> Any:
+    """Keys u32[n, w] from a key u32[w] and counters u32[n]: each two words of it are hashed by themselves."""
+    n, width = aval_of(c0).shape[0], aval_of(key).shape[0]
+    words = [w for i in range(0, width, 2) for w in _hash(_part(key, i, i + 2), c0, c1)]
+    return structural.concatenate(*(structural.reshape(w, shape=(n, 1)) for w in words), dimension=1)
+
+
+def _generated(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Bits of XLA's generator under a key u32[4]; Philox is its default on CPUs."""
+    state = elementwise.bitcast_convert_type(structural.reshape(key, shape=(2, 2)), new_dtype=U64)
+    return rng_bit_generator(state, shape=shape, dtype=np.dtype(dtype), algorithm="philox")[1]
+
+
+# ------------------------------------------------------------------------------------------------------ keys of keys
+def from_words(words: Sequence[Any], impl: str) -> Any:
+    """A key from the two words of a seed, each u32[]."""
+    pair = [structural.reshape(w, shape=(1,)) for w in words]
+    return structural.concatenate(*(pair * (WORDS[impl] // 2)), dimension=0)
+
+
+def split(key: Any, shape: tuple[int, ...], impl: str) -> Any:
+    """Keys u32[*shape, w]."""
+    n = math.prod(shape)
+    if impl == "unsafe_rbg":
+        many = _generated(key, (_ROUNDS * n, 4), U32)
+        made = structural.slice(many, start_indices=(0, 0), limit_indices=(_ROUNDS * n, 4), strides=(_ROUNDS, 1))
+    else:
+        made = children(key, _SPLIT if impl == "threefry2x32" else 0, n)
+    return structural.reshape(made, shape=(*shape, WORDS[impl]))
+
+
+def children(key: Any, domain: int, n: int) -> Any:
+    """Keys u32[n, w], numbered in a domain that nothing else of the key counts in."""
+    return _hashed(key, _full(n, domain), count(n))
+
+
+def fold_in(key: Any, high: Any, low: Any, impl: str) -> Any:
+    """A key from a key and the two words of an integer."""
+    if impl == "threefry2x32":
+        return fold(key, high, low)
+    if impl == "rbg":
+        words = (structural.reshape(w, shape=(1,)) for w in (high, low))
+        return structural.reshape(_hashed(key, *words), shape=(4,))
+    many = _generated(from_words((high, low), impl), (_ROUNDS, 4), U32)
+    last = structural.slice(many, start_indices=(_ROUNDS - 1, 0), limit_indices=(_ROUNDS, 4), strides=None)
+    return elementwise.xor(key, structural.reshape(last, shape=(4,)))
+
+
+# --------------------------------------------------------------------------------------------------------------- bits
+def raw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
+    """Unsigned integers of a width; both words that the cipher gives for a counter are used."""
+    if aval_of(key).shape[0] == 4:
+        return _generated(draw(key), shape, f"uint{width}")
+    n = math.prod(shape)
+    words = -(-n * width // 32)
+    half = -(-words // 2)
+    if half >= 2**32:
+        raise promotion.error(
+            ArgumentError, f"{n} random numbers of {width} bits exhaust a key's counters", "split the key"
+        )
+    first, second = numbered(draw(key), 0, half)
+    if width == 64:
+        flat = long_words(first, second)
+    else:
+        flat = structural.concatenate(first, second, dimension=0)
+        if width < 32:
+            flat = elementwise.bitcast_convert_type(flat, new_dtype=np.dtype(f"uint{width}"))
+            flat = structural.reshape(flat, shape=(2 * half * (32 // width),))
+        if aval_of(flat).shape[0] != n:
+            flat = structural.slice(flat, start_indices=(0,), limit_indices=(n,), strides=None)
+    return structural.reshape(flat, shape=shape)
+
+
+def numbered(key: Any, domain: Any, n: int) -> tuple[Any, Any]:
+    """Two vectors u32[n] of bits, in a domain: an int, or u32[] for the number of a round."""
+    if aval_of(key).shape[0] == 2:
+        return _hash(key, _full(n, domain), count(n))
+    own = structural.reshape(_hashed(key, _full(1, domain), structural.full((1,), 0, U32)), shape=(4,))
+    both = _generated(own, (2, n), U32)
+    row = lambda i: structural.slice(both, start_indices=(i, 0), limit_indices=(i + 1, n), strides=None)
+    return structural.reshape(row(0), shape=(n,)), structural.reshape(row(1), shape=(n,))
