@@ -101,16 +101,77 @@ class AbstractMesh:
         return (AxisType.Auto,) * len(self.axis_names)
 
     @property
+    def auto_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type `AxisType.Auto`: all of them."""
+        return self.axis_names
+
+    @property
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type `AxisType.Explicit`: none."""
+        return ()
+
+    @property
+    def manual_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type `AxisType.Manual`: none."""
+        return ()
+
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """True for a mesh that has axes."""
+        return not self.empty
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """False."""
+        return False
+
+    @property
+    def are_all_axes_explicit_or_manual(self) -> bool:
+        """False."""
+        return False
+
+    @property
     def empty(self) -> bool:
+        """True for a mesh without axes."""
         return not self.axis_names
 
     @property
     def shape_tuple(self) -> tuple[tuple[str, int], ...]:
+        """The name and the size of each axis."""
         return tuple(self.shape.items())
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
+        """The mesh without its devices."""
         return self
+
+    def update(
+        self,
+        axis_sizes: Sequence[int] | None = None,
+        axis_names: Sequence[str] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> AbstractMesh:
+        """Return a mesh with other sizes or names.
+
+        Args:
+            axis_sizes: the size of each axis; as they are if None.
+            axis_names: their names; as they are if None.
+            axis_types: `AxisType.Auto` for each axis, or None.
+
+        Raises:
+            ArgumentError: where these do not fit each other.
+
+        >>> from functorch_like.sharding import AbstractMesh
+        >>> AbstractMesh((4, 2), ("data", "model")).update((8, 1))
+        AbstractMesh('data': 8, 'model': 1)
+        """
+        sizes = self.axis_sizes if axis_sizes is None else axis_sizes
+        return AbstractMesh(sizes, self.axis_names if axis_names is None else axis_names, axis_types)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is AbstractMesh and self.shape_tuple == other.shape_tuple
@@ -195,12 +256,62 @@ class Mesh(AbstractMesh):
         return [device for device in self.devices.flat if device.process_index == device.client.process_index()]
 
     @property
+    def local_mesh(self) -> Mesh:
+        """The part of the mesh whose devices belong to this process, with the same axes.
+
+        Raises:
+            DeviceError: where the process has no devices of the mesh, or they form no block of it.
+
+        >>> import functorch_like as ft
+        >>> mesh = ft.make_mesh((1,), ("data",))
+        >>> mesh.local_mesh is mesh
+        True
+        """
+        grid = self.devices
+        mine = np.array([device.process_index == device.client.process_index() for device in grid.flat], bool)
+        places = np.argwhere(mine.reshape(grid.shape))
+        if not len(places):
+            raise DeviceError(f"no device of {self!r} belongs to this process", fix="use mesh.devices")
+        block = tuple(slice(a, b + 1) for a, b in zip(places.min(0), places.max(0), strict=True))
+        if grid[block].size != len(places):
+            raise DeviceError(
+                f"the {len(places)} devices of this process form no block of {self!r}",
+                fix="put the devices of each process next to each other, in the order of ft.devices()",
+            )
+        return Mesh(grid[block], self.axis_names)
+
+    @property
     def is_multi_process(self) -> bool:
+        """True if some devices belong to other processes."""
         return len(self.local_devices) != self.size
 
     @property
     def abstract_mesh(self) -> AbstractMesh:
+        """Names and sizes of the axes, without the devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names)
+
+    def update(  # pyright: ignore[reportIncompatibleMethodOverride]  # as in JAX, of what each of them is made
+        self,
+        devices: np.ndarray[Any, Any] | Sequence[object] | None = None,
+        axis_names: Sequence[str] | str | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        """Return a mesh with other devices or names.
+
+        Args:
+            devices: a NumPy array or nested sequence of devices; the same ones if None.
+            axis_names: a name for each dimension of it; as they are if None.
+            axis_types: `AxisType.Auto` for each axis, or None.
+
+        Raises:
+            ArgumentError: for names that do not fit the dimensions.
+
+        >>> import functorch_like as ft
+        >>> ft.make_mesh((1,), ("data",)).update(axis_names="batch")
+        Mesh('batch': 1)
+        """
+        grid = self.devices if devices is None else devices
+        return Mesh(grid, self.axis_names if axis_names is None else axis_names, axis_types)
 
     def __enter__(self) -> Mesh:
         tokens = self._entered.__dict__.setdefault("tokens", [])

@@ -16,10 +16,10 @@ import numpy as np
 
 from functorch_like.backends.xla import client, jax_import_stubs, memory, sharding
 from functorch_like.backends.xla.configuration import current_mesh
-from functorch_like.backends.xla.jaxlib_api import _jax, xc
+from functorch_like.backends.xla.jaxlib_api import JaxRuntimeError, _jax, xc
 from functorch_like.backends.xla.mesh import AbstractMesh, Mesh
 from functorch_like.backends.xla.partition_spec import UNCONSTRAINED, PartitionSpec
-from functorch_like.errors import ArgumentError, ShapeError, nearest
+from functorch_like.errors import ArgumentError, DeviceError, ShapeError, nearest
 
 if TYPE_CHECKING:
     from functorch_like.arrays.array_type import NamedSharding as NamedSharding
@@ -234,15 +234,34 @@ def device_list_of(where: Any) -> Any:
     return where._internal_device_list
 
 
-def _with_memory_kind(self: Any, kind: str) -> Any:
+def _memory_kind_added(self: Any, kind: str) -> Any:
     """Return the sharding with another memory kind."""
-    check_memory_kind(self.mesh, kind)
-    return named(self.mesh, self.spec, kind)
+    return _updated(self, memory_kind=kind)
 
 
-def _with_spec(self: Any, spec: Any) -> Any:
-    """Return the sharding with another spec."""
-    return named(self.mesh, spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec), self._memory_kind)
+def _updated(self: Any, spec: Any = None, *, mesh: Any = None, memory_kind: str | None = None) -> Any:
+    """Return the sharding with another spec, mesh or kind of memory; what is None stays."""
+    mesh = self.mesh if mesh is None else mesh
+    spec = self.spec if spec is None else spec if isinstance(spec, PartitionSpec) else PartitionSpec(*spec)
+    check(mesh, spec)
+    check_memory_kind(mesh, memory_kind)
+    return named(mesh, spec, self._memory_kind if memory_kind is None else memory_kind)
+
+
+def _check_compatible(self: Any, aval_shape: Sequence[int]) -> None:
+    """Refuse the shape of an array that has fewer dimensions than the spec has entries."""
+    shape = shape_from(aval_shape)
+    check_rank(self.spec, len(shape), f"an array of shape {shape},")
+
+
+def _replicated_axes(self: Any) -> frozenset[str]:
+    """The axes of the mesh that split no dimension: devices along them hold the same."""
+    return frozenset(self.mesh.axis_names) - frozenset(self.spec.mentioned())
+
+
+def _is_fully_replicated(self: Any) -> bool:
+    """True if every device holds the whole array."""
+    return all(n == 1 for n in shard_counts(self, len(self.spec)))
 
 
 def _repr(self: Any) -> str:
@@ -256,11 +275,63 @@ def named(mesh: Any, spec: PartitionSpec, memory_kind: str | None = None) -> Any
     return NamedSharding(mesh, spec, memory_kind=memory_kind)
 
 
+# ----------------------------------------------------------------------------------- methods of shardings of every kind
+def _devices(self: Any) -> Any:
+    try:
+        return self._internal_device_list
+    except JaxRuntimeError:
+        raise DeviceError(
+            f"{self!r} has no devices: its mesh has none", fix="use a Mesh instead of an AbstractMesh"
+        ) from None
+
+
+def _device_set(self: Any) -> set[Any]:
+    """The devices that hold a part of the array."""
+    return set(_devices(self))
+
+
+def _num_devices(self: Any) -> int:
+    """The number of devices that hold a part of the array."""
+    return len(_devices(self))
+
+
+def _addressable_devices(self: Any) -> set[Any]:
+    """Those of the devices that belong to this process."""
+    return set(_devices(self).addressable_device_list)
+
+
+def _has_addressable_devices(self: Any) -> bool:
+    """True if some of the devices belong to this process."""
+    return bool(len(_devices(self).addressable_device_list))
+
+
+def _is_fully_addressable(self: Any) -> bool:
+    """True if all devices belong to this process."""
+    return bool(_devices(self).is_fully_addressable)
+
+
+def _platform(self: Any) -> str:
+    """The platform of the devices."""
+    return next(iter(_devices(self))).platform
+
+
 def _attach(kind: Any, attributes: dict[str, Any]) -> None:
     for name, value in attributes.items():
         setattr(kind, name, value)
 
 
+_attach(
+    Sharding,
+    {
+        "is_equivalent_to": is_equivalent_to,
+        "device_set": property(_device_set),
+        "num_devices": property(_num_devices),
+        "addressable_devices": property(_addressable_devices),
+        "has_addressable_devices": property(_has_addressable_devices),
+        "is_fully_addressable": property(_is_fully_addressable),
+        "platform": property(_platform),
+    },
+)
 _attach(
     NamedSharding,
     {
@@ -268,20 +339,18 @@ _attach(
         "shard_shape": shard_shape,
         "devices_indices_map": _indices_map,
         "addressable_devices_indices_map": _local_indices_map,
-        "is_equivalent_to": is_equivalent_to,
-        "with_memory_kind": _with_memory_kind,
-        "update": lambda self, spec: _with_spec(self, spec),
-        "is_fully_replicated": property(lambda self: all(n == 1 for n in shard_counts(self, len(self.spec)))),
-        "is_fully_addressable": property(lambda self: not self.mesh.is_multi_process),
-        "addressable_devices": property(lambda self: set(self.mesh.local_devices)),
-        "device_set": property(lambda self: set(self.mesh.devices.flat)),
-        "num_devices": property(lambda self: self.mesh.size),
-        "platform": property(lambda self: self.mesh.platform),
+        "with_memory_kind": _memory_kind_added,
+        "update": _updated,
+        "check_compatible_aval": _check_compatible,
+        "num_devices": property(lambda self: self.mesh.size),  # known of meshes without devices, too
+        "replicated_axes": property(_replicated_axes),
+        "is_fully_replicated": property(_is_fully_replicated),
         "__repr__": _repr,
     },
 )
 
 
+# ------------------------------------------------------------------------------------------- shardings of one device
 def _single_with_memory_kind(self: Any, kind: str) -> Any:
     """Return the sharding with another memory kind."""
     check_memory_kind(self._device, kind)
@@ -293,27 +362,30 @@ def _repr_of_single(self: Any) -> str:
     return f"SingleDeviceSharding({self._device}{kind})"
 
 
+def _whole_shape(self: Any, global_shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of the part on the device: that of the array."""
+    return shape_from(global_shape)
+
+
 def _one_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
     """Return the whole array, for the one device."""
-    return {self._device: (slice(None),) * len(tuple(global_shape))}
+    return {self._device: (slice(None),) * len(shape_from(global_shape))}
+
+
+def _own_index(self: Any, global_shape: Sequence[int]) -> dict[Any, Index]:
+    """Return the whole array for the one device, if that belongs to this process."""
+    return _one_index(self, global_shape) if self.is_fully_addressable else {}
 
 
 _attach(
     SingleDeviceSharding,
     {
-        "shard_shape": lambda self, global_shape: tuple(global_shape),
+        "shard_shape": _whole_shape,
         "devices_indices_map": _one_index,
-        "addressable_devices_indices_map": _one_index,
-        "is_equivalent_to": is_equivalent_to,
+        "addressable_devices_indices_map": _own_index,
         "with_memory_kind": _single_with_memory_kind,
+        "check_compatible_aval": lambda self, aval_shape: None,  # any shape
         "is_fully_replicated": property(lambda self: True),
-        "is_fully_addressable": property(
-            lambda self: self._device.process_index == self._device.client.process_index()
-        ),
-        "addressable_devices": property(lambda self: {self._device}),
-        "device_set": property(lambda self: {self._device}),
-        "num_devices": property(lambda self: 1),
-        "platform": property(lambda self: self._device.platform),
         "__repr__": _repr_of_single,
     },
 )

@@ -191,6 +191,33 @@ def test_states_that_are_saved_seldom(tmp_path):
     assert set(steps) == set(range(1, 63))
 
 
+def test_a_worker_that_comes_again_when_all_steps_have_been_taken(tmp_path):
+    """It gets the state: whether a machine is slow does not decide which workers return from the loop."""
+    status, output, errors = run_script(
+        tmp_path,
+        """
+        os.chdir(os.path.dirname(__file__))
+        def batches(k, rank, count):
+            if k == 3 and rank == 1 and not os.path.exists("killed"):
+                open("killed", "w").close()
+                os.kill(os.getppid(), signal.SIGKILL)
+                time.sleep(1000)
+            return np.ones(2 * (2 // count), np.float32)
+        def report(k, loss):
+            if k == 6:
+                open("over", "w").close()
+        while os.path.exists("killed") and not os.path.exists("over"):
+            time.sleep(0.01)
+        state = ft.distributed.elastic_loop(lambda s, b: (s + b.sum(), 0), 0.0, batches, steps=6, report=report)
+        print("state", state)
+        """,
+        *("--nproc", "2"),
+    )
+    assert status == 0 and output.count("state 24.0") == 2, output + errors
+    assert "all steps have been taken; waits for workers that get the state: " in errors
+    assert "begins at step 6 with 2 workers" in errors and "all 2 workers have the same state after step 6" in errors
+
+
 def test_a_frozen_child_and_a_frozen_worker(tmp_path):
     with job(tmp_path, steps=120) as training:
         found = training.wait_for(lambda found: found and found[-1].step >= 10)

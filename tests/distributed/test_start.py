@@ -34,6 +34,35 @@ def test_processes_see_each_other():
     assert [e.output for e in ended] == [f"done {rank}\n" for rank in range(3)]
 
 
+def test_each_process_knows_its_part_of_a_mesh():
+    body = """
+        from functorch_like.sharding import Mesh, NamedSharding, PartitionSpec as P
+        initialize()
+        mesh = ft.make_mesh((4, 2), ("a", "b"))
+        local = mesh.local_mesh
+        assert mesh.is_multi_process and not local.is_multi_process
+        assert list(local.devices.flat) == mesh.local_devices == ft.local_devices()
+        assert dict(local.shape) == {"a": 2, "b": 2} and local.local_mesh is local
+        across = Mesh(mesh.devices.reshape(2, 4).T, ("a", "b")).local_mesh
+        assert dict(across.shape) == {"a": 4, "b": 1} and list(across.devices.flat) == ft.local_devices()
+        where = NamedSharding(mesh, P("a"))
+        assert where.addressable_devices == set(ft.local_devices()) and where.num_devices == 8
+        assert where.has_addressable_devices and not where.is_fully_addressable
+        assert len(where.addressable_devices_indices_map((8,))) == 4
+        refused = {"form no block": mesh.devices.ravel()[[0, 4, 1, 5]], "no device of": mesh.devices[2 - 2 * RANK]}
+        for text, devices in refused.items():
+            try:
+                Mesh(devices, ("a",)).local_mesh
+                raise SystemExit("no error")
+            except ft.errors.DeviceError as error:
+                assert text in str(error), error
+        other = NamedSharding(Mesh(mesh.devices[2 - 2 * RANK], ("a",)), P("a"))
+        assert not other.has_addressable_devices and other.addressable_devices == set()
+    """
+    ended = start(body, range(2), 2, FT_CPU_DEVICES="4")
+    assert [e.status for e in ended] == [0, 0], ended
+
+
 def test_a_process_that_never_comes_is_named():
     ended = start("initialize(initialization_timeout=3)", [0, 2], 3)
     assert [e.status for e in ended] == [1, 1]

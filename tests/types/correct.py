@@ -207,3 +207,10 @@ def solved(b: Array) -> Array:
 
 
 print(solved(data[0]), ft.vmap(mean_over_devices, in_axes=(None, 0), axis_name="devices")(params, fnp.arange(2.0)))
+
+# Meshes and shardings say what they hold.
+mesh = ft.make_mesh((1,), ("rows",))
+split = ft.sharding.NamedSharding(mesh.local_mesh, ft.sharding.PartitionSpec("rows"))
+assert_type(split.with_memory_kind("pinned_host").update(mesh=mesh), ft.sharding.NamedSharding)
+assert_type(split.shard_shape(data.shape), tuple[int, ...])
+assert_type(data.sharding.is_equivalent_to(split, data.ndim), bool)

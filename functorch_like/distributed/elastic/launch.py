@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from functorch_like.distributed.child_processes import exit_status, status_text
@@ -61,6 +61,10 @@ class ElasticLaunch(Launch):
     def _inherited(self) -> Sequence[int]:
         return self._memory
 
+    def running(self) -> set[int]:
+        """Return the numbers of the workers that run, or have ended and are being replaced."""
+        return set(self._processes) - self._settled
+
     def wait(self) -> int:
         """Wait until the run is over and all workers have ended; return the exit status for the launcher."""
         with self._ended:
@@ -109,7 +113,7 @@ def main(options: argparse.Namespace) -> int:
     membership = None
     if options.node_rank == 0:
         try:
-            membership = _membership(address, options, memory)
+            membership = _membership(address, options, memory, lambda: launch.running())
         except DistributedError as error:
             tell(str(error))
             return 1
@@ -126,7 +130,9 @@ def main(options: argparse.Namespace) -> int:
                 membership.close()
 
 
-def _membership(address: str, options: argparse.Namespace, memory: Sequence[int]) -> Membership:
+def _membership(
+    address: str, options: argparse.Namespace, memory: Sequence[int], running: Callable[[], set[int]]
+) -> Membership:
     return Membership(
         address,
         options.nproc * options.nnodes,
@@ -135,5 +141,6 @@ def _membership(address: str, options: argparse.Namespace, memory: Sequence[int]
         heartbeat_timeout=options.heartbeat_timeout,
         max_stalls=options.max_restarts,
         newest=lambda: max(map(steps_in_memory, memory)),
+        running=running,
         tell=tell,
     )

@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from functorch_like.backends.xla import processes
@@ -20,7 +20,8 @@ from functorch_like.distributed.coordinator import Coordinator, free_address, li
 from functorch_like.distributed.wire import Closed, Connection, Message
 
 _TICK = 0.25
-#: Seconds to wait for a worker that is started again, where its memory has a newer state than all others.
+#: Seconds to wait for a worker that is started again, where its memory has a newer state than all others; and at the
+#: end of the run for one of another machine.
 _PATIENCE = 30.0
 #: Seconds that a worker's report of another one's loss waits for that one's own.
 _NEWS_TIMEOUT = 1.0
@@ -58,6 +59,7 @@ class Membership:
         max_stalls: how many generations in a row may end without a step.
         newest: returns how many steps the newest state in memory on this machine has seen, that of workers included
             that are being replaced.
+        running: returns the numbers of this machine's workers that run or are being replaced.
         tell: takes lines for the user.
     """
 
@@ -71,16 +73,19 @@ class Membership:
         heartbeat_timeout: float,
         max_stalls: int,
         newest: Callable[[], int],
+        running: Callable[[], set[int]],
         tell: Callable[[str], None],
     ) -> None:
         self._listener = listen(address)
         self._host = address.rpartition(":")[0]
         self._expected, self._minimum = expected, minimum
-        self._deadline = time.monotonic() + start_timeout
+        self._start_timeout, self._deadline = start_timeout, time.monotonic() + start_timeout
         self._heartbeat_timeout, self._max_stalls, self._tell = heartbeat_timeout, max_stalls, tell
         self._events: queue.Queue[tuple[Any, ...]] = queue.Queue()
         self._workers: list[Worker] = []
         self._newest, self._waits_until = newest, 0.0
+        self._running, self._ends_at = running, 0.0
+        self._returns: dict[int, float] = {}  # workers of other machines that were lost, and when to give them up
         self._number = 0
         self._is_running = False  # a generation computes
         self._best, self._stalls = -1, 0
@@ -139,6 +144,7 @@ class Membership:
             worker.connection.send({"op": "refused", "reason": "its state has another structure than the others'"})
             return
         self._workers.append(worker)
+        self._returns.pop(worker.number, None)
         if self._is_running:
             self._tell(f"worker {worker.number} wants to join")
             for other in self._members():
@@ -165,6 +171,8 @@ class Membership:
         self._workers.remove(worker)
         worker.connection.close()
         self._kill(worker)
+        if worker.host != socket.gethostname():
+            self._returns[worker.number] = time.monotonic() + _PATIENCE
         if worker.is_member:
             self._disturb(f"worker {worker.number} is gone: {reason}")
 
@@ -211,11 +219,28 @@ class Membership:
         if self._over.is_set() or not all(worker.is_ready for worker in members):
             return
         if members and all(worker.is_finished for worker in members):
-            self._finish(members)
+            if not self._awaits_others():
+                if len(members) == len(self._workers):
+                    self._finish(members)
+                else:  # a generation without a step: the others get the state
+                    self._begin()
             return
         early = self._number == 0 and time.monotonic() < self._deadline
         if len(self._workers) >= (self._expected if early else max(1, self._minimum)) and not self._must_wait():
             self._begin()
+
+    def _awaits_others(self) -> bool:
+        """Return True while a worker that was lost is on its way, when all steps have been taken: it gets the state.
+
+        Otherwise it would depend on the time that it takes to start whether what the script does after the loop is done
+        in all workers.
+        """
+        now, here = time.monotonic(), {worker.number for worker in self._workers}
+        coming = (self._running() | {number for number, until in self._returns.items() if now < until}) - here
+        if coming and not self._ends_at:
+            self._ends_at = now + self._start_timeout
+            self._tell(f"all steps have been taken; waits for workers that get the state: {_names(sorted(coming))}")
+        return bool(coming) and now < self._ends_at
 
     def _must_wait(self) -> bool:
         """Return True while the worker with the newest state is on its way."""
@@ -236,12 +261,12 @@ class Membership:
             self._fail(f"{self._stalls} generations ended without a step; the last one: {self._reason}")
             return
         self._number += 1
-        self._is_running, self._suspicion = True, None
+        self._is_running, self._suspicion, self._ends_at = True, None, 0.0
         number, count, address = self._number, len(self._workers), free_address(self._host)
         old, self._coordinator = self._coordinator, self._start_coordinator(address, count, number)
         if old is not None:  # its clients have ended
             threading.Thread(target=old.close, args=(0.0,), daemon=True).start()
-        names = ", ".join(str(worker.number) for worker in self._workers)
+        names = _names(worker.number for worker in self._workers)
         self._tell(f"generation {number} begins at step {best} with {count} workers: {names}")
         header = {"op": "generation", "number": number, "count": count, "address": address}
         for rank, worker in enumerate(self._workers):
@@ -288,3 +313,7 @@ class Membership:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
+
+
+def _names(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, numbers))

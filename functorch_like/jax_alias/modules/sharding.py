@@ -148,12 +148,9 @@ def _addressable_devices(sharding: Any) -> tuple[Any, ...]:
 def attach() -> None:
     """Give meshes and types the attributes by which libraries ask how axes are used."""
     mesh: Any = _sharding.AbstractMesh
-    for name in ("are_all_axes_explicit", "are_all_axes_manual", "_any_axis_explicit", "_any_axis_manual"):
+    for name in ("_any_axis_explicit", "_any_axis_manual"):
         setattr(mesh, name, False)
-    mesh.are_all_axes_auto = mesh._are_all_axes_auto = True
-    mesh.explicit_axes = mesh.manual_axes = ()
-    mesh.auto_axes = property(lambda self: self.axis_names)
-    mesh.axis_types = property(lambda self: (AxisType.Auto,) * len(self.axis_names))
+    mesh._are_all_axes_auto = True
     # Read by orbax, which restores each part. The public names are stand-ins for these classes.
     kind: Any
     for kind in (_named_sharding.NamedSharding, _named_sharding.SingleDeviceSharding):
