@@ -151,6 +151,9 @@ class Partitioned:
         """
         around = self.manual
         # An inner computation is by the axes of those around it as well.
+        inner = Manual(mesh, (*(around.axes if around else ()), *axes))
+        if self.on_one_device(mesh):
+            return self._here(inner, body, operands)
         rest = len(axes) + (len(around.axes) if around else 0) < len(mesh.axis_names)
         attrs = {
             "in_shardings": self._shardings(mesh, in_specs, local_ins, rest),
@@ -161,9 +164,25 @@ class Partitioned:
         made = ir.Operation.create(
             "sdy.manual_computation", results, list(operands), attrs, None, 1, self._location, self._ip
         )
-        self.manual = Manual(mesh, (*(around.axes if around else ()), *axes))
+        self.manual = inner
         try:
             self._fill(made.regions[0], local_ins, body, "sdy.return")
         finally:
             self.manual = around
         return list(made.results)
+
+    def on_one_device(self, mesh: AbstractMesh) -> bool:
+        """Return True if a computation on the parts of arrays is one on all of them."""
+        return mesh.size == 1 and self.partitioning is not None and self.partitioning.mesh.size == 1
+
+    def _here(self, manual: Manual, body: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
+        """Emit a computation on parts that are whole arrays among the operations around it.
+
+        TRAP: XLA leaves out the pass that takes manual computations of one device apart, and does not compile those
+        that have effects.
+        """
+        around, self.manual = self.manual, manual
+        try:
+            return list(body(self, *operands))
+        finally:
+            self.manual = around

@@ -86,7 +86,7 @@ def _lower(e: xla.Emitter, *operands: Any, jaxpr: Jaxpr, mesh: Any, axes: Any, i
             f"{jaxpr.name} is written for the parts of arrays on {mesh!r}, and the program runs on one device",
             fix="use a Mesh with devices in shard_map, or pass arguments that are on one: ft.device_put(x, sharding)",
         )
-    if token_avals(jaxpr):
+    if token_avals(jaxpr) and not e.on_one_device(mesh):
         raise UnsupportedError(
             "ordered effects have no order among devices", fix="use ordered=False inside of shard_map"
         )
