@@ -132,7 +132,7 @@ def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any
     if len(parts) != len(wanted) or set(by_device) != set(wanted):
         devices = f"the device of {where!r}" if single else f"the {len(wanted)} devices of {where.mesh!r}"
         raise ArgumentError(
-            f"{len(parts)} arrays on {sorted(map(str, by_device))} for {devices}",
+            f"parts are on {', '.join(sorted(map(str, by_device)))} ({len(parts)} in all), for {devices}",
             fix="give one array on each of its devices",
         )
     if single:

@@ -61,10 +61,23 @@ def _sharding_of(a: Any, mesh: Any) -> Any:
         found = named_sharding.named(mesh, PartitionSpec()) if list(mesh.devices.flat) == [where._device] else None
     if found is None:
         raise DeviceError(
-            f"one operand is on {mesh!r}, and another, {aval!r}, is bound to {where!r}",
+            f"one operand is on {mesh!r}, and another, {aval!r}, is bound to {where!r}, which has "
+            f"{_difference(mesh._internal_device_list, where._internal_device_list)}",
             fix="move one of them: ft.device_put(x, sharding)",
         )
     return found
+
+
+def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
+    """Return a text about lists of devices that differ: meshes of one shape look alike."""
+    if set(first) == set(second):
+        return "the same devices in another order"
+    return f"other devices: {_shown(second)} instead of {_shown(first)}"
+
+
+def _shown(devices: Sequence[Any]) -> str:
+    names = [str(device) for device in devices]
+    return ", ".join(names if len(names) <= 4 else [*names[:2], "...", names[-1]])
 
 
 def _bound_to(a: Any) -> Any:
@@ -101,7 +114,8 @@ def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any)
     for mesh in named:
         if mesh._internal_device_list != found.mesh._internal_device_list:
             raise DeviceError(
-                f"the function runs on {found.mesh!r}, and inside of it {mesh!r} is named, which has other devices",
+                f"the function runs on {found.mesh!r}, and inside of it {mesh!r} is named, which has "
+                f"{_difference(found.mesh._internal_device_list, mesh._internal_device_list)}",
                 fix="use one mesh, or meshes of the same devices in the same order",
             )
     return found

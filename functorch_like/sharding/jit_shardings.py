@@ -66,7 +66,8 @@ class JitShardings:
         dynamic = tuple(a for i, a in enumerate(args) if i not in static)
         if len(self.ins) != len(dynamic):
             raise ArgumentError(
-                f"in_shardings of jit({self.name}) has {len(self.ins)} entries for {len(dynamic)} arguments",
+                f"in_shardings of jit({self.name}) has {len(self.ins)} {'entry' if len(self.ins) == 1 else 'entries'} "
+                f"for {len(dynamic)} argument{'s' * (len(dynamic) != 1)}",
                 fix="give one entry for each positional argument that is not static, or one sharding for all",
             )
         return tree.broadcast_prefix(self.ins, dynamic, f"in_shardings of jit({self.name})")

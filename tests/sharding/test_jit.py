@@ -261,7 +261,7 @@ def test_jit_in_jit_constrains(mesh, split):
         (lambda s: ft.jit(lambda a: a[:6], out_shardings=s("x"))(X), r"dimension 0 of result, f32\[6,16\], has size 6"),
         (lambda s: ft.jit(lambda a: a, in_shardings=s("x"))(ft.device_put(X, s("y"))), r"args\[0\] of jit.*say Named"),
         (lambda s: ft.jit(lambda a: a, in_shardings=s("x", None, "y"))(X), "has 3 entries"),
-        (lambda s: ft.jit(lambda a, b: a, in_shardings=(s(),))(X, X), "1 entries for 2 arguments"),
+        (lambda s: ft.jit(lambda a, b: a, in_shardings=(s(),))(X, X), "1 entry for 2 arguments"),
         (lambda s: ft.jit(lambda a: a, in_shardings="x")(X), "in_shardings of jit.* is 'x'"),
         (lambda s: ft.jit(lambda a: (a, a), out_shardings=(s(),) * 3)(X), "out_shardings of jit"),
         (lambda s: ft.jit(lambda a: lax.with_sharding_constraint(a, s(None, None, "x")))(X), "has 3 entries"),

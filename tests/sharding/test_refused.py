@@ -83,6 +83,27 @@ def test_refused(wrong, kind, message):
         wrong()
 
 
+def test_meshes_that_look_alike_are_told_apart():
+    """By their devices: which of them two arrays are on is all that differs."""
+    first, second = (
+        ft.device_put(X, NamedSharding(Mesh(ft.devices()[4 * k : 4 * k + 4], "h"), P("h"))) for k in (0, 1)
+    )
+    turned = Mesh(MESH.devices[::-1], ("a", "b"))
+    x = ft.device_put(X, WHOLE)
+    for call in (lambda a, b: a + b, ft.jit(lambda a, b: a + b)):
+        with pytest.raises(DeviceError, match="other devices: cpu:4, cpu:5, cpu:6, cpu:7 instead of cpu:0, cpu:1, "):
+            call(first, second)
+        with pytest.raises(
+            DeviceError, match=r"other devices: cpu:0, cpu:1, \.\.\., cpu:7 instead of cpu:0, cpu:1, cpu:2"
+        ):
+            call(first, x)
+        with pytest.raises(DeviceError, match=r"which has the same devices in another order"):
+            call(x, ft.device_put(X, NamedSharding(turned, P("b"))))
+    inside = ft.jit(lambda x: lax.with_sharding_constraint(x, NamedSharding(turned, P("a"))))
+    with pytest.raises(DeviceError, match="is named, which has the same devices in another order"):
+        inside(x)
+
+
 def test_types_of_axes():
     assert Mesh(MESH.devices, ("a", "b"), (AxisType.Auto,) * 2) is MESH
     assert MESH.axis_types == (AxisType.Auto, AxisType.Auto)
