@@ -231,6 +231,9 @@ def _compress(
 
 def _view(self: Any, dtype: Any = None, type: None = None) -> Any:
     """The bytes read as another dtype; a narrower one makes the last dimension longer, a wider one shorter."""
+    if isinstance(dtype, (int, tuple, list)):
+        sizes = dtype if type is None else (dtype, type)
+        raise ArgumentError(f"x.view was given sizes: {sizes!r}", fix="x.view takes a dtype; for sizes, x.reshape(...)")
     if type is not None:
         raise ArgumentError(f"x.view was given type={type!r}", fix="give a dtype alone; there is one type of arrays")
     from functorch_like.numpy import byte_views

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _PROTOCOLS = ("__jax_array__", "__array__", "__array_interface__", "__dlpack__")
-_ANY = "pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)"
+ANY = "pass an array, a NumPy array or a number (fnp.asarray turns a list into an array)"
 
 
 def quote(x: Any) -> str:
@@ -21,6 +21,23 @@ def quote(x: Any) -> str:
 
 def remedy(x: Any) -> str:
     """Return what to pass in the place of a value that is no array."""
+    return _of_library(x) or ANY
+
+
+def transformation_remedy(kind: str) -> str:
+    """Return how values of a type reach the function that a transformation is given."""
+    if kind in ("str", "bytes", "function", "builtin_function_or_method", "type"):
+        return "close over it: ft.grad(lambda w: f(w, value))"
+    return f"register its class as a container of arrays: ft.tree.register_dataclass({kind})"
+
+
+def _is_text_or_function(x: Any) -> bool:
+    """Return True for text and functions; False for other objects that can be called, such as models."""
+    return isinstance(x, (str, bytes)) or (callable(x) and hasattr(x, "__name__"))
+
+
+def _of_library(x: Any) -> str:
+    """Return how a value of another library becomes an array, or an empty text."""
     kind = type(x)
     if isinstance(own := getattr(kind, "_remedy", None), str):  # arrays of this package in formats of their own
         return own
@@ -38,17 +55,17 @@ def remedy(x: Any) -> str:
         return f"convert it: a {kind.__name__} has {protocol}, so pass {convert}(x)"
     if type(x).__name__ in ("generator", "map", "zip", "filter"):
         return "make a list of its elements first, and an array of that: fnp.asarray(list(x))"
-    return _ANY
+    return ""
 
 
 def argument_remedy(x: Any) -> str:
     """As `remedy`, for an argument of a jitted function, which may be static, or a pytree."""
-    found = remedy(x)
-    if found is not _ANY:
+    found = _of_library(x)
+    if found:
         return found
-    if isinstance(x, (str, bytes)) or callable(x):
+    if _is_text_or_function(x):
         return "make it static: jit(static_argnums=...) or static_argnames; or close over it"
     return (
-        "pass arrays, numbers, or containers of these; register the class of an object: ft.tree.register_dataclass; "
-        "or make the argument static: jit(static_argnums=...)"
+        "pass arrays, numbers, or containers of these; register the class of an object, and of `self` in a method: "
+        "ft.tree.register_dataclass; or make the argument static: jit(static_argnums=...)"
     )

@@ -9,6 +9,7 @@ import functools
 import os
 import types
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from functorch_like import core, public_names, source_info
@@ -19,7 +20,8 @@ from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
 from functorch_like.calling import argument_notes
 from functorch_like.calling.second_calls import NO_CALL, mark, second_call
-from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
+from functorch_like.calling.unclear_errors import clearer, name_argument
+from functorch_like.errors import DtypeError, FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.effects.callbacks import from_callback
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,7 +38,7 @@ def public(fun: F) -> F:
             result = second_call(e, fun, args, kwargs)
             if result is not NO_CALL:
                 return result
-            told = finalize_error(e, boundary)
+            told = finalize_error(e, boundary, args, kwargs)
             if told is not None:
                 raise told from None
             raise
@@ -74,22 +76,32 @@ def wrap_public_functions(module: types.ModuleType) -> None:
             setattr(module, name, wrap_public_function(value, module.__name__, name))
 
 
-def finalize_error(error: BaseException, fun: Callable[..., Any] | None = None) -> FtError | None:
+def finalize_error(
+    error: BaseException, fun: Callable[..., Any] | None = None, args: Any = (), kwargs: Any = MappingProxyType({})
+) -> FtError | None:
     """Complete an error of ours with the user's line; drop our frames from it, and from errors that callbacks raise.
 
     Args:
         error: as it leaves a public function.
         fun: that function.
+        args: the positional arguments of the call.
+        kwargs: its keyword arguments.
 
     Returns:
         The error of ours to raise in its place, where it is one that C++ or NumPy has few words for.
     """
+    unclear = clearer(error, fun, args, kwargs)
+    if unclear is not None:
+        unclear.__traceback__ = filter_traceback(error.__traceback__)
+        return unclear.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if ours is not None:
         ours.complete(operation=getattr(fun, "__name__", ""))
         return ours.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     mark(error)
     if isinstance(error, FtError):
+        if fun is not None and isinstance(error, DtypeError):
+            name_argument(error, fun, args, kwargs)
         error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     elif type(error) is TypeError and fun is not None:
         argument_notes.add_note(error, fun)

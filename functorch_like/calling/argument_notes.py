@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any
@@ -11,8 +12,13 @@ from typing import Any
 _MISMATCH = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got an unexpected|got some|got multiple)")
 _PACKAGE = __name__.partition(".")[0]
 _ROOMS = ("lax", "nn", "random", "image", "ops", "tree", "io", "data", "debug", "sharding")
-#: PyTorch's names of parameters.
-_OF_PYTORCH = {"dim": "axis", "dims": "axes", "keepdim": "keepdims"}
+#: Libraries, their names of parameters, and those here.
+_RENAMED = (
+    ("PyTorch", "dim", "axis"), ("PyTorch", "dims", "axes"), ("PyTorch", "keepdim", "keepdims"),
+    ("PyTorch", "input", "x"), ("PyTorch", "input", "a"),
+    ("PyTorch", "batch_size", "size"), ("PyTorch", "shuffle", "key"), ("PyTorch", "in_dims", "in_axes"),
+    ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
+)  # fmt: skip
 
 
 def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
@@ -25,27 +31,37 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
     found = _MISMATCH.match(str(error))
     if found is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
-    name = _name(fun)
+    name = name_of(fun)
     if error.__traceback__.tb_next is None:  # `fun` itself could not be called
-        signature = inspect.signature(fun)
-        parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
-        note = f"{name}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
-        note += "".join(
-            f"; what PyTorch calls {theirs} is {ours}"
-            for theirs, ours in _OF_PYTORCH.items()
-            if f"'{theirs}'" in str(error) and ours in signature.parameters
-        )
-        error.add_note(note)
+        parameters = inspect.signature(fun).parameters
+        renamed = [
+            f"; what {library} calls {theirs} is {ours}"
+            for library, theirs, ours in _RENAMED
+            if f"'{theirs}'" in str(error) and ours in parameters and theirs not in parameters
+        ]
+        error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
         error.add_note(f"{name} called {found[1]}; help({name}) says with which arguments")
 
 
-def _name(fun: Callable[..., Any]) -> str:
+def call_of(fun: Callable[..., Any]) -> str:
+    """The name of a public function with its parameters, without their types."""
+    signature = inspect.signature(fun)
+    parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+    return f"{name_of(fun)}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
+
+
+def name_of(fun: Callable[..., Any]) -> str:
     """The name of a public function as users write it."""
-    room = fun.__module__.removeprefix(_PACKAGE + ".")
-    if room == "numpy":
-        return f"fnp.{fun.__qualname__}"
-    return f"ft.{room}.{fun.__qualname__}" if room in _ROOMS else f"ft.{fun.__qualname__}"
+    path = fun.__module__.split(".")
+    for n in range(1, len(path) + 1):  # the first module that has it is the one that users know
+        if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
+            return ".".join((*_short(path[1:n]), fun.__name__))
+    return ".".join((*_short([room for room in path[1:2] if room == "numpy" or room in _ROOMS]), fun.__qualname__))
+
+
+def _short(path: list[str]) -> list[str]:
+    return ["fnp", *path[1:]] if path[:1] == ["numpy"] else ["ft", *path]
 
 
 def _inside(traceback: TracebackType) -> bool:

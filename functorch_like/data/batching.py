@@ -12,6 +12,7 @@ from functorch_like.arrays.devices import process_count, process_index
 from functorch_like.calling import api_boundary
 from functorch_like.core import ArrayImpl, Tracer
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.random.arguments import check_key
 from functorch_like.typing import ArrayLike
 
 T = TypeVar("T")
@@ -53,7 +54,7 @@ def batches(
     Raises:
         ShapeError: for arrays that differ in their first dimension, scalars, and sizes that give no batch.
         ArgumentError: for counts that are none, and where a batch does not divide among the processes.
-        DtypeError: for leaves that are no arrays.
+        DtypeError: for leaves that are no arrays, and a key that is none.
 
     >>> import functorch_like as ft, numpy as np
     >>> [batch["x"].tolist() for batch in ft.data.batches({"x": np.arange(5)}, 2, remainder="keep")]
@@ -86,6 +87,8 @@ class Batches(Generic[T]):
         _check_count("size", size, 1)
         _check_count("epochs", 1 if epochs is None else epochs, 1)
         _check_count("start", start, 0)
+        if key is not None:
+            check_key(key, "batches")
         if remainder not in ("drop", "pad", "keep"):
             raise ArgumentError(f"remainder={remainder!r}", fix='one of "drop", "pad", "keep"')
         rank, count = process

@@ -89,6 +89,7 @@ class IndexRef:
     """
 
     __slots__ = ("array", "index")
+    _remedy = "call one of its methods: x.at[i].set(value), x.at[i].add(value), x.at[i].get()"
 
     def __init__(self, array: Any, index: Index) -> None:
         self.array, self.index = array, index

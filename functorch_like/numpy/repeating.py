@@ -10,6 +10,7 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.foreign_values import quote
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
@@ -69,6 +70,7 @@ def repeat(
     Raises:
         ShapeError: where `repeats` does not fit the axis.
         ConcretizationError: for traced `repeats` without `total_repeat_length`.
+        ArgumentError: for `repeats` that are negative or no ints.
 
     >>> fnp.repeat(fnp.arange(2), 2).tolist()
     [0, 0, 1, 1]
@@ -108,6 +110,8 @@ def repeat(
             f"{np.size(repeats)} repeats do not fit axis {d} of {aval_of(a)!r}",
             "give one number for each element",
         )
+    if counts.dtype.kind not in "iub":
+        raise promotion.error(ArgumentError, f"fnp.repeat: repeats={quote(repeats)} are no ints", "give ints")
     places = np.repeat(np.arange(shape[d]), counts)
     if total_repeat_length is not None:
         places = np.pad(places, (0, max(0, total_repeat_length - len(places))), mode="edge")[:total_repeat_length]

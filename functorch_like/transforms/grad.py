@@ -232,12 +232,18 @@ def grad_and_value(fun: Fun, argnums: int | Sequence[int] = 0, has_aux: bool = F
 
 
 # ------------------------------------------------------------------------------------------------------------- checks
+_NONE = xla.flatten(None)[1]
+
+
 def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun: Fun, name: str) -> ShapedArray:
     who = getattr(fun, "__name__", "the function")
     if result.count != 1 or result.out_tree != xla.leaf_structure:
+        nothing = result.out_tree == _NONE
         raise DifferentiationError(
-            f"{name} needs a scalar result, {who} returned the tree {result.out_tree}",
-            fix="return one scalar; with further results set has_aux=True and return (scalar, others)",
+            f"{name} needs a scalar result, {who} returned {'None' if nothing else f'the tree {result.out_tree}'}",
+            fix="end the function with `return` and its scalar"
+            if nothing
+            else "return one scalar; with further results set has_aux=True and return (scalar, others)",
             **error_context(),
         )
     aval = aval_of(outs[0])

@@ -1,0 +1,134 @@
+"""Errors of Python's and NumPy's that do not name an argument: the ones to raise in their place."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from functorch_like import source_info
+from functorch_like.calling import argument_notes
+from functorch_like.errors import ArgumentError, FtError
+from functorch_like.foreign_values import ANY, quote, transformation_remedy
+
+
+class _Kind(NamedTuple):
+    """A message of Python's; its group is the type of the argument that it is about."""
+
+    message: re.Pattern[str]
+    reason: str
+    remedy: Callable[[Any], str]
+
+
+def _int(x: Any) -> str:
+    return f"give an int: {int(x)}" if isinstance(x, float) and x.is_integer() else "give an int"
+
+
+def _sequence(x: Any) -> str:
+    if isinstance(x, int):
+        return f"give a tuple: ({x},)"
+    return f"{_int(x)}, or a sequence of ints" if isinstance(x, float) else "give a list or a tuple"
+
+
+#: Where the modules of Python are, such as pathlib.
+_PYTHON = os.path.dirname(os.__file__)
+_NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
+_HAS_PLACE = re.compile(r"argument |\w+: ")
+_KINDS = (
+    _Kind(re.compile(r"^'([\w.]+)' object cannot be interpreted as an integer$"), "is no int", _int),
+    _Kind(
+        re.compile(r"^(?:'([\w.]+)' object is not iterable|object of type '([\w.]+)' has no len\(\))$"),
+        "is no sequence",
+        _sequence,
+    ),
+    _Kind(
+        re.compile(r"(?:os\.PathLike|path should be).*, not '?(\w+)'?$"),
+        "is no path",
+        lambda x: "give a str or a pathlib.Path",
+    ),
+)
+
+
+def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwargs: Any) -> FtError | None:
+    """Return the error to raise in the place of one that says too little, or None.
+
+    Args:
+        error: as it leaves a public function.
+        fun: that function, if it is known.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+    """
+    if type(error) is ValueError and isinstance(error.__cause__, FtError):
+        return _assigned(error.__cause__, str(error))
+    if type(error) is not TypeError or fun is None or not _in_package(error.__traceback__):
+        return None
+    for kind in _KINDS:
+        match = kind.message.search(str(error))
+        found = [] if match is None else list(_of_type(next(filter(None, match.groups())), fun, args, kwargs))
+        if len(found) == 1:
+            name, value, part = found[0]
+            signature = argument_notes.call_of(fun)
+            reason = f"{signature.partition('(')[0]}: {name}={quote(value)} {kind.reason}"
+            return ArgumentError(reason, fix=f"{kind.remedy(part)}; the arguments are {signature}")
+    return None
+
+
+def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    """Complete an error about a value that is no array by the function and the parameter it was given as."""
+    match = _NO_ARRAY.search(error.reason)
+    if match is None:
+        return
+    if error.fix == ANY and _transforms(fun):
+        error.fix += f"; or {transformation_remedy(match[1])}"
+    if error.operation or _HAS_PLACE.match(error.reason):
+        return
+    error.operation = argument_notes.name_of(fun)
+    found = [(name, quote(value)) for name, value, part in _of_type(match[1], fun, args, kwargs) if value is part]
+    if len(found) > 1:
+        found = [(name, text) for name, text in found if error.reason.startswith(f"{text} of type")]
+    if len(found) == 1:
+        name, text = found[0]
+        value = name if text == "a value" else f"{name}={text}"
+        error.reason = f"{value} of type {match[1]} is not an array"
+
+
+def _transforms(fun: Any) -> bool:
+    """Return True for a transformed function, and for those that transform and call at once: `vjp`, `jvp`."""
+    return hasattr(fun, "_made_by") or fun.__module__.startswith("functorch_like.transforms")
+
+
+def _assigned(cause: FtError, message: str) -> FtError | None:
+    """NumPy says "setting an array element with a sequence" of a traced value that has no number."""
+    if not message.startswith("setting an array element"):
+        return None
+    cause.operation = "assignment to an element of a NumPy array"
+    cause.fix = "make the array with functorch_like.numpy, and change it by a = a.at[i].set(x)"
+    return cause
+
+
+def _of_type(kind: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Arguments of a type, or with elements of it: the parameter, its value, and the part of that type."""
+    try:
+        given = inspect.signature(fun).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return
+    for name, value in given.items():
+        if type(value).__name__ == kind.rpartition(".")[2]:
+            yield name, value, value
+        elif isinstance(value, (list, tuple)):
+            parts = [part for part in value if type(part).__name__ == kind]
+            if parts:
+                yield name, value, parts[0]
+
+
+def _in_package(traceback: TracebackType | None) -> bool:
+    """Return True if no line of the user's was running when the error was raised, beyond the call."""
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        if source_info.is_users(file) and os.path.dirname(file) != _PYTHON:
+            return False
+        traceback = traceback.tb_next
+    return True

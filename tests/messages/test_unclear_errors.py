@@ -1,0 +1,149 @@
+"""Errors of Python's and NumPy's that do not name an argument are raised anew, with the function and the remedy."""
+
+import numpy as np
+import pytest
+from support.messages import refusal, says
+
+import functorch_like as ft
+import functorch_like.numpy as fnp
+from functorch_like import errors
+
+X = fnp.ones(4)
+OF_INTS = {
+    "fnp.linspace: num=5.0": lambda: fnp.linspace(0, 1, 5.0),
+    "fnp.logspace: num=5.0": lambda: fnp.logspace(0, 1, 5.0),
+    "fnp.geomspace: num=5.0": lambda: fnp.geomspace(1, 2, num=5.0),
+    "fnp.tile: reps=2.0": lambda: fnp.tile(X, 2.0),
+    "fnp.roll: shift=1.0": lambda: fnp.roll(X, 1.0),
+    "fnp.split: indices_or_sections=2.0": lambda: fnp.split(X, 2.0),
+    "fnp.diag: k=1.0": lambda: fnp.diag(X, 1.0),
+    "fnp.diff: n=1.0": lambda: fnp.diff(X, 1.0),
+    "fnp.polyfit: deg=2.0": lambda: fnp.polyfit(X, X, 2.0),
+    "fnp.vander: N=3.0": lambda: fnp.vander(X, 3.0),
+    "fnp.repeat: repeats=2.0": lambda: fnp.repeat(X, 2.0),
+    "fnp.repeat: repeats=[1, 1, 2.0, 1]": lambda: fnp.repeat(X, [1, 1, 2.0, 1]),
+}
+
+
+@pytest.mark.parametrize("start", OF_INTS)
+def test_a_float_in_the_place_of_an_int(start):
+    message = refusal(OF_INTS[start], errors.ArgumentError, TypeError)
+    assert message.head.startswith(start)
+    says(message.at, "test_unclear_errors.py")
+    says(message.remedy, "int")
+
+
+def test_an_int_in_the_place_of_a_shape():
+    message = refusal(lambda: fnp.indices(3), errors.ArgumentError, TypeError)
+    says(message.head, "fnp.indices: dimensions=3 is no sequence")
+    says(message.remedy, "(3,)")
+
+
+@pytest.mark.parametrize("use", [lambda: ft.io.save({"w": X}, "file"), lambda: ft.io.load({"w": 1})])
+def test_a_tree_in_the_place_of_a_path(use):
+    pytest.importorskip("safetensors")
+    message = refusal(use, errors.ArgumentError, TypeError)
+    says(message.head, "ft.io.", "path={'w': ", "is no path")
+    says(message.remedy, "str", "(path, ")
+
+
+@pytest.mark.parametrize("transformed", [ft.grad, ft.jit, ft.jacfwd])
+def test_a_traced_value_assigned_to_an_element_of_a_numpy_array(transformed):
+    def f(x):
+        out = np.zeros(3)
+        out[0] = x
+        return out.sum()
+
+    message = refusal(lambda: transformed(f)(1.0), errors.ConcretizationError)
+    says(message.at, "test_unclear_errors.py", "in f")
+    says(message.remedy, "a = a.at[i].set(x)")
+
+
+@pytest.mark.parametrize(
+    ("start", "use"),
+    [
+        ("fnp.percentile: q=[25, 50] of type list", lambda: fnp.percentile(X, [25, 50])),
+        ("fnp.where: condition=[True, False] of type list", lambda: fnp.where([True, False], 1, 2)),
+        ("fnp.mean: a=[1.0, 2.0] of type list", lambda: fnp.mean([1.0, 2.0])),
+        ("ft.random.randint: maxval=(10,) of type tuple", lambda: ft.random.randint(ft.random.key(0), (3,), 0, (10,))),
+        ("ft.lax.add: x=[1.0] of type list", lambda: ft.lax.add([1.0], [2.0])),
+    ],
+)
+def test_a_list_in_the_place_of_an_array_names_function_and_parameter(start, use):
+    message = refusal(use, errors.DtypeError, TypeError)
+    assert message.head.startswith(f"{start} is not an array")
+    says(message.remedy, "fnp.asarray")
+
+
+def test_errors_of_the_users_own_lines_stay():
+    def broken(carry, x):
+        return range(2.5), x
+
+    for use in (lambda: ft.lax.scan(broken, 0.0, X), lambda: ft.grad(lambda x: broken(x, x))(1.0)):
+        with pytest.raises(TypeError, match=r"^'float' object cannot be interpreted as an integer$") as caught:
+            use()
+        assert not isinstance(caught.value, errors.FtError)
+    with pytest.raises(ValueError, match="setting an array element") as other:
+        ft.grad(lambda x: x * np.array([[1.0], [1.0, 2.0]]).sum())(1.0)
+    assert not isinstance(other.value, errors.FtError)
+
+
+class Model:
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: ft.grad(lambda m: m(1.0))(m),
+        lambda m: ft.vmap(lambda m: m(1.0))(m),
+        lambda m: ft.hessian(lambda m: m(1.0))(m),
+        lambda m: ft.vjp(lambda m: m(1.0), m),
+        lambda m: ft.jit(lambda m: m(1.0))(m),
+        lambda m: ft.lax.scan(lambda c, x: (c, x), m, X),
+    ],
+)
+def test_objects_of_a_class_of_the_users_may_be_registered(use):
+    message = refusal(lambda: use(Model()), errors.DtypeError)
+    says(message.head, "Model")
+    says(message.remedy, "ft.tree.register_dataclass")
+
+
+def test_a_loss_without_return():
+    def loss(x):
+        fnp.sum(x)
+
+    message = refusal(lambda: ft.grad(loss)(X), errors.DifferentiationError)
+    says(message.head, "loss returned None")
+    says(message.remedy, "`return`")
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (-1,), ((2, 2),)])
+def test_view_takes_a_dtype(sizes):
+    says(refusal(lambda: X.view(*sizes), errors.ArgumentError).remedy, "x.reshape")
+    assert X.view("int32").dtype == "int32"
+
+
+def test_a_place_without_its_method_is_no_array():
+    says(refusal(lambda: fnp.sin(X.at[0]), errors.DtypeError).remedy, "x.at[i].set")
+
+
+@pytest.mark.parametrize(("words", "note"), [({"size": 3}, "shape"), ({"input": 3}, "")])
+def test_names_of_numpys_parameters(words, note):
+    with pytest.raises(TypeError) as caught:
+        ft.random.normal(ft.random.key(0), **words)
+    notes = caught.value.__notes__
+    assert notes[0].endswith(f"what NumPy calls size is {note}" if note else ")")
+
+
+def test_names_of_a_data_loaders_parameters():
+    with pytest.raises(TypeError) as caught:
+        ft.data.batches(np.ones((4, 2)), batch_size=2)
+    says(caught.value.__notes__[0], "ft.data.batches(arrays, size, ", "what PyTorch calls batch_size is size")
+
+
+def test_batches_refuse_a_seed_where_they_are_made():
+    message = refusal(lambda: ft.data.batches(np.ones((4, 2)), 2, 0), errors.DtypeError)
+    says(message.head, "needs a key")
+    says(message.remedy, "random.key(seed)")
