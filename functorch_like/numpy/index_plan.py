@@ -37,6 +37,9 @@ class Plan(NamedTuple):
         return not self.values
 
 
+_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
+
+
 class Mask(Exception):
     """The index is one traced boolean array: only `where` can do that."""
 
@@ -55,7 +58,9 @@ class _Places(NamedTuple):
     size: int
 
 
-def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool = False) -> Plan:
+def parse(
+    index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool = False, outside: str | None = None
+) -> Plan:
     """Take an index apart.
 
     Args:
@@ -63,9 +68,11 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool
         shape: of the operand.
         dynamic: pass static positions as data, so that one compiled kernel serves them all.
         sized: where jit follows Python's control flow, guard how many elements of traced masks are true.
+        outside: what the user has said of positions out of bounds: "clip", "wrap" or "fill"; None for nothing.
 
     Raises:
-        BoundsError: for too many indices, static positions out of bounds, masks that do not fit.
+        BoundsError: for too many indices, masks that do not fit, and static positions out of bounds if nothing was said
+            of them.
         ConcretizationError: for slices with traced ends.
         BoundsError: for indices that are no integers or booleans.
     """
@@ -101,7 +108,7 @@ def parse(index: Any, shape: tuple[int, ...], dynamic: bool = False, sized: bool
                     "give a mask of the shape of the array, or of its first dimensions",
                 )
             entry = entry.places
-        items.append(_item(entry, shape[d], d, shape, values, dynamic))
+        items.append(_item(entry, shape[d], d, shape, values, dynamic, outside))
         d += 1
     return Plan(tuple(items), tuple(values))
 
@@ -155,13 +162,20 @@ def _scalar_mask(value: bool) -> list[Any]:
     )
 
 
-def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any], dynamic: bool) -> Item:
+def _item(
+    entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any], dynamic: bool, outside: str | None
+) -> Item:
     kind = type(entry)
     if kind is slice:
         return _slice(entry, n, values, dynamic)
     if isinstance(entry, (int, np.integer)):
         i = int(entry)
         if not -n <= i < n:
+            if outside == "fill":
+                values.append(static_positions(np.asarray(min(max(i, _INT64.min), _INT64.max)), n))
+                return ("dyn", len(values) - 1)
+            if outside is not None and n:
+                return ("at", i % n if outside == "wrap" else 0 if i < 0 else n - 1)
             raise promotion.error(
                 BoundsError,
                 f"index {i} is out of bounds for axis {d} of size {n}, shape {shape}",
@@ -173,9 +187,9 @@ def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any],
         return ("dyn", len(values) - 1)
     if not promotion.is_array(entry):
         if hasattr(entry, "__index__"):
-            return _item(operator.index(entry), n, d, shape, values, dynamic)
+            return _item(operator.index(entry), n, d, shape, values, dynamic, outside)
         if hasattr(entry, "__array__"):
-            return _item(np.asarray(entry), n, d, shape, values, dynamic)
+            return _item(np.asarray(entry), n, d, shape, values, dynamic, outside)
         raise promotion.error(
             BoundsError,
             f"{entry!r:.60} of type {kind.__name__} is no index",
@@ -186,10 +200,19 @@ def _item(entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any],
         raise promotion.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
     if kind is np.ndarray:
         if entry.ndim == 0:
-            return _item(int(entry), n, d, shape, values, dynamic)
-        entry = np.where(entry < 0, entry + n, entry).astype(np.int32 if n < 2**31 else np.int64)
+            return _item(int(entry), n, d, shape, values, dynamic, outside)
+        entry = static_positions(entry, n)
     values.append(entry)
     return ("dyn" if aval.ndim == 0 else "arr", len(values) - 1)
+
+
+def static_positions(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
+    """Known positions along a dimension of size n, in the narrowest dtype of indices that holds them."""
+    if places.dtype == np.uint64:  # beyond any end
+        places = np.minimum(places, np.uint64(_INT64.max))
+    least, most = (places.min(), places.max()) if places.size else (0, 0)
+    narrow = n <= _INT32.max and _INT32.min <= least and most <= _INT32.max
+    return places.astype(np.int32 if narrow else np.int64)
 
 
 def _slice(entry: slice, n: int, values: list[Any], dynamic: bool) -> Item:

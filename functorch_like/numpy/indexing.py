@@ -144,7 +144,7 @@ def position(i: Any, n: int, mode: str = "clip") -> Any:
     if type(i) is int:
         return np.asarray(i, np.int32 if n < 2**31 else np.int64)
     if type(i) is np.ndarray:
-        return i
+        return i % n if mode == "wrap" and n else np.where(i < 0, i + i.dtype.type(n), i)
     dtype = aval_of(i).dtype
     if not dtypes.is_unsigned(dtype):
         if dtype.itemsize < 4:

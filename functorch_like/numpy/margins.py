@@ -11,6 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion, quantiles, reductions, statistics
+from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.unary import rint
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit
@@ -84,6 +85,30 @@ def _ramp(edge: Any, end: Any, d: int, width: int) -> Any:
     edge, end = _repeated(edge, d, width), promotion.broadcast(end, shape)
     out = elementwise.add(end, elementwise.mul(elementwise.sub(edge, end), promotion.convert(part, wide)))
     return _as(elementwise.floor(out) if dtypes.is_integer(dtype) else out, dtype)
+
+
+@eager_jit(static=("d", "low", "high", "mode"))
+def pad_odd(a: Any, d: int, low: int, high: int, mode: str) -> Any:
+    """Pad axis d by mirror images through the outermost elements: twice the element, minus the mirrored one.
+
+    Images follow each other. The k-th after the array is turned if k is odd; with first and last element x and y it is
+    k (y - x) + the element for even k, and (k + 1) y - (k - 1) x - the element for odd.
+    """
+    shape, dtype = aval_of(a).shape, aval_of(a).dtype
+    n = shape[d]
+    period = max(n - 1, 1) if mode == "reflect" else n
+    image, place = np.divmod(np.arange(-low, n + high), period)
+    turned = image % 2 == 1
+    place = np.where(turned, n - 1 - place, place).clip(0, n - 1)  # an array of one element is its own mirror image
+    along = tuple(len(place) if k == d else 1 for k in range(len(shape)))
+    wide = (*shape[:d], len(place), *shape[d + 1 :])
+    numbers = lambda values: promotion.broadcast(values.astype(dtype).reshape(along), wide)
+    ends = [
+        elementwise.mul(_repeated(_part(a, d, at, at + 1), d, len(place)), numbers(times))
+        for at, times in ((n - 1, image + turned), (0, image - turned))
+    ]
+    mirrored = elementwise.mul(getitem(a, (slice(None),) * d + (place,)), numbers(np.where(turned, -1, 1)))
+    return elementwise.add(mirrored, elementwise.sub(*ends))
 
 
 def _as(x: Any, dtype: np.dtype[Any]) -> Any:

@@ -114,7 +114,8 @@ def repeat(
         raise promotion.error(ArgumentError, f"fnp.repeat: repeats={quote(repeats)} are no ints", "give ints")
     places = np.repeat(np.arange(shape[d]), counts)
     if total_repeat_length is not None:
-        places = np.pad(places, (0, max(0, total_repeat_length - len(places))), mode="edge")[:total_repeat_length]
+        missing = max(0, total_repeat_length - len(places))
+        places = np.pad(places, (0, missing), constant_values=shape[d] - 1)[:total_repeat_length]
     return _take(a, places, d)
 
 
@@ -192,6 +193,7 @@ def pad(
     stat_length: int | NestedArrayLike | None = None,
     constant_values: NestedArrayLike = 0,
     end_values: NestedArrayLike = 0,
+    reflect_type: str = "even",
 ) -> Array:
     """An array with a margin.
 
@@ -205,12 +207,14 @@ def pad(
             pairs as for `pad_width`; all along the axis if None.
         constant_values: of mode "constant": number, or pairs as for `pad_width`.
         end_values: of mode "linear_ramp": number, or pairs as for `pad_width`.
+        reflect_type: of modes "reflect" and "symmetric": "even", or "odd" for twice the outermost element minus the
+            mirrored one, which continues slopes.
 
     Returns:
         An array of the dtype of the operand, larger by the padding.
 
     Raises:
-        ArgumentError: for another mode, negative widths, or a stat_length below 1.
+        ArgumentError: for another mode or reflect_type, negative widths, or a stat_length below 1.
         ShapeError: where `pad_width` does not fit the dimensions, or there is nothing to repeat.
 
     >>> fnp.pad(fnp.arange(2), 1).tolist(), fnp.pad(fnp.arange(3), (2, 0), mode="reflect").tolist()
@@ -242,9 +246,14 @@ def pad(
         margins = _margins()
         lengths = margins.lengths_of(_pairs(stat_length, ndim(a), "stat_length"))
         return margins.pad_statistics(a, widths=tuple(widths), mode=mode, lengths=lengths)
+    if reflect_type not in ("even", "odd"):
+        raise promotion.error(ArgumentError, f"fnp.pad does not know {reflect_type=}", "use 'even' or 'odd'")
+    odd = mode in ("reflect", "symmetric") and reflect_type == "odd"
     for d, (lo, hi) in enumerate(widths):
         n = aval_of(a).shape[d]
-        if lo or hi:
+        if (lo or hi) and odd:
+            a = _margins().pad_odd(a, d, lo, hi, mode)
+        elif lo or hi:
             a = _take(a, np.pad(np.arange(n), (lo, hi), mode=mode), d)
     return a
 

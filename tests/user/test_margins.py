@@ -5,7 +5,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import errors
+from functorch_like import errors, testing
 
 STATISTICS = ["mean", "median", "maximum", "minimum"]
 RNG = np.random.default_rng(0)
@@ -74,3 +74,22 @@ def test_bad_options():
         fnp.pad(fnp.ones(3), 1, "ramp")
     with pytest.raises(errors.ShapeError, match="nothing"):
         fnp.pad(fnp.ones(0), 1, "mean")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32", "uint8", "complex128"])
+@pytest.mark.parametrize("mode", ["reflect", "symmetric"])
+def test_odd_mirror_images_are_those_of_numpy(mode, dtype):
+    for n in (1, 2, 3, 5):
+        x = drawn((n,), dtype) if dtype != "uint8" else abs(drawn((n,), "int32") % 9).astype("uint8")
+        for widths in ((0, 1), (2, 0), (3, 11), (12, 5)):
+            got = fnp.pad(x, widths, mode, reflect_type="odd")
+            np.testing.assert_allclose(got, np.pad(x, widths, mode, reflect_type="odd"), rtol=1e-12, atol=1e-10)
+            assert got.dtype == dtype
+    x, widths = drawn((3, 4), "float64"), ((2, 1), (3, 9))
+    padded = lambda x: fnp.pad(x, widths, mode, reflect_type="odd")
+    np.testing.assert_allclose(padded(x), np.pad(x, widths, mode, reflect_type="odd"), atol=1e-10)
+    testing.check_grads(padded, (x,), order=1)
+    rows = ft.vmap(lambda v: fnp.pad(v, (2, 3), mode, reflect_type="odd"))(x)
+    np.testing.assert_allclose(rows, [np.pad(v, (2, 3), mode, reflect_type="odd") for v in x], atol=1e-10)
+    with pytest.raises(errors.ArgumentError, match="reflect_type"):
+        fnp.pad(x, 1, mode, reflect_type="both")

@@ -89,3 +89,10 @@ def test_two_barriers_stay_two():
     text = ft.jit(twice).lower(np.ones(3, np.float32)).as_text()
     assert text.count("stablehlo.optimization_barrier") == 2 and text.count("dense<1.000000e+00>") == 1
     np.testing.assert_array_equal(ft.jit(twice)(np.ones(3)), np.full(3, 6.0))
+
+
+def test_repeats_that_are_too_few_are_filled_up_with_the_last_element():
+    x, counts = fnp.arange(1.0, 6.0), np.array([0, 2, 1, 0, 0])
+    for repeat in (lambda n: fnp.repeat(x, n, total_repeat_length=5),
+                   ft.jit(lambda n: fnp.repeat(x, n, total_repeat_length=5))):  # fmt: skip
+        assert repeat(counts).tolist() == [2, 2, 3, 5, 5]

@@ -148,3 +148,10 @@ def test_arguments_are_given_by_name_too():
     ):
         with pytest.raises(ArgumentError, match=reason):
             wrong()
+
+
+@pytest.mark.parametrize("name", ["beta", "betaln", "poch", "zeta", "xlogy", "gammainc", "rel_entr", "kl_div"])
+def test_a_result_is_as_strongly_typed_as_the_arrays(name):
+    function, x = getattr(S, name), np.ones(3, np.float32)
+    assert not function(2.0, x).weak_type and not function(x, 2.0).weak_type
+    assert (function(2.0, x) * fnp.ones(3, "bfloat16")).dtype == "float32"

@@ -123,7 +123,8 @@ def in_double(body: Callable[..., Any]) -> Callable[..., Any]:
         out = body(*(promotion.convert(x, dtype) for x in xs))
         narrow = dtypes.real_part(aval.dtype)
         to = lambda v: dtypes.complex_of(narrow) if dtypes.is_complex(aval_of(v).dtype) else narrow
-        return tree.map(lambda v: promotion.convert(v, to(v), aval.weak_type), out)
+        weak = all(aval_of(x).weak_type for x in xs)
+        return tree.map(lambda v: promotion.convert(v, to(v), weak), out)
 
     return wide
 
