@@ -21,6 +21,7 @@ from functorch_like.backends.xla.arrays import (
     set_tracer_class,
     split_of,
     to_numpy,
+    values_are_here,
 )
 from functorch_like.backends.xla.client import (
     Device,

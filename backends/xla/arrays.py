@@ -77,7 +77,7 @@ def device_put(x: Any, device: Any = None, *, weak_type: bool = False) -> Any:
         device = device._device
     elif device is not None and not isinstance(device, client.Device):
         return _several.place(host, device, weak_type)
-    where = device if device is not None else client.default_device()
+    where = client.find_device(device)
     aval = ShapedArray(host.shape, host.dtype, weak_type)
     counters.host_to_device += 1
     try:
@@ -121,6 +121,11 @@ def _move(x: Any, device: Any, weak_type: bool) -> Any:
         return _rewrapped(x, aval, True)
     counters.device_to_device += 1
     return _put(aval, target, [x], [device], True)
+
+
+def values_are_here(x: Any) -> bool:
+    """Return True unless parts of an array belong to other processes, and none of this one's devices has all of it."""
+    return type(x._sharding) is sharding.OneDevice or _several.values_are_here(x)
 
 
 def _rewrapped(x: Any, aval: ShapedArray, committed: bool) -> Any:

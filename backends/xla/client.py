@@ -156,7 +156,14 @@ def find_device(spec: Any = None) -> Any:
     """A device from itself, "cpu", "gpu" or "cpu:1"; the default one from None. A sharding is returned as it is."""
     if spec is None:
         return default_device()
-    if isinstance(spec, (xc.Device, xc.Sharding)):
+    if isinstance(spec, xc.Device):
+        if spec.process_index != spec.client.process_index():
+            raise DeviceError(
+                f"{spec} belongs to process {spec.process_index}, and this is process {spec.client.process_index()}",
+                fix="use one of ft.local_devices(), or a sharding over the devices of all processes",
+            )
+        return spec
+    if isinstance(spec, xc.Sharding):
         return spec
     if not isinstance(spec, str):
         raise DeviceError(f"{spec!r} of type {type(spec).__name__} is no device", fix=f"use one of: {_names()}")

@@ -176,6 +176,12 @@ def global_shards(x: Any) -> list[Shard]:
     return found
 
 
+def values_are_here(x: Any) -> bool:
+    """Return True if this process has every part of an array on several devices, or all of it on one."""
+    where = x._sharding
+    return where.is_fully_addressable or (where.is_fully_replicated and where.has_addressable_devices)
+
+
 def gather(x: Any) -> np.ndarray[Any, Any]:
     """The values of an array on several devices, which must have been computed; read-only.
 
@@ -183,7 +189,7 @@ def gather(x: Any) -> np.ndarray[Any, Any]:
         DeviceError: where parts of it belong to other processes, and no process has all of it.
     """
     where = x._sharding
-    if not where.is_fully_replicated and not where.is_fully_addressable:
+    if not values_are_here(x):
         raise DeviceError(
             f"{x.aval!r} has parts in other processes",
             fix="read x.addressable_shards, or replicate it first: ft.device_put(x, NamedSharding(mesh, P()))",

@@ -238,11 +238,13 @@ def tracer_hash(self: Any) -> int:
 
 # ---------------------------------------------------------------------------------------------------------------- text
 def array_repr(self: Any) -> str:
-    """`Array([1., 2.], dtype=float32)`, long ones summarised."""
+    """`Array([1., 2.], dtype=float32)`, long ones summarised; the shape alone where other processes have parts."""
     aval = self.aval
     if self.is_deleted():
         return f"<deleted Array {aval!r}>"
     tail = f"dtype={aval.dtype.name}" + (", weak_type=True" if aval.weak_type else "") + ")"
+    if not xla.values_are_here(self):
+        return f"Array(shape={aval.shape}, {tail}"
     if 0 in aval.shape:
         return f"Array({'[]' if aval.ndim == 1 else f'[], shape={aval.shape}'}, {tail}"
     body = np.array2string(_printable(self), separator=", ", prefix="Array(", suffix=",", threshold=_threshold())
@@ -260,8 +262,8 @@ def _printable(x: Any) -> np.ndarray[Any, Any]:
 
 
 def array_str(self: Any) -> str:
-    """The elements as NumPy prints them."""
-    return str(_printable(self)) if not self.is_deleted() else array_repr(self)
+    """The elements as NumPy prints them; as `repr` where they cannot be read."""
+    return array_repr(self) if self.is_deleted() or not xla.values_are_here(self) else str(_printable(self))
 
 
 def array_format(self: Any, spec: str) -> str:

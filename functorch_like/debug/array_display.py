@@ -118,7 +118,7 @@ def values_of(x: Any) -> tuple[np.ndarray[Any, Any] | None, str]:
     is_host = len(where.device_set) == 1 and next(iter(where.device_set)).platform == "cpu"
     if nbytes > MOST_COPIED and not is_host:
         return None, f"not copied from {'several devices' if len(where.device_set) > 1 else 'the device'}: too large"
-    if not where.is_fully_addressable and not where.is_fully_replicated:
+    if not xla.values_are_here(x):
         return None, "parts of them belong to other processes; see x.addressable_shards"
     try:
         return xla.to_numpy(x), ""

@@ -70,7 +70,8 @@ class Member:
         except BaseException:
             self._connection.close()
             raise
-        for target in (self._listen, self._beat):
+        # TRAP: while Python ends, no thread can be started any more, so that of `_end_after_a_loss` waits from now on.
+        for target in (self._listen, self._beat, self._end_after_a_loss):
             threading.Thread(target=target, name="ft-member", daemon=True).start()
 
     @property
@@ -122,7 +123,6 @@ class Member:
             self._news.notify_all()
         if op == "gone" and len(self._gone) == 1:
             _announce(f"process {self.rank}: {self.loss()}")
-            threading.Thread(target=self._end_after, args=(self._heartbeat_timeout,), daemon=True).start()
 
     def _lose_coordinator(self, reason: str) -> None:
         with self._news:
@@ -134,9 +134,13 @@ class Member:
         _announce(f"process {self.rank}: {self.loss()}", "without the coordinator this process ends now")
         _end_process()
 
-    def _end_after(self, seconds: float) -> None:
-        deadline = time.monotonic() + seconds
+    def _end_after_a_loss(self) -> None:
+        """End this process some time after another is gone, unless it leaves before."""
+        seconds = self._heartbeat_timeout
         with self._news:
+            while not (self._gone or self._quit.is_set()):
+                self._news.wait()
+            deadline = time.monotonic() + seconds
             while not self._quit.is_set() and time.monotonic() < deadline:
                 self._news.wait(deadline - time.monotonic())
             if self._quit.is_set():
@@ -258,15 +262,18 @@ class Member:
 
     def fail(self, reason: str) -> None:
         """Tell the others that this process ends with an error."""
-        self._quit.set()
+        self._quit_now()
         self._connection.send({"op": "failed", "reason": reason})
 
     def disconnect(self) -> None:
         """Close the connection."""
+        self._quit_now()
+        self._connection.close()
+
+    def _quit_now(self) -> None:
         with self._news:
             self._quit.set()
             self._news.notify_all()
-        self._connection.close()
 
 
 def _reach(address: str, deadline: float, timeout: float) -> Connection:

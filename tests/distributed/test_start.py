@@ -63,6 +63,43 @@ def test_each_process_knows_its_part_of_a_mesh():
     assert [e.status for e in ended] == [0, 0], ended
 
 
+def test_what_belongs_to_other_processes_is_shown_and_refused():
+    body = """
+        from functorch_like.sharding import Mesh, NamedSharding, PartitionSpec as P, SingleDeviceSharding
+        initialize()
+        mesh = ft.make_mesh((2,), ("a",))
+        spread = ft.device_put(np.arange(4.0), NamedSharding(mesh, P("a")))
+        assert repr(spread) == str(spread) == f"{spread}" == "Array(shape=(4,), dtype=float64)"
+        assert str(ft.jit(lambda x: x.sum())(spread)) == "6.0"  # all of it is here
+        (theirs,) = set(ft.devices()) - set(ft.local_devices())
+        away = ft.device_put(np.arange(4.0), NamedSharding(Mesh([theirs], "a"), P()))
+        assert repr(away) == "Array(shape=(4,), dtype=float64)"
+        for place in (theirs, SingleDeviceSharding(theirs), NamedSharding(Mesh([theirs], "a"), P())):
+            try:
+                ft.device_put(ft.device_put(fnp.ones(2), ft.local_devices()[0]), place).tolist()
+                raise SystemExit(f"no error: {place}")
+            except ft.errors.DeviceError as error:
+                told = f"belongs to process {1 - RANK}, and this is process {RANK}", "has parts in other processes"
+                assert told[isinstance(place, NamedSharding)] in str(error), error
+    """
+    ended = start(body, range(2), 2, FT_CPU_DEVICES="1")
+    assert [e.status for e in ended] == [0, 0], ended
+
+
+def test_a_process_that_leaves_early_ends_well_though_others_fail():
+    """It waits for them as Python ends, when it can start no threads any more."""
+    body = """
+        initialize()
+        if RANK == 0:
+            from functorch_like.distributed.lifecycle import joined
+            joined().member.exchange("k", b"", 60)
+    """
+    ended = start(body, [0, 1], 2)
+    assert [e.status for e in ended] == [1, 0], ended
+    assert "k waits for process 1, which left the program before" in ended[0].errors
+    assert "Exception in thread" not in ended[1].errors
+
+
 def test_a_process_that_never_comes_is_named():
     ended = start("initialize(initialization_timeout=3)", [0, 2], 3)
     assert [e.status for e in ended] == [1, 1]
