@@ -128,6 +128,7 @@ __all__ = [
     "structure",
     "to_numpy",
     "unflatten",
+    "values_are_here",
     "verify",
 ]
 
