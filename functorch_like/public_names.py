@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import sys
 import types
 from typing import Any, TypeVar
 
@@ -55,6 +57,8 @@ def missing(module: types.ModuleType, name: str) -> AttributeError:
 def _in_sibling(module: types.ModuleType, name: str) -> str:
     """Return a name of another module as users write it, `fnp.sin` for `ft.sin`; or an empty text."""
     package = __name__.partition(".")[0]
+    if _is_importing():
+        return ""
     if module.__name__.removeprefix(package + ".") not in ("", package, *(path for path, _ in _SIBLINGS)):
         return ""
     for path, written in _SIBLINGS:
@@ -62,6 +66,17 @@ def _in_sibling(module: types.ModuleType, name: str) -> str:
         if full != module.__name__ and name in dir(importlib.import_module(full)):
             return f"{written}.{name}"
     return ""
+
+
+def _is_importing() -> bool:
+    """Return True if Python's import system looks for a submodule, of which it finds out by an attribute."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame = frame.f_back
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+_HERE = os.path.dirname(__file__)
 
 
 def attach(module: types.ModuleType) -> None:
