@@ -113,8 +113,11 @@ RENAMED: dict[str, dict[str, str]] = {
     },
 }  # fmt: skip
 
-_LAYERS = "layers come from libraries such as equinox and flax, see docs/libraries.md; or write functions of parameters"
-_LOSSES = "losses are lines of fnp, or come from optax, see docs/recipes/optimizers.md"
+_LAYERS = (
+    "layers are functions of parameters, see docs/recipes/layers_and_losses.md; or come from equinox and flax, "
+    "see docs/libraries.md"
+)
+_LOSSES = "losses are lines of fnp, see docs/recipes/layers_and_losses.md"
 #: What PyTorch has under a name, and other libraries have for this package.
 ELSEWHERE: dict[str, dict[str, str]] = {
     "functorch_like": {

@@ -84,7 +84,7 @@ def scaled_value_and_grad(
 
     Args:
         fun: returns the loss, a scalar; or, with `has_aux`, the loss and anything else.
-        argnums: which of `fun`'s arguments to differentiate by.
+        argnums: which of `fun`'s arguments to differentiate with respect to.
         has_aux: `fun` returns `(loss, aux)`.
         growth_interval: finite steps in a row until the scale grows; None keeps the scale as it is (static scaling).
         growth: what the scale is multiplied by then.

@@ -10,7 +10,7 @@ from functorch_like import source_info
 from functorch_like.core import state
 
 #: Programs of one operation, and the seconds that they took, after which the user is told.
-PROGRAMS, SECONDS = 100, 10.0
+PROGRAMS, SECONDS = 50, 5.0
 
 _programs = 0
 _seconds = 0.0

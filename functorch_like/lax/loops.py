@@ -170,7 +170,11 @@ def _length(call: FlatCall, carried: int, xs: Any, length: Any, what: str) -> in
         if None in sizes:
             scalar = next(p for p, a in zip(paths, avals, strict=True) if not a.shape)
             raise error(
-                ShapeError, f"{scalar} has no first axis to take slices along ({shown})", "close over it instead"
+                ShapeError,
+                f"{scalar} has no first axis to take slices along ({shown})",
+                "stack the elements to one array: fnp.asarray(xs)"
+                if isinstance(xs, (list, tuple))
+                else "close over it instead",
             )
         many = f"length={length}" if length is not None else "sizes that differ"
         raise error(

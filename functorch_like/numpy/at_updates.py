@@ -59,7 +59,9 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class IndexUpdate:
-    """`x.at`: index it, then call `set`, `add`, ... on what that gives.
+    """`x.at`: index it, then call a method of the result, which returns a changed copy.
+
+    The methods are `set`, `add`, `subtract`, `multiply`, `divide`, `power`, `min`, `max`, `apply` and `get`.
 
     >>> fnp.zeros(3).at[1].set(5).tolist()
     [0.0, 5.0, 0.0]

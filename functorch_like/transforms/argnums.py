@@ -19,16 +19,16 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
     given = as_positions(argnums, name)
     if any(not -count <= n < count for n in given):
         raise ArgumentError(
-            f"{name} by argnums={argnums}, but the call has {count} positional arguments",
-            fix=f"use positions {list(range(count))}; arguments to differentiate by must be positional"
+            f"{name} was given argnums={argnums}, but the call has {count} positional argument{'s' * (count != 1)}",
+            fix=f"use positions {list(range(count))}; arguments to differentiate with respect to must be positional"
             if count
-            else f"pass the arguments to differentiate by without their names: {name}(f)(x)",
+            else f"pass the arguments to differentiate with respect to without their names: {name}(f)(x)",
             **error_context(),
         )
     chosen = [n % count for n in given]
     if len(set(chosen)) != len(chosen):
         raise ArgumentError(
-            f"{name} by argnums={argnums} names an argument twice", fix="name each once", **error_context()
+            f"argnums={argnums} of {name} names an argument twice", fix="name each once", **error_context()
         )
     return chosen
 
@@ -56,11 +56,11 @@ def argnums_partial(fun: Fun, args: tuple[Any, ...], kwargs: dict[str, Any], cho
 
 
 def aval_for(x: Any, name: str) -> ShapedArray:
-    """The aval of a leaf to differentiate by."""
+    """The aval of a leaf to differentiate with respect to."""
     try:
         return aval_of(x)
     except FtError as e:
-        e.fix = e.fix or "differentiate by arrays only"
+        e.fix = e.fix or "differentiate with respect to arrays only"
         raise e.complete(operation=name, **error_context()) from None
 
 
@@ -69,7 +69,7 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
     aval = aval_for(x, name)
     if holomorphic and not dtypes.is_complex(aval.dtype):
         raise DifferentiationError(
-            f"holomorphic derivatives are by complex arguments, got {aval!r}",
+            f"holomorphic derivatives are with respect to complex arguments, got {aval!r}",
             fix="convert it with x.astype('complex64'), or leave holomorphic out",
             operation=name,
             **error_context(),
@@ -78,7 +78,7 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
         if allow_int:
             return False
         raise DifferentiationError(
-            f"the derivative is by a float argument, got {aval!r}",
+            f"derivatives are with respect to float arguments, got {aval!r}",
             fix="pass a float (2.0, not 2; x.astype('float32')), choose other argnums, or set allow_int=True",
             operation=name,
             **error_context(),
@@ -87,13 +87,13 @@ def check_input(x: Any, holomorphic: bool, allow_int: bool, name: str) -> bool:
 
 
 def check_forward_input(x: Any, holomorphic: bool, name: str) -> None:
-    """Refuse a leaf that a Jacobian in forward mode cannot be taken by."""
+    """Refuse a leaf that has no Jacobian in forward mode."""
     aval = aval_for(x, name)
     if holomorphic:
         check_input(x, holomorphic, False, name)
     elif not dtypes.is_float(aval.dtype):
         raise DifferentiationError(
-            f"the derivative is by a real float argument, got {aval!r}",
+            f"derivatives are with respect to real float arguments, got {aval!r}",
             fix="set holomorphic=True if the function is, or push tangents of your choice with jvp"
             if dtypes.is_complex(aval.dtype)
             else "pass a float (2.0, not 2; x.astype('float32')), or choose other argnums",

@@ -67,7 +67,8 @@ def grad(
 
     Args:
         fun: pure; its result is a real scalar (any shape `()` float), or a pair `(scalar, aux)` with `has_aux`.
-        argnums: the position, or positions, of the arguments to differentiate by: pytrees of float arrays.
+        argnums: the position, or positions, of the arguments to differentiate with respect to: pytrees of
+            float arrays.
         has_aux: whether `fun` returns a pair whose second part is passed through without differentiation.
         holomorphic: promise that `fun` is holomorphic; arguments and result are then complex.
         allow_int: allow integer arguments; their derivative has dtype float0.

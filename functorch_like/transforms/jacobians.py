@@ -75,7 +75,8 @@ def jacfwd(
 
     Args:
         fun: pure; takes and returns pytrees of arrays.
-        argnums: the position, or positions, of the arguments to differentiate by: pytrees of real float arrays.
+        argnums: the position, or positions, of the arguments to differentiate with respect to: pytrees of
+            real float arrays.
         has_aux: whether `fun` returns a pair whose second part is passed through without differentiation.
         holomorphic: promise that `fun` is holomorphic; arguments and results are then complex.
         chunk_size: how many columns to compute at once, which bounds the memory; all of them if None. `fun` is
@@ -140,7 +141,8 @@ def jacrev(
 
     Args:
         fun: pure; takes pytrees of arrays, returns a pytree of real float arrays.
-        argnums: the position, or positions, of the arguments to differentiate by: pytrees of float arrays.
+        argnums: the position, or positions, of the arguments to differentiate with respect to: pytrees of
+            float arrays.
         has_aux: as for `jacfwd`.
         holomorphic: as for `jacfwd`.
         allow_int: allow integer arguments; their derivatives have dtype float0.

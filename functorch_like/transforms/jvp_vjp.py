@@ -270,7 +270,7 @@ def fwd_and_bwd(
 
     Args:
         fun: takes and returns pytrees of arrays.
-        argnums: position or positions of the arguments to differentiate by.
+        argnums: position or positions of the arguments to differentiate with respect to.
         has_aux: whether `fun` returns a pair whose second part is passed through.
         jitted: whether both are jitted. To jit `bwd` alone compiles it anew for each call of `fwd`.
 

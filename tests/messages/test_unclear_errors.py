@@ -119,6 +119,11 @@ def test_a_loss_without_return():
     says(message.remedy, "`return`")
 
 
+def test_a_list_to_scan_is_stacked_first():
+    message = refusal(lambda: ft.lax.scan(lambda c, x: (c + x, c), 0.0, [1.0, 2.0]), errors.ShapeError)
+    says(message.remedy, "fnp.asarray(xs)")
+
+
 @pytest.mark.parametrize("sizes", [(2, 2), (-1,), ((2, 2),)])
 def test_view_takes_a_dtype(sizes):
     says(refusal(lambda: X.view(*sizes), errors.ArgumentError).remedy, "x.reshape")
