@@ -316,6 +316,21 @@ def test_an_error_of_the_users_code_ends_the_run(tmp_path):
     assert errors.count(" failed") == 1 and "begins" in errors and "generation 2" not in errors
 
 
+def test_a_second_loop_is_refused(tmp_path):
+    status, output, errors = run_script(
+        tmp_path,
+        """
+        loop = lambda state: ft.distributed.elastic_loop(lambda s, b: (s + b.sum(), 0), state, batches, steps=2)
+        batches = lambda k, rank, count: np.ones(2, np.float32)
+        print("first", loop(0.0), flush=True)
+        print("second", loop(1.0))
+        """,
+        *("--nproc", "1", "--grace", "1"),
+    )
+    assert status == 1 and "first 4.0" in output and "second" not in output, output + errors
+    assert "elastic_loop is called again, and the launcher's run ended with the first loop" in errors
+
+
 def test_a_run_that_a_signal_ends_has_failed(tmp_path):
     with job(tmp_path, 1000, 2) as training:
         training.wait_for(lambda reports: len(reports) > 4)

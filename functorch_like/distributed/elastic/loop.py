@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from functorch_like.typing import PyTree
 
 
+_has_run = False  # under a launcher, whose run ends with the loop
+
+
 @api_boundary.public
 def elastic_loop(
     step: Callable[[PyTree, PyTree], PyTree],
@@ -67,7 +70,8 @@ def elastic_loop(
 
     Raises:
         ArgumentError: for counts that are not positive, or a state that is no pytree of arrays.
-        DistributedError: where devices were used before, or the launcher refuses this worker.
+        DistributedError: where devices were used before, the launcher refuses this worker, or it is the second loop of
+            a script under a launcher.
 
     Example:
         >>> import functorch_like as ft, functorch_like.numpy as fnp, numpy as np
@@ -91,6 +95,12 @@ def elastic_loop(
             "elastic_loop comes too late: this process has used its devices, and its children cannot",
             fix="make the state of NumPy arrays, or with a function that is called later; build arrays in `step`",
         )
+    global _has_run
+    if address is not None and _has_run:
+        raise DistributedError(
+            "elastic_loop is called again, and the launcher's run ended with the first loop",
+            fix="take all steps in one loop, whose batches may depend on the number of the step; or start another run",
+        )
     files = None if checkpoints is None else Checkpoints(checkpoints)
     file = os.environ.get(STATE_FILE)
     held = HostState(state() if callable(state) else state, file=None if file is None else int(file))
@@ -101,4 +111,5 @@ def elastic_loop(
         take_steps(run, held)
     else:
         Keeper(address, held, lambda state, place: compute(run, state, place), step_timeout=step_timeout).run()
+        _has_run = True
     return held.read()
