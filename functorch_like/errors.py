@@ -15,8 +15,8 @@ from typing import Any
 __all__ = [
     "ArgumentError", "AxisError", "AxisNameError", "BoundsError", "CheckError", "CheckpointError", "CompileError",
     "ConcretizationError", "ConcretizationTypeError", "DeviceError", "DifferentiationError", "DistributedError",
-    "DonatedError", "DtypeError", "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "LeakError",
-    "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
+    "DonatedError", "DtypeError", "ExchangeError", "FtError", "ImmutableError", "JaxRuntimeError", "KeyReuseError",
+    "LeakError", "NonConcreteBooleanIndexError", "NonFiniteError", "NumberError", "OutOfMemoryError", "ProtocolError",
     "SettingError", "ShapeError", "TracerArrayConversionError", "TracerBoolConversionError",
     "TracerIntegerConversionError", "TreeDepthError", "TreeError", "TypePromotionError", "UnexpectedTracerError",
     "UnsupportedError", "WideningWarning",
@@ -122,6 +122,10 @@ class DtypeError(FtError, TypeError):
 
 class ArgumentError(FtError, ValueError, TypeError):
     """An argument of a transformation or function has a wrong value."""
+
+
+class KeyReuseError(FtError, RuntimeError):
+    """A key is used a second time, in a block of `random.check_key_reuse`."""
 
 
 class AxisNameError(ArgumentError, NameError):

@@ -25,6 +25,7 @@ from functorch_like.random.discrete import bernoulli as bernoulli
 from functorch_like.random.discrete import categorical as categorical
 from functorch_like.random.discrete import rademacher as rademacher
 from functorch_like.random.discrete import randint as randint
+from functorch_like.random.key_reuse import check_key_reuse as check_key_reuse
 from functorch_like.random.keys import PRNGKey as PRNGKey
 from functorch_like.random.keys import bits as bits
 from functorch_like.random.keys import clone as clone

@@ -11,7 +11,7 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ConcretizationError, DtypeError, FtError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.random import generators
+from functorch_like.random import generators, key_reuse
 from functorch_like.random.typed_keys import KeyArray
 
 
@@ -22,6 +22,7 @@ def check_key(key: Any, what: str) -> Any:
     Raises:
         DtypeError: for what is no array of uint32.
         ShapeError: for another shape than (2,) and (4,).
+        KeyReuseError: for a used key, in a block of `check_key_reuse`.
     """
     if type(key) is KeyArray:
         key = key._words
@@ -36,6 +37,7 @@ def check_key(key: Any, what: str) -> Any:
             f"{what} needs one key, which is a u32[2], got {aval!r}",
             "map over an array of keys with vmap" if many else "make one with random.key(seed)",
         )
+    key_reuse.use(key, what)
     return key
 
 

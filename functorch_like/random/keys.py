@@ -151,7 +151,7 @@ def key_impl(keys: ArrayLike | KeyArray) -> str:
 
 
 def clone(key: ArrayLike) -> Array:
-    """The key itself, for a second use of it that is meant; nothing checks that keys are used once.
+    """The key itself, for a second use of it that is meant, in a block of `check_key_reuse`.
 
     Args:
         key: key.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functorch_like import errors
 from functorch_like.backends.xla import JaxRuntimeError
 from functorch_like.errors import BoundsError, ConcretizationError, DtypeError, FtError, LeakError, UnsupportedError
 
@@ -12,10 +13,7 @@ UnexpectedTracerError = LeakError
 JAXIndexError = BoundsError
 JAXTypeError = FtError
 JaxprTypeError = DtypeError
-
-
-class KeyReuseError(UnsupportedError):
-    """Never raised: nothing looks for keys that are used twice."""
+KeyReuseError = errors.KeyReuseError
 
 
 class InconclusiveDimensionOperation(UnsupportedError):

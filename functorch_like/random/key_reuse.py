@@ -1,0 +1,109 @@
+"""A check that no key is used twice: numbers of one key are the same numbers."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from functorch_like import core, source_info
+from functorch_like.core import Tracer
+from functorch_like.errors import KeyReuseError
+
+#: Functions that make another key of one, or only look at it.
+_KEEP = ("random.fold_in", "random.wrap_key_data", "batches")
+
+
+class _Use(NamedTuple):
+    """One use of a key."""
+
+    call: FrameType | None  # of the public function, kept so that no later call is taken for the same
+    what: str
+    line: str
+    key: Any  # kept so that no later tracer has its id
+
+
+class _Uses(threading.local):
+    """The uses of keys in the present block of this thread, or None outside of any."""
+
+    by_key: dict[Any, _Use] | None = None
+    clones: dict[Any, int]
+
+
+_uses = _Uses()
+
+
+@contextmanager
+def check_key_reuse() -> Generator[None]:
+    """Raise an error in this block where a key is used a second time.
+
+    Two keys with the same words are the same key: `random.key(0)` made twice counts, too. `split` uses a key, `fold_in`
+    does not, and `clone` allows one more use of a key. Inside of a jitted function keys are looked at while it is
+    traced; calls of what is compiled already are not looked at, nor is a function that is mapped over elements with the
+    same key for all. The branches of `lax.cond` count as if all ran: pass them the key as an operand.
+
+    Returns:
+        A context manager.
+
+    Raises:
+        KeyReuseError: in the block, where a function is given a used key; the message has the line of the first use.
+
+    >>> with random.check_key_reuse():
+    ...     first, second = random.split(random.key(0))
+    ...     x = random.normal(first, (2,)) + random.normal(second, (2,))
+    >>> try:
+    ...     with random.check_key_reuse():
+    ...         x = random.normal(first, (2,)) + random.uniform(first, (2,))
+    ... except ft.errors.KeyReuseError as error:
+    ...     print(error.reason.partition(" at ")[0])
+    random.uniform was given a key that random.normal has used
+    """
+    before = _uses.by_key, getattr(_uses, "clones", {})
+    _uses.by_key, _uses.clones = {}, {}
+    try:
+        yield
+    finally:
+        _uses.by_key, _uses.clones = before
+
+
+def use(key: Any, what: str) -> None:
+    """Note that a function uses a key, in a block of `check_key_reuse`.
+
+    Args:
+        key: its words, an array or a tracer.
+        what: the function's name.
+    """
+    uses = _uses.by_key
+    if uses is None or what in _KEEP:
+        return
+    # Of a tracer the value is not known; within one trace a key is one tracer.
+    name = id(key) if isinstance(key, Tracer) else np.asarray(key).tobytes()
+    if what == "random.clone":
+        _uses.clones[name] = _uses.clones.get(name, 0) + 1
+        return
+    call, line = _public_call(), str(source_info.user_line(core.state.source) or "an unknown line")
+    first = uses.get(name)
+    if first is None or (call is not None and call is first.call):  # functions of keys call each other
+        uses[name] = _Use(call, what, line, key)
+    elif _uses.clones.get(name, 0):
+        _uses.clones[name] -= 1
+    else:
+        raise KeyReuseError(
+            f"{what} was given a key that {first.what} has used at {first.line}: their numbers depend on each other",
+            fix="make a key for each use: key, new = ft.random.split(key); where the same numbers are meant, "
+            "ft.random.clone(key)",
+        )
+
+
+def _public_call() -> FrameType | None:
+    """The outermost frame inside the package of the user's call that is running."""
+    frame: FrameType | None = sys._getframe(2)
+    inside = None
+    while frame is not None and not source_info.is_users(frame.f_code.co_filename):
+        inside, frame = frame, frame.f_back
+    return inside
