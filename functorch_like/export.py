@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes, export_format
+from functorch_like import dtypes, export_format, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
@@ -184,7 +184,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
         from functorch_like.backends.xla import portable
 
         if any(map(is_symbolic, xla.flatten((args, kwargs))[0])):
-            return exported_for(exported, args, kwargs, getattr(fun_jit, "__name__", "the function"))
+            return exported_for(exported, args, kwargs, source_info.name_of(fun_jit))
         traced = fun_jit.trace(*args, **kwargs)
         jaxpr = _with_constants(traced.jaxpr, traced.consts)
         programs, version = [], ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from functorch_like import core
+from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import UnsupportedError
@@ -59,7 +59,7 @@ def scatter_apply(
     """
     operand = value(operand)
     scalar = ShapedArray((), aval_of(operand).dtype)
-    name = getattr(func, "__name__", "func")
+    name = source_info.name_of(func)
     jaxpr, consts = stage(lambda x: [value(func(x))], [scalar], name=name, parent=core.EVALUATE, chain="scatter_apply")
     if consts:
         raise error(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import core, tree
+from functorch_like import core, source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.caches import Cache
 from functorch_like.core import aval_of
@@ -149,7 +149,7 @@ def body_of(computation: Callable[..., Any], structure: Any, avals: Sequence[Sha
                 )
             return [value(o) for o in outs]
 
-        title = getattr(computation, "__name__", "body")
+        title = source_info.name_of(computation)
         found, consts = stage(flat, [*scalars, *scalars], name=title, parent=core.EVALUATE, chain=name)
         if consts:
             raise error(

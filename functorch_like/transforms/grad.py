@@ -8,6 +8,7 @@ from typing import Any, Concatenate, Literal, overload
 
 import numpy as np
 
+from functorch_like import source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
@@ -237,7 +238,7 @@ _NONE = xla.flatten(None)[1]
 
 
 def _check_scalar(outs: list[Any], result: FlatFunction, holomorphic: bool, fun: Fun, name: str) -> ShapedArray:
-    who = getattr(fun, "__name__", "the function")
+    who = source_info.name_of(fun)
     if result.count != 1 or result.out_tree != xla.leaf_structure:
         nothing = result.out_tree == _NONE
         raise DifferentiationError(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, overload
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling.pickling import transformation
@@ -219,7 +219,7 @@ def _jacobian_function(
         partial, dynamic = argnums_partial(fun, args, kwargs, positions(argnums, len(args), name))
         leaves, in_tree = xla.flatten(dynamic)
         function = FlatFunction(partial, in_tree, has_aux)
-        blocks, aux = make(function, leaves, chunk_size, getattr(fun, "__name__", "the function"), **kind)
+        blocks, aux = make(function, leaves, chunk_size, source_info.name_of(fun), **kind)
         trees = [in_tree.unflatten(row) for row in blocks]
         out = function.out_tree.unflatten([t[0] if isinstance(argnums, (int, np.integer)) else t for t in trees])
         return (out, function.aux_tree.unflatten(aux)) if has_aux else out

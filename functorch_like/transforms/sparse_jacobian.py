@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from functorch_like import source_info
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P
@@ -82,7 +83,7 @@ def sparse_jacobian(
         at = Linearized(lambda x: function(x, *args, **kwargs), (x,), False, "sparse_jacobian")
         (out,) = at.outs if len(at.outs) == 1 else (at.out,)
         y = aval_of(out)
-        check_output(y, False, getattr(fun, "__name__", "the function"), "sparse_jacobian")
+        check_output(y, False, source_info.name_of(fun), "sparse_jacobian")
         given = aval_of(x)
         if held.shape != (y.size, given.size):
             raise ShapeError(

@@ -114,10 +114,11 @@ with ft.autocast(dtype="bfloat16", deny=["conv_general_dilated"]):
 scaled = ft.amp.scaled_value_and_grad(loss)(ft.amp.loss_scale(), params, data, labels)
 assert_type(scaled.state, ft.amp.LossScale)
 assert_type(ft.amp.apply_if_finite(scaled.finite, params, params), Params)
-for number, (x, y) in ft.progress(enumerate(ft.data.prefetch(ft.data.batches((data, labels), 4, random.key(0))))):
+for number, (x, y) in enumerate(ft.progress(ft.data.prefetch(ft.data.batches((data, labels), 4, random.key(0))))):
     assert_type(number, int)
     assert_type(predict(params, x), Array)
     print(y.shape)
+assert_type([v for v in ft.progress([1, 2])], list[int])
 step.warmup((params, data, labels), wait=False)
 
 
