@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.core import Trace, Tracer, aval_of, leak, state, transform_stack
+from functorch_like.calling.lost_derivatives import KINDS, lost
+from functorch_like.core import Tracer, aval_of, leak, state, transform_stack
 from functorch_like.errors import (
     ConcretizationError,
     DonatedError,
@@ -23,9 +23,6 @@ from functorch_like.errors import (
     FtError,
     ImmutableError,
     ShapeError,
-    TracerArrayConversionError,
-    TracerBoolConversionError,
-    TracerIntegerConversionError,
 )
 from functorch_like.ir.trace_to_jaxpr import StageTracer, follower
 
@@ -42,13 +39,6 @@ _NUMPY = (
     "use functorch_like.numpy instead of numpy inside transformed functions (fnp.asarray(a)[i] where a NumPy array is "
     "indexed), or compute the value outside"
 )
-_CONSTANT = "say that its derivative is not wanted: lax.stop_gradient(x) first; or "
-_DERIVATIVE = {
-    "numpy.asarray": "use functorch_like.numpy in the place of numpy, which keeps derivatives (fnp.exp, fnp.stack, "
-    "x.at[i].set(y)); or, if its derivative is not wanted, lax.stop_gradient(x) first",
-    "float": _CONSTANT + "keep computing with the array itself, with fnp.exp for math.exp",
-}
-
 
 #: Conversions that are followed where values are known.
 _FOLLOWED = frozenset({"bool", "int", "index", "float", "complex", "item", "tolist", "tobytes", "numpy.asarray"})
@@ -57,12 +47,6 @@ _UNKNOWN = (
     "only conditions are followed where values are unknown, as they are in bodies of loops, branches, rules and mapped "
     "functions, and in lower and trace; take the number outside, and close over it; or keep computing with the array"
 )
-
-_KINDS: dict[str, type[ConcretizationError]] = {
-    "bool": TracerBoolConversionError,
-    "index": TracerIntegerConversionError,
-    "numpy.asarray": TracerArrayConversionError,
-}
 
 
 def _at() -> str:
@@ -78,29 +62,13 @@ def refuse(tracer: Tracer, what: str, fix: str) -> NoReturn:
     made = tracer.creation_site()
     line = source_info.user_line(made) if made is not None else None
     aval = tracer.aval
-    raise _KINDS.get(what, ConcretizationError)(
+    raise KINDS.get(what, ConcretizationError)(
         f"a {aval!r} is only traced and has no value yet" + (f"; it was made at {line}" if line else ""),
         operation=f"{what}({aval!r})",
         chain=transform_stack(tracer._trace),
         at=_at(),
         fix=fix,
     )
-
-
-def lost(aval: ShapedArray, what: str, trace: Trace, at: Any) -> ConcretizationError:
-    """The error for a conversion to a Python number, or to NumPy, of a value that is being differentiated."""
-    return _KINDS.get(what, ConcretizationError)(
-        f"a {aval!r} that is being differentiated would lose its derivative",
-        operation=f"{what}({aval!r})",
-        chain=transform_stack(trace),
-        at=str(at or ""),
-        fix=_DERIVATIVE.get(what, _CONSTANT + "keep computing with the array itself"),
-    )
-
-
-def loses_derivative(what: str, aval: ShapedArray) -> bool:
-    """Return True where a conversion could lose a derivative: not of bool() and int(), whose own is zero."""
-    return what not in ("bool", "int", "index") and dtypes.is_inexact(aval.dtype)
 
 
 # ------------------------------------------------------------------------------------------------------------- numbers

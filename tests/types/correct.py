@@ -118,7 +118,7 @@ for number, (x, y) in enumerate(ft.progress(ft.data.prefetch(ft.data.batches((da
     assert_type(number, int)
     assert_type(predict(params, x), Array)
     print(y.shape)
-assert_type([v for v in ft.progress([1, 2])], list[int])
+assert_type(list(ft.progress([1, 2])), list[int])
 step.warmup((params, data, labels), wait=False)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like.arrays.conversions import loses_derivative, lost
 from functorch_like.calling.call_signature import FlatCall
+from functorch_like.calling.lost_derivatives import loses_derivative, lost
 from functorch_like.calling.traced_function import operands
 from functorch_like.core import Tracer, state, transform_stack
 from functorch_like.errors import ConcretizationError, UnsupportedError
