@@ -383,9 +383,9 @@ def aval_of(x: Any) -> ShapedArray:
     if isinstance(x, np.ndarray):
         if kind is not np.ndarray:
             x = unmasked(x)
-        return ShapedArray(x.shape, dtypes.as_dtype(x.dtype), False)
+        return ShapedArray(x.shape, dtypes.of_host(x), False)
     if isinstance(x, np.generic):
-        dtype = dtypes.as_dtype(x.dtype)
+        dtype = dtypes.of_host(x)
         return ShapedArray((), dtype, dtype != dtypes.bool_)
     numbers: tuple[Any, ...] = (bool, int, float, complex)
     for number in numbers:  # subclasses: IntEnum, ...
@@ -395,12 +395,18 @@ def aval_of(x: Any) -> ShapedArray:
 
 
 def native(x: Any) -> np.ndarray[Any, Any]:
-    """Return a NumPy array or scalar as an array that XLA reads: one of another byte order is converted.
+    """Return a NumPy array or scalar as an array that XLA reads: in this processor's byte order, and in its width.
 
     Raises:
         DtypeError: for dtypes that no array has.
     """
-    return np.asarray(x, dtypes.as_dtype(x.dtype.newbyteorder("=")))
+    ordered = x if x.dtype.isnative else np.asarray(x, dtypes.exact_dtype(x.dtype.newbyteorder("=")))
+    return np.asarray(ordered, dtypes.of_host(ordered))
+
+
+def in_width(x: Any) -> Any:
+    """A value that a tracer holds: an array of NumPy has its width as an operand for good."""
+    return native(x) if isinstance(x, (np.ndarray, np.generic)) and dtypes.is_narrowed(x) else x
 
 
 def argument_aval(x: Any) -> ShapedArray:

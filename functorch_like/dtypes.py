@@ -147,7 +147,9 @@ def set_default_dtype(dtype: DTypeLike) -> None:
     'float64'
     >>> set_default_dtype("float32")
     """
-    given = as_dtype(dtype)
+    given = exact_dtype(dtype)
+    if given == float64:
+        _NARROW.set_global(False)
     if given in FLOATS:
         _DEFAULT_FLOAT.set_global(given.name)
     elif given in (int32, int64):
@@ -179,11 +181,48 @@ def default_for(kind: type) -> DType:
     return {bool: bool_, int: default_int(), float: default_float(), complex: default_complex()}[kind]
 
 
+# ------------------------------------------------------------------------------------------------ 64 bits as 32
+#: Whether dtypes of 64 bits that users name, and NumPy's arrays of them, count as those of 32: under JAX's names only.
+_NARROW = xla.config("narrow_64", False)
+_HALVES = {float64: float32, int64: int32, uint64: uint32, complex128: complex64}
+
+
+def narrowed(dtype: DType) -> DType:
+    """A dtype that users name, in the width that their arrays have."""
+    return _HALVES.get(dtype, dtype) if _NARROW.value else dtype
+
+
+def of_host(x: Any) -> DType:
+    """The dtype that a NumPy array or scalar has as an operand.
+
+    Constants of the package, which are arrays of rank 0 that nobody may write to, keep their own.
+    """
+    found = exact_dtype(x.dtype)
+    if _NARROW.value and found in _HALVES and (x.ndim or x.flags.writeable or type(x) is not np.ndarray):
+        return _HALVES[found]
+    return found
+
+
+def is_narrowed(x: Any) -> bool:
+    """Return True for a NumPy array or scalar that does not keep its dtype as an operand."""
+    return _NARROW.value and isinstance(x, (np.ndarray, np.generic)) and x.dtype in _HALVES and of_host(x) != x.dtype
+
+
+def may_be_narrowed(dtype: DType) -> bool:
+    """Return True if arrays of NumPy of a dtype are operands of another dtype in a part of the program."""
+    return dtype in _HALVES and _NARROW.global_value
+
+
 _PYTHON = {bool: "bool", int: int, float: float, complex: complex}
 
 
 def as_dtype(dtype: Any) -> DType:
     """A NumPy dtype from a dtype, name, scalar type or Python type; Python's int, float, complex mean the defaults."""
+    return narrowed(exact_dtype(dtype))
+
+
+def exact_dtype(dtype: Any) -> DType:
+    """As `as_dtype`, in the width that is asked for under JAX's names, too: of what was saved, for questions."""
     if type(dtype) is type and dtype in (int, float, complex):  # np.dtype("float64") == float is True
         return default_for(dtype)
     try:
@@ -334,7 +373,7 @@ def issubdtype(arg1: DTypeLike, arg2: DTypeLike) -> bool:
     """
     numpys_own = isinstance(arg1, type) and issubclass(arg1, (np.number, np.bool_))  # kinds of dtypes among them
     if not numpys_own and isinstance(arg2, type) and issubclass(arg2, np.generic):
-        given = as_dtype(arg1)
+        given = exact_dtype(arg1)
         if not issubclass(given.type, (np.number, np.bool_)):  # NumPy does not know what sort of number it is
             kind = np.floating if is_float(given) else np.signedinteger if is_signed(given) else np.unsignedinteger
             return issubclass(kind, arg2) or given.type is arg2
@@ -359,7 +398,7 @@ def itemsize_bits(dtype: Any) -> int:
     >>> itemsize_bits("float32"), itemsize_bits("int4")
     (32, 4)
     """
-    given = as_dtype(dtype)
+    given = exact_dtype(dtype)
     return 4 if given in (int4, uint4, float4_e2m1fn) else 8 * given.itemsize
 
 

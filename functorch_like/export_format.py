@@ -225,7 +225,7 @@ def _aval(key: str, index: int, shape: Any, dtype: Any, weak: Any) -> ShapedArra
     if type(dtype) is not str or type(weak) is not bool:
         _refuse(f"the dtype of {where} is {dtype!r:.60}, weak: {weak!r:.60}")
     try:
-        return ShapedArray(tuple(shape), dtypes.as_dtype(dtype), weak)
+        return ShapedArray(tuple(shape), dtypes.exact_dtype(dtype), weak)
     except (FtError, TypeError, ValueError):
         _refuse(f"the dtype of {where} is {dtype!r:.60}")
 

@@ -47,6 +47,11 @@ class Setting:
         """This thread's value, else the global one."""
         return self._config.value
 
+    @property
+    def global_value(self) -> Any:
+        """The value of threads that have none of their own."""
+        return self._config.get_global()
+
     def unset_local(self) -> None:
         """Forget this thread's own value."""
         self._config.set_local(_config.unset)

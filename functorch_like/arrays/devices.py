@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import tree
+from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
 from functorch_like.backends.xla import client
@@ -295,7 +295,7 @@ def _places(places: Any, x: Any) -> list[Any]:
 
 
 def _put(leaf: Any, device: Any) -> Any:
-    if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
+    if isinstance(leaf, np.ndarray) and (not leaf.dtype.isnative or dtypes.is_narrowed(leaf)):
         leaf = native(leaf)
     aval = aval_of(leaf)
     if isinstance(leaf, Tracer):

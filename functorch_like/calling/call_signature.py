@@ -16,7 +16,7 @@ from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.backends.xla.failures import DONATED_TWICE, ONCE
 from functorch_like.calling.float0 import flatten_results
-from functorch_like.core import INT32, Tracer, argument_aval, is_value, state, transform_stack
+from functorch_like.core import INT32, Tracer, argument_aval, in_width, is_value, state, transform_stack
 from functorch_like.errors import ArgumentError, DonatedError, DtypeError, FtError
 from functorch_like.ir import dtype_origins
 from functorch_like.source_info import name_of
@@ -155,10 +155,19 @@ def _described(leaf: Any) -> Any:
         return leaf
 
 
-class FlatCall:
-    """One call, taken apart: flat dynamic leaves, their tree, and the static values."""
+def _operand(aval: ShapedArray) -> ShapedArray:
+    """The aval of an operand that is described, not given."""
+    dtype = dtypes.narrowed(aval.dtype)
+    return aval if dtype == aval.dtype else aval.update(dtype=dtype)
 
-    __slots__ = ("avals", "leaves", "statics", "tree")
+
+class FlatCall:
+    """One call, taken apart: flat dynamic leaves, their tree, and the static values.
+
+    `narrowed` is True where 64-bit arrays of NumPy became 32-bit ones, which C++ would not do.
+    """
+
+    __slots__ = ("avals", "leaves", "narrowed", "statics", "tree")
 
     def __init__(self, static: Static, args: Sequence[Any], kwargs: dict[str, Any], abstract: bool = False) -> None:
         """`abstract` allows `ShapeDtypeStruct`, and whatever else has a shape and a dtype, in place of arrays."""
@@ -174,12 +183,16 @@ class FlatCall:
         else:
             dynamic, self.statics = (tuple(args), kwargs), ((), ())
         self.leaves, self.tree = xla.flatten(dynamic)
+        self.narrowed = any(map(dtypes.is_narrowed, self.leaves))
+        if self.narrowed:
+            self.leaves = list(map(in_width, self.leaves))
         if abstract:
             self.leaves = [_described(leaf) for leaf in self.leaves]
         self.avals: list[ShapedArray] = []
         try:
             for leaf in self.leaves:
-                self.avals.append(leaf.aval if abstract and isinstance(leaf, ShapeDtypeStruct) else argument_aval(leaf))
+                described = abstract and isinstance(leaf, ShapeDtypeStruct)
+                self.avals.append(_operand(leaf.aval) if described else argument_aval(leaf))
         except FtError as e:
             raise self.blame(e, len(self.avals)) from None
         if any(type(leaf) in CHECKED for leaf in self.leaves):

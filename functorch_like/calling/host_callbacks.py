@@ -154,6 +154,7 @@ def host_function(
     check_callable(callback, name, f"{name}(f, ...)")
     avals, structure = promised(result_shape_dtypes)
     operands, rebuild = split_values(args, kwargs, numbers)
+    narrow = dtypes._NARROW.value  # here: the callback may run in another thread
 
     def call(*arrays: Any) -> list[Any]:
         positional, named = rebuild(arrays)
@@ -166,10 +167,18 @@ def host_function(
                 f"the callback returned the tree {out_tree}, and {structure} was promised",
                 fix="return the structure of result_shape_dtypes, or describe what it returns there",
             )
+        if narrow and len(outs) == len(avals):
+            outs = [_narrowed(out, aval) for out, aval in zip(outs, avals, strict=True)]
         return outs
 
     call.__name__ = name_of(callback)
     return callbacks.Host(call, name, avals), operands, structure
+
+
+def _narrowed(out: Any, aval: ShapedArray) -> Any:
+    """A result of 64 bits in the width that its dtype has under JAX's names."""
+    host = isinstance(out, (np.ndarray, np.generic))
+    return np.asarray(out, aval.dtype) if host and dtypes._HALVES.get(out.dtype) == aval.dtype else out
 
 
 def split_values(

@@ -7,7 +7,7 @@ from typing import Any
 
 from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, named_axis, new_trace, state
+from functorch_like.core import BatchAxis, Primitive, Trace, Tracer, aval_of, in_width, named_axis, new_trace, state
 from functorch_like.errors import FtError
 from functorch_like.ir.jaxpr import evaluate
 from functorch_like.ir.trace_to_jaxpr import Undecided, follower, staging_trace
@@ -22,7 +22,7 @@ class BatchTracer(Tracer):
     __slots__ = ("_aval", "dim", "value")
 
     def __init__(self, trace: Trace, value: Any, dim: int) -> None:
-        self._trace, self.value, self.dim = trace, value, dim
+        self._trace, self.value, self.dim = trace, in_width(value), dim
         self._aval: ShapedArray | None = None
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import core
+from functorch_like import core, dtypes
 from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
@@ -72,11 +72,14 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
             if made is not None:
                 dtype_origins.follow(args, [made])
                 return made, None, True
+        narrowed = any(map(dtypes.is_narrowed, args))  # C++ would hand over all of the 64 bits
+        if narrowed:
+            args = tuple(map(core.in_width, args))
         program = program_for(args, programs, make)
         out = program.run(args)
         dtype_origins.follow(args, out)
         tree = xla.structure(list(range(len(out))) if prim.multiple_results else 0)
-        return (out if prim.multiple_results else out[0]), program.fastpath(tree), False
+        return (out if prim.multiple_results else out[0]), None if narrowed else program.fastpath(tree), False
 
     return xla.function(prim.name, fun, miss)
 

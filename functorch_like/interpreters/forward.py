@@ -12,7 +12,7 @@ from typing import Any
 
 from functorch_like import core
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, Trace, Tracer, aval_of, new_trace, state
+from functorch_like.core import Primitive, Trace, Tracer, aval_of, in_width, new_trace, state
 from functorch_like.errors import FtError
 
 
@@ -46,7 +46,7 @@ class Dual(TangentTracer):
     __slots__ = ("tangent",)
 
     def __init__(self, trace: Trace, primal: Any, tangent: Any) -> None:
-        self._trace, self.primal, self.tangent = trace, primal, tangent
+        self._trace, self.primal, self.tangent = trace, in_width(primal), in_width(tangent)
 
 
 class JVPTrace(Trace):

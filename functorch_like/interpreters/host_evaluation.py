@@ -67,7 +67,7 @@ class HostCalls:
         places = {x._sharding._device for x in args if type(x) is ArrayImpl and x._committed}
         if type(device) is not xla.Device or device.platform != "cpu" or len(places) > 1:
             return None
-        result = self._result([_read(x) for x in args])
+        result = self._result([_read(x, aval) for x, aval in zip(args, avals, strict=True)])
         if result is None or result.dtype != out.dtype or result.shape != out.shape:
             return None
         if len(self._counts) >= _MOST_SIGNATURES:
@@ -111,5 +111,5 @@ def _is_plain(x: Any) -> bool:
     return isinstance(x, (np.ndarray, np.generic)) and x.dtype.isnative
 
 
-def _read(x: Any) -> np.ndarray[Any, Any]:
-    return arrays.read(x) if type(x) is ArrayImpl else np.asarray(x)
+def _read(x: Any, aval: ShapedArray) -> np.ndarray[Any, Any]:
+    return arrays.read(x) if type(x) is ArrayImpl else np.asarray(x, aval.dtype)

@@ -217,4 +217,4 @@ def logical_dtype(tensor: Stored) -> dtypes.DType:
     name = FORMAT.get(tensor.dtype)
     if name is None:
         raise CheckpointError(f"no array has the dtype {tensor.dtype!r}", fix="convert the file")
-    return dtypes.as_dtype(name)
+    return dtypes.exact_dtype(name)

@@ -60,7 +60,7 @@ class Leaf(NamedTuple):
     @property
     def aval(self) -> ShapedArray:
         """The abstract value of an array."""
-        return ShapedArray(self.shape, dtypes.as_dtype(self.dtype), self.weak)
+        return ShapedArray(self.shape, dtypes.exact_dtype(self.dtype), self.weak)
 
 
 class Manifest(NamedTuple):
@@ -145,7 +145,7 @@ def _leaf(data: Any) -> Leaf:
     if leaf.kind not in ARRAYS:
         raise malformed(f"leaf {leaf.name!r:.100} is of an unknown kind")
     try:
-        dtypes.as_dtype(leaf.dtype)
+        dtypes.exact_dtype(leaf.dtype)
     except Exception as e:
         raise malformed(f"leaf {leaf.name!r:.100} has an unknown dtype {leaf.dtype!r:.40}") from e
     return leaf

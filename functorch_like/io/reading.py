@@ -99,7 +99,7 @@ class Checkpoint:
     def read(self, leaf: Leaf, index: Index | None = None) -> np.ndarray[Any, Any]:
         """Return an array, or the part of it at an index of slices."""
         bounds = _bounds(leaf.shape, index)
-        shape, dtype = tuple(stop - start for start, stop in bounds), dtypes.as_dtype(leaf.dtype)
+        shape, dtype = tuple(stop - start for start, stop in bounds), dtypes.exact_dtype(leaf.dtype)
         whole: np.ndarray[Any, Any] | None = None
         for piece in leaf.pieces:
             common = _common(bounds, piece)
@@ -138,7 +138,7 @@ class Checkpoint:
 
 def stored_like(leaf: Leaf, piece: Piece) -> tuple[str, tuple[int, ...]]:
     """The dtype and shape that a piece has in its file."""
-    dtype = dtypes.as_dtype(leaf.dtype)
+    dtype = dtypes.exact_dtype(leaf.dtype)
     one = stored(np.empty((1,), dtype))
     return one.dtype.name, (*piece.shape, *one.shape[1:])
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.core import (
@@ -139,9 +140,11 @@ class StageTrace(Trace):
         elif type(value) is not ArrayImpl:
             aval = aval_of(value)
             host = np.asarray(value, aval.dtype)
-            if host.size <= LITERAL_SIZE:
+            if host.size <= LITERAL_SIZE and not (host.ndim and dtypes.may_be_narrowed(host.dtype)):
                 if host is value and host.flags.writeable:  # its owner may change it before the jaxpr runs again
                     host = host.copy()
+                if not host.ndim:
+                    host.flags.writeable = False  # which keeps its dtype, wherever the jaxpr runs again
                 return Literal(host, aval)
             const = xla.device_put(host)
             return self._constant(value, const)

@@ -8,8 +8,10 @@ import sys
 from types import ModuleType
 from typing import Any
 
+from functorch_like import dtypes
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import jax_import_stubs
+from functorch_like.backends.xla.configuration import switched_on
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
 
@@ -143,5 +145,9 @@ def install() -> None:
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
     promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
+    if switched_on("JAX_ENABLE_X64"):
+        dtypes.set_default_dtype("float64")
+        dtypes.set_default_dtype("int64")
+    dtypes._NARROW.set_global(dtypes.default_float() != dtypes.float64)  # and expect them to count as float32
     for name, contents in jax_import_stubs.hand_over().items():
         vars(importlib.import_module(name)).update(contents)

@@ -11,7 +11,7 @@ from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
-from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
+from functorch_like.lax.operands import array_of, axes_of, axis_of, error, host, ints, match, same_rank, value
 from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def reshape(operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[i
     x, shape = value(operand), ints(new_sizes, "new_sizes")
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return x if aval_of(x).shape == shape else structural.reshape(x, shape=shape)
+    return array_of(x) if aval_of(x).shape == shape else structural.reshape(x, shape=shape)
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -266,7 +266,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     >>> lax.convert_element_type(fnp.asarray([1.7]), "int32").tolist()
     [1]
     """
-    return convert(value(operand), dtypes.as_dtype(new_dtype))
+    return array_of(convert(value(operand), dtypes.as_dtype(new_dtype)))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:

@@ -78,7 +78,7 @@ class ArrayNamespaceInfo:
         ['float32', 'float64']
         """
         xla.find_device(device)
-        found = {name: dtype_module.as_dtype(name) for name in _STANDARD}
+        found = {name: dtype_module.exact_dtype(name) for name in _STANDARD}
         return found if kind is None else {name: d for name, d in found.items() if isdtype(d, kind)}
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.avals import ShapeDtypeStruct
+from functorch_like.avals import ShapedArray, ShapeDtypeStruct
 from functorch_like.core import aval_of, is_value
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy.creation import asarray
@@ -50,7 +50,7 @@ class finfo:
     """
 
     def __init__(self, dtype: Any) -> None:
-        given = aval_of(dtype).dtype if is_value(dtype) else dtypes.as_dtype(dtype)
+        given = aval_of(dtype).dtype if is_value(dtype) else dtypes.exact_dtype(dtype)
         self.dtype = dtypes.real_part(given)
         self._limits = dtypes.finfo(self.dtype)
 
@@ -81,7 +81,8 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype[Any]:
     >>> fnp.promote_types("int32", "float32").name
     'float32'
     """
-    return dtypes.result_type(dtypes.as_dtype(a), dtypes.as_dtype(b))
+    kinds = (ShapedArray((), dtypes.exact_dtype(kind)) for kind in (a, b))
+    return dtypes.promote(*kinds)[0]
 
 
 _KINDS = {

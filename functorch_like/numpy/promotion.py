@@ -24,7 +24,17 @@ from functorch_like.backends.settings import NOTHING_SET, Values, in_force
 from functorch_like.caches import cleared
 from functorch_like.calling.api_boundary import finalize_error
 from functorch_like.calling.second_calls import NO_CALL, second_call
-from functorch_like.core import INT32, ArrayImpl, Tracer, argument_aval, aval_of, is_value, state, transform_stack
+from functorch_like.core import (
+    INT32,
+    ArrayImpl,
+    Tracer,
+    argument_aval,
+    aval_of,
+    is_value,
+    native,
+    state,
+    transform_stack,
+)
 from functorch_like.errors import ArgumentError, FtError, NumberError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
@@ -83,9 +93,15 @@ def bounds(dtype: np.dtype[Any]) -> tuple[int, int]:
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
     """`x` in a dtype, as a value that primitives take. Numbers stay on the host."""
     if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
-        if type(x) is np.ndarray and x.dtype == dtype and not (weak and not x.ndim):
+        if type(x) is np.ndarray and x.dtype == dtype and not dtypes.is_narrowed(x) and not (weak and not x.ndim):
             return x
         value = host(x, dtype)
+        if dtypes.narrowed(dtype) != dtype:  # programs of the package compute in 64 bits where users' arrays have none
+            if value.ndim:
+                return structural.convert_element_type(native(x), new_dtype=dtype, weak_type=weak)
+            value = np.array(value)
+            value.flags.writeable = False  # a constant, which keeps its dtype
+            return structural.convert_element_type(value, new_dtype=dtype, weak_type=True) if weak else value
         return value[()] if weak else value  # a NumPy scalar is weak, an array of rank 0 is not
     aval = aval_of(x)
     if aval.dtype == dtype and aval.weak_type == weak:

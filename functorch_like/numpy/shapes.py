@@ -11,6 +11,7 @@ import numpy as np
 
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
+from functorch_like.lax.operands import array_of
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray, listed
@@ -301,7 +302,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     i, j = (axis_of(d, n, "fnp.swapaxes") for d in (axis1, axis2))
     order = list(range(n))
     order[i], order[j] = j, i
-    return x if i == j else structural.transpose(x, permutation=tuple(order))
+    return array_of(x) if i == j else structural.transpose(x, permutation=tuple(order))
 
 
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
@@ -334,7 +335,7 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
     order = [d for d in range(n) if d not in src]
     for at, d in sorted(zip(dst, src, strict=True)):
         order.insert(at, d)
-    return x if order == list(range(n)) else structural.transpose(x, permutation=tuple(order))
+    return array_of(x) if order == list(range(n)) else structural.transpose(x, permutation=tuple(order))
 
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
@@ -458,7 +459,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
             f"{aval_of(a)!r} does not broadcast to {wanted}",
             "sizes must be equal or 1, counted from the last dimension",
         )
-    return promotion.broadcast(a, wanted)
+    return array_of(promotion.broadcast(a, wanted))
 
 
 def broadcast_arrays(*args: ArrayLike) -> list[Array]:
@@ -478,4 +479,4 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """
     given = [arr(a, "fnp.broadcast_arrays") for a in args]
     wanted = promotion.broadcast_shapes(*(aval_of(a).shape for a in given))
-    return [promotion.broadcast(a, wanted) for a in given]
+    return [array_of(promotion.broadcast(a, wanted)) for a in given]

@@ -127,7 +127,7 @@ def randint(
     end: Any = maxval
     closed = isinstance(end, (int, np.integer)) and end != first
     high = _bound(end - 1 if closed else end, wanted, sizes, "maxval - 1" if closed else "maxval")
-    low, high = (wide.type(v) if isinstance(v, int) else v for v in (low, high))
+    low, high = (structural.full((), v, wide) if isinstance(v, int) else v for v in (low, high))
     return _randint(key, low, high, shape=sizes, dtype=wanted, closed=bool(closed))
 
 

@@ -217,7 +217,8 @@ def _fold_in(key: Any, data: Any, impl: str) -> Any:
     if isinstance(data, (int, np.integer)) and not isinstance(data, bool):
         if not -(2**63) <= data < 2**64:
             raise promotion.error(NumberError, f"{data} does not fit 64 bits", "take it modulo 2**64")
-        return _fold(key, np.uint64(int(data) % 2**64), impl=impl)
+        word = int(data) % 2**64
+        return _fold_words(key, np.uint32(word >> 32), np.uint32(word % 2**32), impl=impl)
     aval = aval_of(data)
     if not dtypes.is_integer(aval.dtype) or aval.shape:
         raise promotion.error(
@@ -231,6 +232,11 @@ def _fold_in(key: Any, data: Any, impl: str) -> Any:
 @eager_jit(static=("impl",))
 def _fold(key: Any, data: Any, impl: str) -> Any:
     return generators.fold_in(key, *_words(data), impl)
+
+
+@eager_jit(static=("impl",))
+def _fold_words(key: Any, high: Any, low: Any, impl: str) -> Any:
+    return generators.fold_in(key, high, low, impl)
 
 
 # ---------------------------------------------------------------------------------------------------------------- bits

@@ -14,10 +14,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static
-from functorch_like.core import EVALUATE, Tracer, state
+from functorch_like.core import EVALUATE, Tracer, in_width, state
 from functorch_like.errors import ArgumentError
 from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
 from functorch_like.ir import dtype_origins
@@ -43,8 +46,9 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
     """
     if fun is None:
         return functools.partial(eager_jit, static=static, ints=ints, whole=whole)
-    name = fun.__name__
+    name, plain = fun.__name__, fun
     which = _static(fun, static)
+    fun = _in_full_width(fun)
     programs: Cache[Any, tuple[Program, Any]] = Cache()
 
     inner = _jitted(fun, static) if whole else fun  # for tracers of transformations
@@ -58,7 +62,7 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         call = FlatCall(which, args, kwargs)
         if call.traced():
             return inner(*args, **kwargs), None, True
-        narrow = not ints and any(type(a) is int for a in call.leaves)
+        narrow = call.narrowed or (not ints and any(type(a) is int for a in call.leaves))
         stays = narrow or INSPECTED.value is not None
         key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
         found = programs.get(key) if key else None
@@ -72,11 +76,39 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         out = out_tree.unflatten(results)
         return out, None if narrow else program.fastpath(out_tree), False
 
-    made = xla.function(name, fun, miss, static_argnums=which.nums, static_argnames=which.names)
+    made = xla.function(name, plain, miss, static_argnums=which.nums, static_argnames=which.names)
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
-        setattr(made, attribute, getattr(fun, attribute))
-    made.__wrapped__ = made.inline = fun
+        setattr(made, attribute, getattr(plain, attribute))
+    made.__wrapped__, made.inline = plain, fun
     return made
+
+
+def _in_full_width(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the package, that computes in 64 bits where it says so, also where users' arrays have none.
+
+    What it is given has the users' width.
+    """
+
+    @functools.wraps(fun)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not dtypes._NARROW.value:
+            return fun(*args, **kwargs)
+        leaves, structure = xla.flatten((args, kwargs))
+        args, kwargs = structure.unflatten([_operand(leaf) for leaf in leaves])
+        token = dtypes._NARROW.swap_local(False)
+        try:
+            return fun(*args, **kwargs)
+        finally:
+            dtypes._NARROW.restore(token)
+
+    return run
+
+
+def _operand(x: Any) -> Any:
+    """An array of NumPy, or a dtype, in the users' width."""
+    if isinstance(x, np.dtype) or (isinstance(x, type) and issubclass(x, np.generic)):
+        return dtypes.narrowed(np.dtype(x)) if np.dtype(x) in dtypes.ALL else x
+    return in_width(x)
 
 
 def _jitted(fun: Callable[..., Any], static: tuple[str, ...]) -> Callable[..., Any]:

@@ -178,7 +178,7 @@ class JitState:
             dtype_origins.follow(call.leaves, results)
         out = pair(traced.out_tree.unflatten(results))
         # C++ would narrow an int to 32 bits without looking: such calls stay in Python, where each is checked.
-        by_hand = any(type(a) in CHECKED for a in call.leaves)
+        by_hand = call.narrowed or any(type(a) in CHECKED for a in call.leaves)
         tree = xla.structure(pair(traced.out_tree.unflatten([0] * len(results)))) if paired else traced.out_tree
         self.repeated = None
         if program.comes_to_python and not paired:

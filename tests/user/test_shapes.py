@@ -148,3 +148,19 @@ def test_derivatives_of_parts_are_joined_not_added_up(parts):
     assert ft.grad(f)(x).tolist() == [sum(k for k, p in enumerate(parts(x)) if v in np.ravel(p)) for v in range(4)]
     text = str(ft.make_jaxpr(ft.grad(f))(x))
     assert "concatenate" in text and "pad(" not in text
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        lambda x: fnp.broadcast_to(x, x.shape), lambda x: fnp.broadcast_arrays(x, x)[0],
+        lambda x: fnp.moveaxis(x, 0, 0), lambda x: fnp.swapaxes(x, 1, 1), lambda x: ft.lax.reshape(x, x.shape),
+        lambda x: ft.lax.expand_dims(x, ()), lambda x: ft.lax.convert_element_type(x, x.dtype),
+    ],
+)  # fmt: skip
+def test_functions_with_nothing_to_do_return_arrays(same):
+    x = np.ones((2, 3), np.float32)
+    out = same(x)
+    assert isinstance(out, ft.Array) and (out == x).all()
+    x[0, 0] = 2  # which the array does not see
+    assert out[0, 0] == 1

@@ -96,7 +96,7 @@ class _Writer:
 
     def staged(self, name: str, jaxpr: Jaxpr) -> str:
         """Return the expression that makes a jaxpr of a function that was written."""
-        avals = ", ".join(f"ShapedArray({a.shape}, dtypes.as_dtype({a.dtype.name!r}))" for a in jaxpr.in_avals)
+        avals = ", ".join(f"ShapedArray({a.shape}, dtypes.exact_dtype({a.dtype.name!r}))" for a in jaxpr.in_avals)
         return f"stage({name}, [{avals}], name={name!r})[0]"
 
     def value(self, value: Any, name: str) -> str:
@@ -108,7 +108,7 @@ class _Writer:
         if isinstance(value, Jaxpr):
             return self.staged(self.define(value), value)
         if isinstance(value, np.dtype):
-            return f"dtypes.as_dtype({value.name!r})"
+            return f"dtypes.exact_dtype({value.name!r})"
         if isinstance(value, (np.ndarray, np.generic)):
             return self.array(np.asarray(value))
         inner = lambda v: self.value(v, name)
@@ -137,7 +137,7 @@ class _Writer:
     def array(self, x: Any) -> str:
         """Return an array as an expression."""
         x = np.asarray(x)
-        dtype = f"dtypes.as_dtype({x.dtype.name!r})"
+        dtype = f"dtypes.exact_dtype({x.dtype.name!r})"
         if x.size <= _READABLE:
             plain = x.astype(float) if x.dtype.kind == "V" or x.dtype.isbuiltin != 1 else x
             return f"np.array({plain.tolist()!r}, {dtype}).reshape({x.shape})"

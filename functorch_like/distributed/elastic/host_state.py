@@ -122,8 +122,8 @@ class HostState:
 
     def _views(self, slot: int) -> list[np.ndarray[Any, Any]]:
         return [
-            self._slots[slot, offset : offset + math.prod(shape) * dtypes.as_dtype(name).itemsize]
-            .view(dtypes.as_dtype(name))
+            self._slots[slot, offset : offset + math.prod(shape) * dtypes.exact_dtype(name).itemsize]
+            .view(dtypes.exact_dtype(name))
             .reshape(shape)
             for offset, (name, shape) in zip(self._offsets, self.layout, strict=True)
         ]

@@ -33,6 +33,7 @@ class Acting(NamedTuple):
 
 
 def _write_x64(enable: Any) -> None:
+    dtypes._NARROW.set_global(not enable)
     for dtype in _widths(enable):
         ft.set_default_dtype(dtype)
 
@@ -43,8 +44,9 @@ def _widths(enable: Any) -> tuple[str, str]:
 
 @contextmanager
 def _x64(enable: Any = True) -> Generator[None]:
-    settings = (dtypes._DEFAULT_FLOAT, dtypes._DEFAULT_INT)
-    tokens = [setting.swap_local(name) for setting, name in zip(settings, _widths(enable), strict=True)]
+    settings = (dtypes._NARROW, dtypes._DEFAULT_FLOAT, dtypes._DEFAULT_INT)
+    values = (not enable, *_widths(enable))
+    tokens = [setting.swap_local(value) for setting, value in zip(settings, values, strict=True)]
     try:
         yield
     finally:

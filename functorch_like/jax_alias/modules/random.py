@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import functorch_like as ft
-from functorch_like import random
+from functorch_like import dtypes, random
+from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.jax_alias.modules.configuration import config
 from functorch_like.random import generators, typed_keys
@@ -42,6 +45,20 @@ def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> KeyArray:
         )
     typed_keys.made = True
     return KeyArray(words, name)
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Return `ft.random.randint`, whose bounds may be floats, too: their fractions do not count."""
+    bounds = [_whole(x) for x in (minval, maxval)]
+    return random.randint(key, shape, *bounds, dtype=dtype)
+
+
+def _whole(x: Any) -> Any:
+    """Return a bound as an integer."""
+    if isinstance(x, (float, np.floating)):
+        return int(x)
+    bound = ft.numpy.asarray(x) if isinstance(x, (list, np.ndarray)) else x
+    return bound.astype(int) if dtypes.is_float(aval_of(bound).dtype) else bound
 
 
 def threefry_2x32(keypair: Any, count: Any) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic
 
-from functorch_like import tree
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.calling import api_boundary
@@ -189,6 +189,7 @@ class Called:
         self.custom, self.nondiff, self.in_tree = custom, nondiff, in_tree
         self.out_tree: Any = None
         self.following = follower(state.trace)
+        self.narrow = dtypes._NARROW.value
         self.in_avals: list[ShapedArray] = []
 
     def with_nondiff(self, diff: Sequence[Any]) -> list[Any]:
@@ -220,6 +221,8 @@ class Called:
         """Around the function and its rules: says what to do where these close over a value which a transformation has
         changed. Where Python control flow is followed at the call, it is in the rules, too, which run later."""
         previous, state.following = state.following, self.following
+        # Functions of the package compute in 64 bits where those of users do not: so do their rules, when they run.
+        width = None if dtypes._NARROW.value == self.narrow else dtypes._NARROW.swap_local(self.narrow)
         try:
             yield
         except LeakError as e:
@@ -230,6 +233,8 @@ class Called:
             raise
         finally:
             state.following = previous
+            if width is not None:
+                dtypes._NARROW.restore(width)
 
     def report(self, rule: Any) -> Report:
         """Compose the error for a user's function that returns something wrong."""

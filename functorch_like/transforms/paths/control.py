@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like import dtypes
+from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives import elementwise, structural
@@ -52,9 +53,15 @@ def which(x: Any, cases: Sequence[Words]) -> Any:
         return elementwise.select_n(x, *(np.array(k, INDEX) for k in order))
     words, index = staged_words(x), np.array(len(cases), INDEX)
     for k, case in enumerate(cases):
-        same = reduce_and(elementwise.eq(words, np.array(case, np.int64)), axes=(0,))
+        same = reduce_and(elementwise.eq(words, _constant(case)), axes=(0,))
         index = elementwise.select_n(same, index, np.array(k, INDEX))
     return index
+
+
+def _constant(case: Words) -> Any:
+    """Words as an operand of 64 bits, under JAX's names, too."""
+    host = np.array(case, np.int64)
+    return xla.device_put(host) if dtypes.is_narrowed(host) else host
 
 
 def strong(x: Any) -> Any:

@@ -1,0 +1,127 @@
+"""Widths under the alias: 64-bit arrays of NumPy, and 64-bit dtypes, count as 32-bit ones unless `jax_enable_x64`."""
+
+import os
+import subprocess
+import sys
+
+
+def test_numpys_arrays_are_32_bits_wide(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x, n, z = np.linspace(0.1, 0.3, 3), np.arange(3), np.array([1j])
+    def widths(*fs):
+        for f in fs:
+            out = f()
+            dtype = str(getattr(out, "dtype", out))
+            assert "64" not in dtype.replace("complex64", "") and "128" not in dtype, (f.__code__.co_firstlineno, dtype)
+    f32 = jnp.ones(3)
+    identity = lambda x: x + 0
+    for _ in range(2):  # a second call takes another way
+        widths(
+            lambda: jnp.asarray(x), lambda: jnp.array(n), lambda: jnp.asarray(z), lambda: jax.device_put(x),
+            lambda: jax.jit(identity)(x), lambda: jax.jit(identity)(np.float64(1)), lambda: jnp.sin(x),
+            lambda: jnp.sum(n), lambda: f32 * x, lambda: x * f32, lambda: f32.at[0].set(x[0]), lambda: f32 + n,
+            lambda: jax.grad(lambda x: (x**2).sum())(x), lambda: jax.jit(lambda: f32 + x)(), lambda: jax.lax.add(x, x),
+            lambda: jax.vmap(jnp.sin)(x), lambda: jax.lax.scan(lambda c, x: (c + x, x), 0.0, x)[1],
+            lambda: jax.jit(lambda: x)(), lambda: jnp.zeros_like(x), lambda: jnp.where(True, x, 1.0),
+            lambda: jnp.array([np.float64(1)]), lambda: jnp.array([x, x]), lambda: jax.eval_shape(identity, x),
+            lambda: jax.eval_shape(identity, jax.ShapeDtypeStruct((3,), np.float64)), lambda: jax.typeof(x),
+            lambda: jnp.result_type(x), lambda: jnp.linspace(0, 1, 3), lambda: jnp.searchsorted(x, x),
+            lambda: jax.pure_callback(lambda a: np.float64(a), jax.ShapeDtypeStruct((3,), np.float32), x),
+            lambda: jax.vjp(jnp.sin, x)[1](x)[0], lambda: jax.jvp(jnp.sin, (x,), (x,))[1],
+        )
+    np.testing.assert_allclose(jax.jit(identity)(x), x, rtol=1e-6)
+    np.testing.assert_array_equal(jax.jit(identity)(n), n)
+    step = jax.jit(lambda c, x: c + x)
+    for value in (jnp.asarray(x), x, jnp.asarray(x), x, x):  # of one signature, and of two widths
+        np.testing.assert_allclose(step(f32, value), 1 + x, rtol=1e-6)
+    assert x.dtype == np.float64  # which nobody has written to
+    """
+    run(text)
+
+
+def test_dtypes_that_are_named_are_32_bits_wide(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    for made in (
+        jnp.zeros(3, dtype="float64"), jnp.full(3, 1, np.float64), jnp.ones(3).astype(np.float64), jnp.float64(1),
+        jnp.array([1.0], np.float64), jnp.linspace(0, 1, 3, dtype=np.float64), jnp.sum(jnp.ones(3), dtype=np.float64),
+        jax.lax.convert_element_type(1.0, np.float64), jax.random.normal(jax.random.key(0), (2,), dtype=np.float64),
+        jax.lax.full((3,), 1.0, np.float64), jnp.eye(3, dtype=jnp.float64),
+    ):
+        assert made.dtype == jnp.float32
+    assert jnp.arange(3, dtype=np.int64).dtype == jnp.int64(1).dtype == jnp.int32
+    assert jnp.zeros(1, np.complex128).dtype == jnp.complex64 and jnp.zeros(1, jnp.uint64).dtype == jnp.uint32
+    assert jnp.dtype("float64") == np.float64 and jnp.issubdtype("float64", np.float64)
+    assert jnp.finfo(np.float64).bits == 64 and jax.dtypes.canonicalize_dtype(np.float64) == np.float32
+    # Programs of the package compute in 64 bits all the same.
+    key = jax.random.key(2**40)
+    assert jax.random.key_data(key).tolist() == [256, 0]
+    folds = [jax.random.key_data(jax.random.fold_in(key, n)).tolist() for n in (1, 1 + 2**32)]
+    assert folds[0] != folds[1]
+    draw = lambda k: (jax.random.permutation(k, 9), jax.random.randint(k, (3,), 0, 9), jax.random.poisson(k, 3.0, (3,)))
+    jax.tree.map(np.testing.assert_array_equal, jax.vmap(draw)(key[None]), jax.tree.map(lambda x: x[None], draw(key)))
+    """
+    run(text)
+
+
+def test_64_bits_are_there_when_asked_for(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    x = np.linspace(0, 1, 3)
+    f = jax.jit(lambda x: x + 1)
+    assert f(x).dtype == np.float32
+    with jax.enable_x64(True):
+        wide = f(x)
+        assert wide.dtype == np.float64 and jnp.zeros(3, "float64").dtype == np.float64
+        np.testing.assert_array_equal(wide, x + 1)
+    assert f(x).dtype == np.float32 and f(wide).dtype == np.float64 and (wide * wide).dtype == np.float64
+    jax.config.update("jax_enable_x64", True)
+    assert f(x).dtype == np.float64 and jnp.asarray(np.arange(3)).dtype == np.int64
+    jax.config.update("jax_enable_x64", False)
+    assert f(x).dtype == np.float32
+    """
+    run(text)
+
+
+def test_the_environment_asks_for_64_bits_and_nothing_changes_without_the_alias():
+    program = "import jax, jax.numpy as jnp, numpy as np; print(jnp.asarray(np.ones(1)).dtype, jnp.ones(1).dtype)"
+    environment = dict(os.environ, JAX_ENABLE_X64="1")
+    command = [sys.executable, "-m", "functorch_like.as_jax", "-c", program]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["float64", "float64"]
+    import functorch_like as ft
+
+    assert ft.jit(lambda x: x)(ft.numpy.asarray([1.0], "float64")).dtype == "float64"
+
+
+def test_functions_of_the_package_compute_in_64_bits_and_return_32(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.scipy import special
+    x = np.linspace(0.5, 2.5, 6).reshape(2, 3)
+    key = jax.random.key(0)
+    functions = (
+        lambda x: jnp.sum(jax.nn.softmax(x, where=x > 1, axis=-1)), lambda x: special.betainc(x, 2.0, 0.5).sum(),
+        lambda x: special.i0e(x).sum(), lambda x: special.gammainc(x, x).sum(), lambda x: jnp.linalg.norm(x),
+        lambda x: jax.random.gamma(key, x).sum(), lambda x: jnp.interp(x, x[0], x[1]).sum(), lambda x: jnp.var(x),
+        lambda x: jnp.quantile(x, 0.3), lambda x: jnp.linalg.det(x @ x.T), lambda x: jnp.fft.rfft(x).real.sum(),
+        lambda x: jax.image.resize(x, (4, 4), "linear").sum(), lambda x: jax.random.dirichlet(key, x).sum(),
+    )
+    for f in functions:
+        for g in (f, jax.jit(f), jax.grad(f), jax.jit(jax.grad(f)), lambda x: jax.vmap(f)(x[None])):
+            wide, narrow = g(x), g(jnp.float32(x))
+            assert wide.dtype == narrow.dtype == np.float32
+            np.testing.assert_allclose(wide, narrow, rtol=1e-5, atol=1e-6)
+    for made in (jax.random.poisson(key, x), jax.random.binomial(key, 10, x / 3), jnp.unique(x), jnp.histogram(x)[0]):
+        assert made.dtype.itemsize == 4
+    for made in (
+        jnp.broadcast_to(x, x.shape), jnp.broadcast_arrays(x, x)[0], jnp.moveaxis(x, 0, 0), jnp.swapaxes(x, 1, 1),
+        jax.lax.reshape(x, x.shape), jax.lax.expand_dims(x, ()),
+        jax.lax.convert_element_type(np.float32(x), np.float32),
+    ):
+        assert isinstance(made, jax.Array) and made.dtype == np.float32
+    assert set(jax.random.randint(key, (50,), np.array([0.0]), np.array([2.7])).tolist()) == {0, 1}
+    assert jax.random.randint(key, (), 0, 2**32, "uint32").dtype == np.uint32
+    """
+    run(text)
