@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import opcode
 import os
 import sys
 import types
@@ -14,7 +15,7 @@ from functorch_like.foreign_names import ELSEWHERE, RENAMED
 #: Where a name may be that a module does not have, in this order, and how users write it.
 _SIBLINGS = (
     ("numpy", "fnp"), ("nn", "ft.nn"), ("lax", "ft.lax"), ("numpy.linalg", "fnp.linalg"), ("random", "ft.random"),
-    ("scipy.special", "ft.scipy.special"),
+    ("scipy.special", "ft.scipy.special"), ("sharding", "ft.sharding"),
 )  # fmt: skip
 #: Below this likeness a near name is no misspelling.
 _LIKE = 0.65
@@ -41,17 +42,25 @@ def _own(module: types.ModuleType, value: Any) -> bool:
     return getattr(value, "__module__", None) == module.__name__ and not isinstance(value, TypeVar)
 
 
-def missing(module: types.ModuleType, name: str) -> AttributeError:
-    """Return the error for a name that a public module does not have."""
-    text = f"module {module.__name__!r} has no attribute {name!r}"
-    if not name.startswith("__"):
-        renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
-        elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
-        if elsewhere:
-            text += f"; {elsewhere}"
-        else:
-            text += f"; use {renamed}" if renamed else nearest(name, dir(module), _LIKE)
-    return AttributeError(text, name=name)  # without `obj`: Python would append a guess of its own
+def missing(module: types.ModuleType, name: str) -> Exception:
+    """Return the error for a name that a public module does not have: an ImportError where one imports it."""
+    remedy = _remedy(module, name)
+    if remedy and _is_import_statement() and f"{module.__name__}.{name}" not in sys.modules:
+        # Of an AttributeError Python would not show the text.
+        return ImportError(f"cannot import name {name!r} from {module.__name__!r}{remedy}", name=module.__name__)
+    # Without `obj`: Python would append a guess of its own.
+    return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{remedy}", name=name)
+
+
+def _remedy(module: types.ModuleType, name: str) -> str:
+    """Return what to write in the place of a name, beginning with a semicolon; or an empty text."""
+    if name.startswith("__"):
+        return ""
+    renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
+    elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
+    if elsewhere:
+        return f"; {elsewhere}"
+    return f"; use {renamed}" if renamed else nearest(name, dir(module), _LIKE)
 
 
 def _in_sibling(module: types.ModuleType, name: str) -> str:
@@ -70,10 +79,22 @@ def _in_sibling(module: types.ModuleType, name: str) -> str:
 
 def _is_importing() -> bool:
     """Return True if Python's import system looks for a submodule, of which it finds out by an attribute."""
-    frame: types.FrameType | None = sys._getframe(1)
+    frame = _asking()
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+
+
+def _is_import_statement() -> bool:
+    """Return True if the line outside the package that asks for a name is `from module import name`."""
+    frame = _asking()
+    return frame is not None and frame.f_code.co_code[frame.f_lasti] == opcode.opmap["IMPORT_FROM"]
+
+
+def _asking() -> types.FrameType | None:
+    """The innermost frame outside of the package."""
+    frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
-    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+    return frame
 
 
 _HERE = os.path.dirname(__file__)

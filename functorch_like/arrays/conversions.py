@@ -17,6 +17,7 @@ from functorch_like.backends import xla
 from functorch_like.calling.lost_derivatives import KINDS, lost
 from functorch_like.core import Tracer, aval_of, leak, state, transform_stack
 from functorch_like.errors import (
+    ArgumentError,
     ConcretizationError,
     DonatedError,
     DtypeError,
@@ -235,8 +236,22 @@ def array_str(self: Any) -> str:
 
 
 def array_format(self: Any, spec: str) -> str:
-    """A single number by the rules of Python's numbers, other arrays as text."""
-    return format(xla.to_numpy(self)[()], spec) if self.aval.shape == () and spec else format(str(self), spec)
+    """A single number by the rules of Python's numbers, other arrays as text.
+
+    Raises:
+        ArgumentError: for a number's format of an array of several.
+    """
+    if self.aval.shape == () and spec:
+        return format(xla.to_numpy(self)[()], spec)
+    try:
+        return format(str(self), spec)
+    except ValueError:
+        raise ArgumentError(
+            f"the format {spec!r} is for a number, and this is {self.aval!r}",
+            fix="format its elements: [f'{v:.2f}' for v in x.tolist()]; or print np.round(x, 2); or "
+            "fnp.set_printoptions(precision=2)",
+            at=_at(),
+        ) from None
 
 
 def tracer_repr(self: Any) -> str:
@@ -269,10 +284,16 @@ def _shown(index: Any) -> str:
 def setitem(self: Any, index: Any, value: Any) -> NoReturn:
     """Arrays are immutable."""
     aval = aval_of(self)
-    shown = repr(value) if isinstance(value, (int, float, complex)) else "value"
+    at = _shown(index)
+    if isinstance(value, (int, float, complex)):
+        fix = f"x = x.at[{at}].set({value!r})"
+    else:
+        fix = f"x = x.at[{at}].set(value); for x[{at}] += y, x = x.at[{at}].add(y)"
+    if getattr(index, "dtype", None) == dtypes.bool_:
+        fix += "; or x = fnp.where(mask, value, x)"
     raise ImmutableError(
-        f"arrays are immutable, and {aval!r} was assigned to at [{_shown(index)}]",
-        fix=f"x = x.at[{_shown(index)}].set({shown})",
+        f"arrays are immutable, and {aval!r} was assigned to at [{at}]",
+        fix=fix,
         at=_at(),
         chain=transform_stack(state.trace),
     )

@@ -58,6 +58,15 @@ def test_names_of_other_modules_say_where_they_are(module, name, remedy):
     assert "did you mean" not in str(caught.value)
 
 
+def test_from_imports_say_the_same():
+    with pytest.raises(ImportError, match=r"'sin' from 'functorch_like'; use fnp\.sin"):
+        from functorch_like import sin  # noqa: F401
+    with pytest.raises(ImportError, match=r"see docs/recipes/layers_and_losses\.md"):
+        from functorch_like.nn import Linear  # noqa: F401
+    with pytest.raises(ImportError, match=r"use ft\.sharding\.NamedSharding"):
+        from functorch_like import NamedSharding  # noqa: F401
+
+
 def test_a_name_unlike_all_others_gets_no_guess():
     for module, name in ((ft, "horse"), (fnp, "busday_count"), (ft.nn, "utils")):
         with pytest.raises(AttributeError) as caught:

@@ -130,6 +130,26 @@ def test_view_takes_a_dtype(sizes):
     assert X.view("int32").dtype == "int32"
 
 
+def test_an_array_has_no_format_of_numbers():
+    assert f"{fnp.asarray(2.0):.2f}" == "2.00" and f"{X:>20}" == f"{np.asarray(X)!s:>20}"
+    message = refusal(lambda: f"{X:.2f}", errors.ArgumentError, ValueError)
+    says(message.head, "'.2f'", "f32[4]")
+    says(message.remedy, "tolist", "set_printoptions")
+
+
+def test_assignments_by_masks_and_additions():
+    def add():
+        x = fnp.zeros(3)
+        x[0] += 1
+
+    def mask():
+        x = fnp.zeros(3)
+        x[x > 1] = 2.0
+
+    says(refusal(add, errors.ImmutableError, TypeError).remedy, "x = x.at[0].add(y)")
+    says(refusal(mask, errors.ImmutableError, TypeError).remedy, "x.at[idx].set(2.0)", "fnp.where(mask")
+
+
 def test_a_place_without_its_method_is_no_array():
     says(refusal(lambda: fnp.sin(X.at[0]), errors.DtypeError).remedy, "x.at[i].set")
 
