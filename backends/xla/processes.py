@@ -33,8 +33,8 @@ if TYPE_CHECKING:
             """
             ...
 
-        def compare(self, what: str, value: str, ranks: frozenset[int], fix: str) -> None:
-            """Compare a value that all of these processes give.
+        def compare(self, what: str, value: str, ranks: frozenset[int], fix: str, *, once: bool) -> None:
+            """Compare a value that all of these processes give; where `once`, not again when they agreed on it.
 
             Raises:
                 DistributedError: where they differ.
@@ -180,21 +180,22 @@ def spanned(place: Any) -> frozenset[int]:
     return found if len(found) > 1 else frozenset()
 
 
-def compare(what: str, value: str, place: Any, fix: str) -> None:
-    """Compare a value that the processes of a mesh give; those that agreed on it before do not meet again.
+def compare(what: str, value: str, place: Any, fix: str, *, once: bool = True) -> None:
+    """Compare a value that the processes of a mesh give.
 
     Args:
         what: the kind of value, for messages.
         value: of this process.
         place: the mesh.
         fix: for the error.
+        once: processes that agreed on it before do not meet again.
 
     Raises:
         DistributedError: where values differ, or a process does not come.
     """
     ranks = spanned(place)
     if ranks and _peers is not None:
-        _peers.compare(what, value, ranks, fix)
+        _peers.compare(what, value, ranks, fix, once=once)
 
 
 @contextmanager

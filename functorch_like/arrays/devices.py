@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import hashlib
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from functorch_like import dtypes, tree
 from functorch_like.backends import xla
 from functorch_like.backends.external_settings import External
-from functorch_like.backends.xla import client
+from functorch_like.backends.xla import client, processes
 from functorch_like.calling import api_boundary
 from functorch_like.calling.type_variables import T
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native
@@ -269,6 +270,7 @@ def device_put(
     Raises:
         DeviceError: where there is no such device; names those there are.
         ShapeError: where a sharding does not divide a dimension.
+        DistributedError: where a sharding is over several processes, and these give different values.
 
     >>> import functorch_like as ft, numpy as np
     >>> ft.device_put({"w": np.ones(2)}, "cpu")["w"].dtype
@@ -279,7 +281,39 @@ def device_put(
         places = [None if device is None else xla.find_device(device)] * len(leaves)
     else:
         places = _places(device, x)
+        if processes.membership() is not None:
+            _check_same(leaves, places)
     return structure.unflatten([_put(leaf, place) for leaf, place in zip(leaves, places, strict=True)])
+
+
+def _check_same(leaves: Sequence[Any], places: Sequence[Any]) -> None:
+    """Refuse values that differ between processes: each puts its own on its devices, and calls them one array.
+
+    All processes of a mesh meet here, at each call.
+    """
+    from functorch_like.backends.xla.mesh import Mesh
+
+    spread: dict[Mesh, tuple[list[str], Any]] = {}
+    for leaf, place in zip(leaves, places, strict=True):
+        mesh = getattr(place, "mesh", None)
+        if not isinstance(mesh, Mesh) or not processes.spanned(mesh) or isinstance(leaf, Tracer):
+            continue
+        if type(leaf) is ArrayImpl and not leaf.sharding.is_fully_addressable:
+            continue  # it is one array already
+        aval = aval_of(leaf)
+        shown, digest = spread.setdefault(mesh, ([], hashlib.sha256()))
+        shown.append(repr(aval))
+        digest.update(repr(aval).encode())
+        digest.update(np.asarray(leaf, aval.dtype).tobytes())
+    for mesh, (shown, digest) in spread.items():
+        processes.compare(
+            "the values of device_put",
+            f"{', '.join(shown[:3])}{', ...' if len(shown) > 3 else ''} with hash {digest.hexdigest()[:16]}",
+            mesh,
+            "give every process the same values, e.g. by multihost_utils.broadcast_one_to_all; or each process its own "
+            "part: ft.make_array_from_process_local_data(sharding, part)",
+            once=False,
+        )
 
 
 def _places(places: Any, x: Any) -> list[Any]:

@@ -11,9 +11,10 @@ import numpy as np
 
 from functorch_like import tree
 from functorch_like.arrays.devices import default_device, device_put
+from functorch_like.backends import xla
 from functorch_like.backends.xla import client, named_sharding
 from functorch_like.calling import api_boundary
-from functorch_like.core import ArrayImpl, is_value
+from functorch_like.core import ArrayImpl, aval_of, is_value
 from functorch_like.errors import ArgumentError
 from functorch_like.sharding.process_local import make_array_from_process_local_data
 
@@ -167,6 +168,8 @@ def _place(leaf: Any, place: Any) -> Any:
         return leaf
     if place is None:
         return device_put(leaf)
-    if isinstance(leaf, ArrayImpl) or place.is_fully_addressable:
+    if isinstance(leaf, ArrayImpl):  # not by `device_put`, which would meet the other processes in this thread
+        return xla.device_put(leaf, place, weak_type=aval_of(leaf).weak_type)
+    if place.is_fully_addressable:
         return device_put(leaf, place)
     return make_array_from_process_local_data(place, np.asarray(leaf))

@@ -292,10 +292,10 @@ class _Peers:
         _agreed.add((digest, ranks))
         return answers
 
-    def compare(self, what: str, value: str, ranks: frozenset[int], fix: str) -> None:
-        """Raise where processes of `ranks` give different values; they meet once for each value."""
+    def compare(self, what: str, value: str, ranks: frozenset[int], fix: str, *, once: bool) -> None:
+        """Raise where processes of `ranks` give different values; where `once`, they meet once for each value."""
         about = (f"{what}\0{value}".encode(), ranks)
-        if _joined is None or about in _agreed:
+        if _joined is None or (once and about in _agreed):
             return
         member = _joined.member
         given = member.exchange(
@@ -304,7 +304,8 @@ class _Peers:
         if set(given.values()) != {value.encode()}:
             listed = "; ".join(f"process {rank}: {v.decode(errors='replace')}" for rank, v in sorted(given.items()))
             raise DistributedError(f"{what} differ between processes: {listed}", fix=fix)
-        _agreed.add(about)
+        if once:
+            _agreed.add(about)
 
     def wait(self, key: str, ranks: frozenset[int]) -> None:
         """Wait until all processes of `ranks` call this."""

@@ -49,6 +49,38 @@ def test_parts_of_two_processes():
     assert [e.status for e in ended] == [0, 0], ended
 
 
+ONE_ARRAY = """
+    from functorch_like.sharding import Mesh, NamedSharding, PartitionSpec as P
+    initialize(agreement_timeout_seconds=30)
+    mesh = ft.make_mesh((2, 2), ("a", "b"))
+    split, whole = NamedSharding(mesh, P("a")), NamedSharding(mesh, P())
+    tree = {"w": np.arange(4.0), "n": 3, "half": fnp.ones((2, 2), "bfloat16"), "none": None}
+    for _ in range(2):
+        out = ft.device_put(tree, {"w": split, "n": whole, "half": split, "none": None})
+    assert ft.device_put(out["w"], whole).tolist() == [0, 1, 2, 3] and out["half"].weak_type is False
+    own = Mesh(ft.local_devices(), "a")
+    assert ft.device_put(np.arange(2) + RANK, NamedSharding(own, P("a"))).tolist() == [RANK, RANK + 1]
+    assert ft.device_put(np.arange(2) + RANK).tolist() == [RANK, RANK + 1]
+
+    def refused(*parts, **options):
+        try:
+            ft.device_put(**options)
+            raise SystemExit("no error")
+        except ft.errors.DistributedError as error:
+            assert all(part in str(error) for part in ("the values of device_put differ", *parts)), error
+
+    refused("process 0: f64[4] with hash", "process 1: f64[4]", x=np.arange(4.0) + RANK, device=split)
+    refused("process 0: f64[4], f64[4] with hash", x=[np.arange(4.0), np.full(4, 1.0 * RANK)], device=whole)
+    refused("process 0: f32[4] with", "process 1: f32[8] with", x=fnp.ones(4 + 4 * RANK), device=split)
+    refused("process 0: i32[] with", x=fnp.asarray(RANK, "int32"), device=whole)
+"""
+
+
+def test_each_process_puts_the_same_values_on_devices_of_all():
+    ended = start(ONE_ARRAY, range(2), 2, FT_CPU_DEVICES="2")
+    assert [e.status for e in ended] == [0, 0], ended
+
+
 UNEQUAL = """
     from functorch_like.sharding import NamedSharding, PartitionSpec as P
     initialize(agreement_timeout_seconds=3)
