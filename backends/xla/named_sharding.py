@@ -184,6 +184,15 @@ def indices(where: Any, shape: tuple[int, ...]) -> list[Index]:
     return found
 
 
+@lru_cache(4096)
+def local_places(where: Any, shape: tuple[int, ...]) -> tuple[tuple[Any, ...], tuple[Index, ...]]:
+    """The devices of this process, in the order of the mesh, and the part of an array that each of them holds."""
+    here = where.mesh.client.process_index()
+    places = zip(where.mesh.devices.flat, indices(where, shape), strict=True)
+    local = [(device, index) for device, index in places if device.process_index == here]
+    return tuple(device for device, _ in local), tuple(index for _, index in local)
+
+
 def shape_from(shape: Any) -> tuple[int, ...]:
     """Return a shape that a user gave, as a tuple.
 
@@ -440,4 +449,4 @@ def on_mesh(where: Any, mesh: Mesh, ndim: int) -> Any:
 
 
 jax_import_stubs.on_spec(check)
-memory.on_clear(lambda: (_hlo_sharding.cache_clear(), indices.cache_clear()))
+memory.on_clear(lambda: [cached.cache_clear() for cached in (_hlo_sharding, indices, local_places)])

@@ -101,12 +101,9 @@ def check_part(part: np.ndarray[Any, Any], expected: ShapedArray, index: tuple[s
 
 def _assemble(aval: ShapedArray, where: Any, cut: Callable[[tuple[slice, ...]], np.ndarray[Any, Any]]) -> Any:
     client.check_not_forked()
-    places = zip(where.mesh.devices.flat, named_sharding.indices(where, aval.shape), strict=True)
-    local = [(device, index) for device, index in places if device.process_index == where.mesh.client.process_index()]
+    devices, indices = named_sharding.local_places(where, aval.shape)
     counters.host_to_device += 1
-    parts = [cut(index) for _, index in local]
-    made = _make(aval, where, parts, [device for device, _ in local], True)
-    return made
+    return _make(aval, where, [cut(index) for index in indices], list(devices), True)
 
 
 def from_single_device_arrays(aval: ShapedArray, where: Any, parts: Sequence[Any]) -> Any:
@@ -277,7 +274,6 @@ def bring(x: Any, where: Any) -> Any:
             f"a NumPy array of shape {host.shape} and dtype {host.dtype.str!r} has its bytes in the other order",
             fix='convert it with x.astype(x.dtype.newbyteorder("=")), or by fnp.asarray(x)',
         )
-    named_sharding.check_divides(where, host.shape, f"an argument of shape {host.shape}")
     return put(host, where)
 
 
