@@ -37,10 +37,12 @@ class Emitter(Attributes, Effects, Partitioned):
     Attributes:
         platform: what the module is for, "cpu" or "gpu".
         ins, outs: free for the caller; lowering keeps the avals of the current equation here.
+        place: where operations from here on come from, as `location` makes it.
         token: a value of aval `TOKEN` that the next ordered effect must depend on, and replace by one of its results.
             What is emitted into a region starts with the token outside of it, which no region can change: a primitive
             with ordered effects in a region or a function carries the token in and out of it.
         host_calls: the Python functions that the module calls.
+        memo: what rules have decided for operands and parameters of this module, for those that meet the same again.
     """
 
     __slots__ = (
@@ -48,7 +50,6 @@ class Emitter(Attributes, Effects, Partitioned):
         "_constants",
         "_functions",
         "_ip",
-        "_location",
         "_meshes",
         "_module",
         "_symbols",
@@ -56,8 +57,10 @@ class Emitter(Attributes, Effects, Partitioned):
         "host_calls",
         "ins",
         "manual",
+        "memo",
         "outs",
         "partitioning",
+        "place",
         "platform",
     )
 
@@ -66,9 +69,10 @@ class Emitter(Attributes, Effects, Partitioned):
         self.host_calls: list[Any] = [] if host_calls is None else host_calls
         self.ins: Any = ()
         self.outs: Any = ()
+        self.memo: dict[Any, Any] = {}
         self._module = module
         self._ip: Any = None
-        self._location = mlir.unknown
+        self.place = mlir.unknown
         self._constants: dict[Any, Value] = {}  # of the current block: an outer one's are not visible in every region
         self._functions: dict[Any, str] = {}
         self._symbols: set[str] = set()
@@ -98,9 +102,9 @@ class Emitter(Attributes, Effects, Partitioned):
         """One operation. Its value; or the list of its values, if it has not exactly one."""
         if len(out_avals) == 1 and not regions:  # nearly all: kept short, it runs once per operation of a program
             out_type = _types[out_avals[0]]
-            return _create(name, [out_type], operands, attrs, None, 0, self._location, self._ip).result
+            return _create(name, [out_type], operands, attrs, None, 0, self.place, self._ip).result
         results = [_types[aval] for aval in out_avals]
-        made = _create(name, results, operands, attrs, None, len(regions), self._location, self._ip)
+        made = _create(name, results, operands, attrs, None, len(regions), self.place, self._ip)
         for region, (arg_avals, body) in zip(made.regions, regions, strict=True):
             self._fill(region, arg_avals, body, "stablehlo.return")
         return made.result if len(results) == 1 else list(made.results)
@@ -108,23 +112,23 @@ class Emitter(Attributes, Effects, Partitioned):
     def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
         """The one block of a region, and what it returns."""
         arg_types = [_types[aval] for aval in arg_avals]
-        block = region.blocks.append(*arg_types, arg_locs=[self._location] * len(arg_types))
-        saved = self._ip, self._constants, self._location, self._token, self.ins, self.outs
+        block = region.blocks.append(*arg_types, arg_locs=[self.place] * len(arg_types))
+        saved = self._ip, self._constants, self.place, self._token, self.ins, self.outs
         self._ip, self._constants = ir.InsertionPoint(block), {}
         try:
             outs = list(body(self, *block.arguments))
-            _create(terminator, [], outs, None, None, 0, self._location, self._ip)
+            _create(terminator, [], outs, None, None, 0, self.place, self._ip)
         finally:
-            self._ip, self._constants, self._location, self._token, self.ins, self.outs = saved
+            self._ip, self._constants, self.place, self._token, self.ins, self.outs = saved
         return outs
 
     def type(self, aval: ShapedArray) -> Any:
         """The tensor type of an aval."""
         return _types[aval]
 
-    def location(self, file: str, line: int, function: str = "") -> None:
-        """Operations from here on come from this line of the user's."""
-        self._location = mlir.location(file, line, function)
+    def location(self, file: str, line: int, function: str = "") -> Any:
+        """A line of the user's, as a `place`."""
+        return mlir.location(file, line, function)
 
     # ------------------------------------------------------------------------------------------------------ constants
     def constant(self, value: Any) -> Value:
@@ -143,7 +147,7 @@ class Emitter(Attributes, Effects, Partitioned):
         if not aval.size:
             return self._empty(aval)
         attrs = {"value": mlir.dense(value)}
-        return _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self._location, self._ip).result
+        return _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip).result
 
     def known(self, x: Value) -> int | None:
         """The integer that a value of rank 0 is, if it is a constant."""
@@ -160,7 +164,7 @@ class Emitter(Attributes, Effects, Partitioned):
         found = self._constants.get(key)
         if found is None:
             attrs = {"value": mlir.splat(aval.dtype, aval.shape, key[1])}
-            made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self._location, self._ip)
+            made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip)
             found = self._constants[key] = made.result
         return found
 
@@ -177,7 +181,7 @@ class Emitter(Attributes, Effects, Partitioned):
             key = (key, self.manual)  # collectives inside of it depend on the mesh
         symbol = self._functions.get(key)
         if symbol is None:
-            symbol = self._functions[key] = self._define(name, in_avals, body, "private")
+            symbol = self._functions[key] = self._define(name, in_avals, body, "private", out_avals)
         return symbol
 
     def adopt(self, key: Any, module: ir.Module, name: str) -> str:
@@ -210,10 +214,9 @@ class Emitter(Attributes, Effects, Partitioned):
         """Call a function of this module; `inline` lets XLA put its body in place, and fuse across its border."""
         attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
         if not inline:
-            apart = {"inlineable": mlir.string("false")}
-            attrs["mhlo.frontend_attributes"] = ir.DictAttr.get(apart, mlir.context)
+            attrs["mhlo.frontend_attributes"] = mlir.apart
         results = [_types[aval] for aval in out_avals]
-        return list(_create("func.call", results, list(operands), attrs, None, 0, self._location, self._ip).results)
+        return list(_create("func.call", results, list(operands), attrs, None, 0, self.place, self._ip).results)
 
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
         """An array as it is, in memory row by row."""
@@ -240,24 +243,26 @@ class Emitter(Attributes, Effects, Partitioned):
         in_avals: Sequence[ShapedArray],
         body: Body,
         visibility: str,
+        out_avals: Sequence[ShapedArray] | None = None,
         arguments: Any = None,
         results: Any = None,
     ) -> str:
         symbol = self._unique(name)
         arg_types = [_types[aval] for aval in in_avals]
+        signature = lambda results: ir.TypeAttr.get(ir.FunctionType.get(arg_types, results, mlir.context))
         attrs = {
             "sym_name": mlir.string(symbol),
             "sym_visibility": mlir.string(visibility),
-            "function_type": ir.TypeAttr.get(ir.FunctionType.get(arg_types, [], mlir.context)),  # results follow below
+            "function_type": signature([_types[aval] for aval in out_avals or ()]),
         }
         if arguments is not None:
             attrs["arg_attrs"] = arguments
         if results is not None:
             attrs["res_attrs"] = results
-        made = _create("func.func", [], [], attrs, None, 1, self._location, ir.InsertionPoint(self._module.body))
+        made = _create("func.func", [], [], attrs, None, 1, self.place, ir.InsertionPoint(self._module.body))
         outs = self._fill(made.regions[0], in_avals, body, "func.return")
-        full = ir.FunctionType.get(arg_types, [out.type for out in outs], mlir.context)
-        made.attributes["function_type"] = ir.TypeAttr.get(full)
+        if out_avals is None:
+            made.attributes["function_type"] = signature([out.type for out in outs])
         return symbol
 
     # ---------------------------------------------------------------------------------------------------- conveniences
@@ -333,7 +338,7 @@ def build(
             split = emitter.border(ins, in_avals) or [{} for _ in in_avals]
             arguments = [_argument(i, donated, aliases, attrs) for i, attrs in enumerate(split)]
         dictionaries = lambda each: None if each is None else ir.ArrayAttr.get([ir.DictAttr.get(a) for a in each])
-        emitter._define("main", in_avals, body, "public", dictionaries(arguments), dictionaries(results))
+        emitter._define("main", in_avals, body, "public", None, dictionaries(arguments), dictionaries(results))
         return module
 
 

@@ -130,6 +130,10 @@ def string(text: str) -> ir.Attribute:
 flags = (ir.BoolAttr.get(False, context), ir.BoolAttr.get(True, context))
 
 
+#: Tells XLA to keep the body of a function that is called apart from its callers.
+apart = ir.DictAttr.get({"inlineable": string("false")}, context)
+
+
 @lru_cache(8192)
 def location(file: str, line: int, function: str) -> ir.Location:
     """A line of the user's, with the name of the function around it."""

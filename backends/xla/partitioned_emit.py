@@ -36,7 +36,7 @@ class Partitioned:
     _meshes: dict[Any, str]
     _channels: int
     _module: Any
-    _location: Any
+    place: Any
     _ip: Any
     _fill: Callable[..., Any]
     op: Callable[..., Any]
@@ -78,7 +78,7 @@ class Partitioned:
     def _constraint(self, x: Any, mesh: AbstractMesh, spec: PartitionSpec) -> Any:
         attrs = {"sharding": self.sharding(mesh, spec, ir.RankedTensorType(x.type).rank)}
         return ir.Operation.create(
-            "sdy.sharding_constraint", [x.type], [x], attrs, None, 0, self._location, self._ip
+            "sdy.sharding_constraint", [x.type], [x], attrs, None, 0, self.place, self._ip
         ).result
 
     def unsplit(self, x: Any, dims: Sequence[int]) -> Any:
@@ -162,7 +162,7 @@ class Partitioned:
         }
         results = [mlir.types[aval] for aval in outs]
         made = ir.Operation.create(
-            "sdy.manual_computation", results, list(operands), attrs, None, 1, self._location, self._ip
+            "sdy.manual_computation", results, list(operands), attrs, None, 1, self.place, self._ip
         )
         self.manual = inner
         try:

@@ -20,7 +20,7 @@ from functorch_like.compiler.outlining import is_transpose, outline
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import FtError
 from functorch_like.ir import passes
-from functorch_like.ir.jaxpr import Jaxpr, Literal, Var, count_equations
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, count_equations
 from functorch_like.status_line import stage
 
 
@@ -223,30 +223,36 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
 
     `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
     """
+    if e.platform == "cpu":
+        jaxpr = narrow_products(jaxpr)
+    # XLA's partitioner looks at one function at a time, so that of programs on a mesh nothing is set apart.
+    whole = inlined or e.platform != "cpu" or e.partitioning is not None
+    return _emit_steps(e, jaxpr, jaxpr.equations if whole else outline(jaxpr), operands)
+
+
+def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr], operands: Sequence[Any]) -> list[Any]:
+    """Emit what a jaxpr does: equations, and jaxprs that become functions of their own."""
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
-    lines: dict[Any, source_info.Line | None] = {None: None}  # many equations are of one line
+    # The user's lines, and their places in the module: many equations are of one line.
+    lines: dict[Any, Any] = e.memo.setdefault("lines", {})
 
     def read(atom: Any) -> Any:
         if type(atom) is Literal:
             return e.constant(np.asarray(atom.value, atom.aval.dtype))
         return values[atom]
 
-    if e.platform == "cpu":
-        jaxpr = narrow_products(jaxpr)
-    # XLA's partitioner looks at one function at a time, so that of programs on a mesh nothing is set apart.
-    whole = inlined or e.platform != "cpu" or e.partitioning is not None
-    for eqn in jaxpr.equations if whole else outline(jaxpr):
+    for eqn in steps:
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
             symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
             values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
             continue
-        if eqn.source not in lines:
-            lines[eqn.source] = source_info.user_line(eqn.source)
-        line = lines[eqn.source]
-        if line is not None:
-            scope = source_info.scope(eqn.source)
-            e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
+        found = lines.get(eqn.source)
+        if found is None:
+            found = lines[eqn.source] = _place(e, eqn.source)
+        line, place = found
+        if place is not None:
+            e.place = place
         inputs = eqn.inputs
         e.ins = [a.aval for a in inputs]
         e.outs = [v.aval for v in eqn.outputs]
@@ -262,8 +268,17 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
     return [read(a) for a in jaxpr.outputs]
 
 
+def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:
+    """Return the user's line of a recorded traceback, and that line as a place in a module."""
+    line = None if source is None else source_info.user_line(source)
+    if line is None:
+        return None, None
+    scope = source_info.scope(source)
+    return line, e.location(line.file, line.line, f"{scope}/{line.function}" if scope else line.function)
+
+
 def _emit_part(e: xla.Emitter, part: Jaxpr, operands: Sequence[Any]) -> list[Any]:
-    outs = emit(e, part, operands, inlined=True)
+    outs = _emit_steps(e, part, part.equations, operands)
     return [e.by_rows(outs[0], part.out_avals[0])] if is_transpose(part) else outs
 
 

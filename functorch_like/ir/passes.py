@@ -88,8 +88,10 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
             made = e
         if prim.name not in _APART and (prim.effects is None or not effects(e)):
             try:
-                # Formed with params' values, not their repr: jaxprs compare by identity.
-                twin = seen.setdefault((prim, *map(_atom_key, inputs), *e.params.items()), made)
+                # Formed with params' values, not their repr: jaxprs compare by identity. Literals by bytes, not values:
+                # 0.0 and -0.0 are equal but not the same constant.
+                atoms = [a if type(a) is Var else (a.aval, a.value.tobytes()) for a in inputs]
+                twin = seen.setdefault((prim, *atoms, *e.params, *e.params.values()), made)
             except TypeError:  # an unhashable parameter: left alone
                 twin = made
             if twin is not made:
@@ -100,11 +102,6 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
         return jaxpr
     outputs: list[Atom] = [same.get(a, a) for a in jaxpr.outputs]
     return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
-
-
-def _atom_key(atom: Any) -> Any:
-    # Bytes, not values: 0.0 and -0.0 are equal but not the same constant.
-    return atom if type(atom) is Var else (atom.aval, atom.value.tobytes())
 
 
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:

@@ -51,7 +51,13 @@ class Lowering:
         return next((a for a in self.alternatives if a.takes(ins, outs, **params)), None)
 
     def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:
-        found = self.pick(e.platform, e.ins, e.outs, params)
+        key = (self, *e.ins, *e.outs, *params.values())
+        try:
+            found = e.memo[key]
+        except KeyError:  # programs apply a primitive to the same shapes over and over
+            found = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params)
+        except TypeError:  # a parameter without a hash
+            found = self.pick(e.platform, e.ins, e.outs, params)
         return (self.standard if found is None else found.lower)(e, *operands, **params)
 
 

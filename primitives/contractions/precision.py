@@ -123,10 +123,13 @@ def emit_dot(
     free = free_dims(right.ndim, rc, rb)
     if e.platform == "cpu" and left.dtype == dtypes.bfloat16 != out.dtype and len(free) > 1:
         return _with_one_free_dim(e, lhs, rhs, left, right, out, contract, batch, given, free)
-    attrs = {
-        "dot_dimension_numbers": e.attr(_dimension_numbers(tuple(lc), tuple(rc), tuple(lb), tuple(rb))),
-        "precision_config": precision_config(e, given, left.dtype),
-    }
+    key = ("dot", *map(tuple, (lc, rc, lb, rb)), given, left.dtype)
+    if key not in e.memo:
+        e.memo[key] = {
+            "dot_dimension_numbers": e.attr(_dimension_numbers(*key[1:5])),
+            "precision_config": precision_config(e, given, left.dtype),
+        }
+    attrs = e.memo[key]
     to = rounded(given, left.dtype, e.platform)
     if to:
         lhs, rhs = (_round(e, x, aval, to) for x, aval in ((lhs, left), (rhs, right)))
@@ -134,11 +137,12 @@ def emit_dot(
     made = out
     if name in precision_names.ALGORITHMS:
         algorithm = precision_names.ALGORITHMS[name]
-        attrs["algorithm"] = e.attr(
+        numbers = e.attr(
             f"#stablehlo.dot_algorithm<lhs_precision_type = {algorithm.operands}, rhs_precision_type = "
             f"{algorithm.operands}, accumulation_type = {algorithm.sums}, lhs_component_count = 1, rhs_component_count "
             f"= 1, num_primitive_operations = {algorithm.products}, allow_imprecise_accumulation = false>"
         )
+        attrs = {**attrs, "algorithm": numbers}
         made = out.update(dtype=_DTYPES[algorithm.sums])
     y = e.op("stablehlo.dot_general", [lhs, rhs], [made], attrs=attrs)
     return y if made is out else e.convert(y, out)

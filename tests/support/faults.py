@@ -303,16 +303,16 @@ FAULTS: dict[str, Fault] = {
     ),
     # -------------------------------------------------------------------------------------------------------- passes
     "common subexpressions forget parameters": Fault(
-        PASSES + "common_subexpressions", ", *e.params.items())", ")", ("jit_is_identity", "jit_of_vmap_is_stack")
+        PASSES + "common_subexpressions", ", *e.params.values())", ")", ("jit_is_identity", "jit_of_vmap_is_stack")
     ),
     "common subexpressions forget the order of operands": Fault(
         PASSES + "common_subexpressions",
-        "*map(_atom_key, inputs)",
-        "frozenset(map(_atom_key, inputs))",
+        "(prim, *atoms,",
+        "(prim, frozenset(atoms),",
         ("jit_is_identity",),
     ),
     "common subexpressions forget literals": Fault(
-        PASSES + "_atom_key", "atom.value.tobytes()", "0", ("jit_is_identity",)
+        PASSES + "common_subexpressions", "a.value.tobytes()", "0", ("jit_is_identity",)
     ),
     "dead code drops what is read": Fault(
         PASSES + "dead_code",

@@ -39,7 +39,7 @@ def compile(number=1.0, line=1, options=None):
     """Compile `x + number`; what it did, and the result for zeros."""
 
     def body(e, x):
-        e.location("/home/me/model.py", line, "model")
+        e.place = e.location("/home/me/model.py", line, "model")
         return [e.op("stablehlo.add", [x, e.full(number, F8)], [F8])]
 
     before = xla.counters.snapshot()

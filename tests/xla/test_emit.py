@@ -176,7 +176,7 @@ def test_a_body_that_raises_leaves_the_emitter_usable():
 
 def test_lines_reach_the_program():
     def body(e, x):
-        e.location("/home/me/model.py", 41, "model")
+        e.place = e.location("/home/me/model.py", 41, "model")
         return [e.op("stablehlo.sine", [x], [F8])]
 
     program = xla.compile(xla.build("f", [F8], body), out_avals=[F8])
