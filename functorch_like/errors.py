@@ -36,9 +36,11 @@ class FtError(Exception):
 
     Attributes:
         promotion: "strict" where strict promotion refused; "nested" where that was inside of a function of the package.
+        has_left: True once it has left a public function.
     """
 
     promotion: str = ""
+    has_left: bool = False
 
     def __init__(
         self, reason: str, *, fix: str = "", operation: str = "", chain: str = "", at: str = "", rule: str = ""

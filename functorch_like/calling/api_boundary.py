@@ -20,8 +20,8 @@ from functorch_like.backends.xla.failures import PARTS
 from functorch_like.backends.xla.nesting import unsorted
 from functorch_like.calling import argument_notes
 from functorch_like.calling.second_calls import NO_CALL, mark, second_call
-from functorch_like.calling.unclear_errors import clearer, name_argument
-from functorch_like.errors import DtypeError, FtError, OutOfMemoryError, bytes_text
+from functorch_like.calling.unclear_errors import clearer, name_argument, name_function
+from functorch_like.errors import FtError, OutOfMemoryError, bytes_text
 from functorch_like.primitives.effects.callbacks import from_callback
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -100,8 +100,10 @@ def finalize_error(
         return ours.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     mark(error)
     if isinstance(error, FtError):
-        if fun is not None and isinstance(error, DtypeError):
+        if fun is not None and not error.has_left:
             name_argument(error, fun, args, kwargs)
+            name_function(error, fun)
+            error.has_left = hasattr(fun, "is_boundary")
         error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
     elif type(error) is TypeError and fun is not None:
         argument_notes.add_note(error, fun)

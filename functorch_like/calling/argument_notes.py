@@ -47,6 +47,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
 def call_of(fun: Callable[..., Any]) -> str:
     """The name of a public function with its parameters, without their types."""
     signature = inspect.signature(fun)
+    if list(signature.parameters)[:1] == ["self"]:
+        signature = signature.replace(parameters=list(signature.parameters.values())[1:])
     parameters = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
     return f"{name_of(fun)}{signature.replace(parameters=parameters, return_annotation=signature.empty)}"
 
@@ -57,6 +59,8 @@ def name_of(fun: Callable[..., Any]) -> str:
     for n in range(1, len(path) + 1):  # the first module that has it is the one that users know
         if vars(sys.modules.get(".".join(path[:n]), sys)).get(fun.__name__) is fun:
             return ".".join((*_short(path[1:n]), fun.__name__))
+    if fun.__qualname__.startswith("_"):  # a method of arrays
+        return f"x.{fun.__name__.lstrip('_')}"
     return ".".join((*_short([room for room in path[1:2] if room == "numpy" or room in _ROOMS]), fun.__qualname__))
 
 

@@ -41,6 +41,11 @@ def check_format(who: str, fmt: str, args: Sequence[Any], kwargs: Mapping[str, A
         raise ArgumentError(
             f"{who} takes a format string, got {fmt!r:.60} of type {type(fmt).__name__}", fix='pass "{}", x'
         )
+    if "Traced<" in fmt and " with value " not in fmt:
+        raise ArgumentError(
+            f"{who} was given a string in which a traced value has been formatted already: {fmt!r:.60}",
+            fix='leave out the f before the string, and pass the value: "x is {x}", x=x',
+        )
     stand_in = _Anything()
     try:
         _Checker().vformat(fmt, [stand_in] * len(args), dict.fromkeys(kwargs, stand_in))

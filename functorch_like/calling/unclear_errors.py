@@ -36,6 +36,7 @@ def _sequence(x: Any) -> str:
 #: Where the modules of Python are, such as pathlib.
 _PYTHON = os.path.dirname(os.__file__)
 _NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
+_OF_NUMPY = re.compile(r"^fnp\.[\w.]+(?=: axis)")
 _HAS_PLACE = re.compile(r"argument |\w+: ")
 _KINDS = (
     _Kind(re.compile(r"^'([\w.]+)' object cannot be interpreted as an integer$"), "is no int", _int),
@@ -93,6 +94,13 @@ def name_argument(error: FtError, fun: Callable[..., Any], args: Any, kwargs: An
         name, text = found[0]
         value = name if text == "a value" else f"{name}={text}"
         error.reason = f"{value} of type {match[1]} is not an array"
+
+
+def name_function(error: FtError, fun: Callable[..., Any]) -> None:
+    """Name the function that the user called, where the error names one that this function is made of."""
+    called = argument_notes.name_of(fun) if hasattr(fun, "is_boundary") else ""
+    if called.startswith("fnp."):
+        error.reason = _OF_NUMPY.sub(called, error.reason, count=1)
 
 
 def _transforms(fun: Any) -> bool:

@@ -33,6 +33,15 @@ def positions(argnums: int | Sequence[int], count: int, name: str) -> list[int]:
     return chosen
 
 
+def check_tuples(name: str, primals: Any, tangents: Any) -> None:
+    """Refuse primals and tangents that are not one tuple each."""
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise ArgumentError(
+            f"{name} takes tuples of primals and tangents, got {type(primals).__name__} and {type(tangents).__name__}",
+            fix=f"{name}(f, {'loss, ' if name == 'gnvp' else ''}(x,), (dx,))",
+        )
+
+
 def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
     """An int or a sequence of ints, as a tuple."""
     given = (argnums,) if isinstance(argnums, (int, np.integer)) else argnums

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.errors import ArgumentError
-from functorch_like.transforms.argnums import as_positions
+from functorch_like.transforms.argnums import as_positions, check_tuples
 from functorch_like.transforms.grad import grad
 from functorch_like.transforms.jvp_vjp import Linearized, jvp
 from functorch_like.transforms.tangents import Fun
@@ -45,6 +45,7 @@ def hvp(
 
     Raises:
         DifferentiationError: where the result is not a scalar float.
+        ArgumentError: where `primals` or `tangents` is no tuple.
 
     Reference: B. A. Pearlmutter, "Fast exact multiplication by the Hessian", 1994.
 
@@ -53,6 +54,7 @@ def hvp(
     [6.0, 12.0]
     """
     check_callable(fun, "hvp")
+    check_tuples("hvp", primals, tangents)
     slope = grad(fun, argnums, has_aux, holomorphic)
     if has_aux:
         _, product, aux = jvp(slope, primals, tangents, has_aux=True)
@@ -94,11 +96,7 @@ def gnvp(
     [4.0, 36.0]
     """
     check_callable(loss, "gnvp")
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise ArgumentError(
-            f"gnvp takes tuples of primals and tangents, got {type(primals).__name__} and {type(tangents).__name__}",
-            fix="gnvp(f, loss, (x,), (dx,))",
-        )
+    check_tuples("gnvp", primals, tangents)
     chosen = as_positions(argnums, "gnvp")
     if any(not -len(primals) <= n < len(primals) for n in chosen):
         raise ArgumentError(f"gnvp by argnums={argnums} of {len(primals)} primals", fix="name positions there are")

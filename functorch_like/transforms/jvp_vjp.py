@@ -11,9 +11,8 @@ from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import Aux, R
 from functorch_like.core import UndefinedPrimal, aval_of
-from functorch_like.errors import ArgumentError
 from functorch_like.interpreters import forward, reverse
-from functorch_like.transforms.argnums import argnums_partial, as_positions, positions
+from functorch_like.transforms.argnums import argnums_partial, as_positions, check_tuples, positions
 from functorch_like.transforms.jit import jit
 from functorch_like.transforms.tangents import (
     FlatFunction,
@@ -62,11 +61,7 @@ def jvp(fun: Fun, primals: Sequence[PyTree], tangents: Sequence[PyTree], has_aux
     (0.0, 2.0)
     """
     check_callable(fun, "jvp")
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise ArgumentError(
-            f"jvp takes tuples of primals and tangents, got {type(primals).__name__} and {type(tangents).__name__}",
-            fix="jvp(f, (x,), (dx,))",
-        )
+    check_tuples("jvp", primals, tangents)
     leaves, in_tree = xla.flatten(tuple(primals))
     given = tangent_leaves(in_tree, tuple(tangents), "jvp")
     directions = [check_tangent(p, t, i, in_tree) for i, (p, t) in enumerate(zip(leaves, given, strict=True))]

@@ -150,6 +150,38 @@ def test_assignments_by_masks_and_additions():
     says(refusal(mask, errors.ImmutableError, TypeError).remedy, "x.at[idx].set(2.0)", "fnp.where(mask")
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["mean", "std", "var", "median", "average", "ptp", "nanmean", "nansum", "nanmax", "count_nonzero", "percentile"],
+)
+def test_an_axis_that_is_not_there_is_refused_by_the_function_that_was_called(name):
+    rest = (50.0,) if name == "percentile" else ()
+    message = refusal(lambda: getattr(fnp, name)(X, *rest, axis=5), errors.AxisError)
+    says(message.head, f"fnp.{name}: axis 5 is out of bounds")
+    message = refusal(lambda: ft.jit(lambda x: getattr(fnp, name)(x, *rest, axis=5))(X), errors.AxisError)
+    says(message.head, f"fnp.{name}: axis 5 is out of bounds")
+
+
+@pytest.mark.parametrize("name", ["jvp", "hvp", "gnvp"])
+def test_tuples_of_primals_and_tangents(name):
+    loss = (fnp.sum,) if name == "gnvp" else ()
+    message = refusal(lambda: getattr(ft, name)(fnp.sum, *loss, X, X), errors.ArgumentError)
+    says(message.head, f"{name} takes tuples")
+    says(message.remedy, f"{name}(f, ")
+
+
+def test_methods_are_named_as_they_are_called():
+    with pytest.raises(TypeError) as caught:
+        X.clip(a_min=2)
+    assert caught.value.__notes__ == ["x.clip(min=None, max=None)"]
+
+
+def test_debug_print_takes_no_formatted_string():
+    message = refusal(lambda: ft.jit(lambda x: ft.debug.print(f"x is {x}"))(1.0), errors.ArgumentError)
+    says(message.remedy, "leave out the f")
+    ft.debug.print(f"x is {X}")
+
+
 def test_a_place_without_its_method_is_no_array():
     says(refusal(lambda: fnp.sin(X.at[0]), errors.DtypeError).remedy, "x.at[i].set")
 
