@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from functorch_like import source_info
+from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.core import Primitive, state
 from functorch_like.errors import refuse_pickling
@@ -28,12 +28,20 @@ class Var:
 
 
 class Literal:
-    """A small constant written into a jaxpr."""
+    """A small constant written into a jaxpr.
 
-    __slots__ = ("aval", "value")
+    Attributes:
+        value: an array of NumPy.
+        aval: its shape and dtype, and whether it is weak.
+        operand: what a primitive takes for it: of a weak constant NumPy's scalar, for an array would be strong.
+    """
+
+    __slots__ = ("aval", "operand", "value")
 
     def __init__(self, value: np.ndarray[Any, Any], aval: ShapedArray) -> None:
         self.value, self.aval = value, aval
+        weak = aval.weak_type and not aval.shape and not dtypes.may_be_narrowed(aval.dtype)
+        self.operand: Any = value[()] if weak else value
 
 
 Atom = Var | Literal
@@ -148,7 +156,7 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
     try:
         for equation in jaxpr.equations:
             state.source = equation.source
-            operands = [values[a] if type(a) is Var else a.value for a in equation.inputs]
+            operands = [values[a] if type(a) is Var else a.operand for a in equation.inputs]
             out = state.trace.process(equation.prim, operands, equation.params)
             if equation.prim.multiple_results:
                 values.update(zip(equation.outputs, out, strict=True))
@@ -156,7 +164,7 @@ def evaluate(jaxpr: Jaxpr, args: Iterable[Any]) -> list[Any]:
                 values[equation.outputs[0]] = out
     finally:
         state.source = carried
-    return [a.value if isinstance(a, Literal) else values[a] for a in jaxpr.outputs]
+    return [a.operand if isinstance(a, Literal) else values[a] for a in jaxpr.outputs]
 
 
 # ---------------------------------------------------------------------------------------------------------- text

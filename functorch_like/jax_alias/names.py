@@ -117,6 +117,8 @@ class Private(NamedTuple):
 PRIVATE: dict[str, Private] = {
     "jax._src.ad_util.stop_gradient_p": Private("jax.extend.core.primitives", "chex"),
     "jax._src.api_util.debug_info": Private("jax.api_util", "equinox"),
+    "jax._src.checkify.checkify": Private("jax.experimental.checkify", "flax"),
+    "jax._src.checkify.user_checks": Private("jax.experimental.checkify", "flax"),
     "jax._src.core.ShapedArray": Private("jax.core", "numpyro"),
     "jax._src.core.get_aval": Private("jax.core", "flax"),
     "jax._src.core.get_opaque_trace_state": Private("jax.extend.core", "flax"),

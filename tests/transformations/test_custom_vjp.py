@@ -11,6 +11,7 @@ from support.nestings import DERIVATIVES, REVERSE, nested, nestings
 import functorch_like as ft
 import functorch_like.numpy as fnp
 from functorch_like.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from functorch_like.errors import TreeError
 from functorch_like.testing import check_grads
 
 X = ft.device_put(np.asarray(0.7))  # in double precision
@@ -471,3 +472,23 @@ def test_rules_see_the_weak_types_that_the_function_saw(way, kind):
     with ft.numpy_dtype_promotion("strict"):
         slope = way(lambda x: f(fnp.where(x < 1, 2, -1), x))(fnp.asarray(3.0))
     assert float(slope) == -1.0 and seen and all(seen)
+
+
+def test_a_cotangent_may_stand_for_a_container_of_one_leaf():
+    """As in JAX: of `{"x": [a]}`, `{"x": ct}` and `ct` are cotangents."""
+    for given in (lambda ct: {"x": [ct]}, lambda ct: {"x": ct}, lambda ct: ct):
+
+        @ft.custom_vjp
+        def f(tree):
+            return ft.numpy.sin(tree["x"][0])
+
+        f.defvjp(lambda tree: (f(tree), tree["x"][0]), lambda x, ct, given=given: (given(2 * ct * x),))
+        assert ft.grad(f)({"x": [3.0]}) == {"x": [6.0]}
+
+    @ft.custom_vjp
+    def g(pair):
+        return pair[0] * pair[1]
+
+    g.defvjp(lambda pair: (g(pair), None), lambda _, ct: (ct,))
+    with pytest.raises(TreeError, match="cotangent needed"):
+        ft.grad(g)((1.0, 2.0))

@@ -129,3 +129,20 @@ def test_the_name_and_docs_are_kept():
         """Docs."""
 
     assert (ft.vmap(fun).__name__, ft.vmap(fun).__doc__) == ("fun", "Docs.")
+
+
+@pytest.mark.parametrize("within", [lambda f: f, ft.jit])
+def test_numbers_in_inner_functions_stay_weak(within):
+    """A mapped or differentiated inner program has the dtypes of the plain one: `where(c, 1, -1)` is a weak int."""
+    seen = []
+
+    def f(x):
+        sign = ft.jit(lambda x: fnp.where(x < 1, 1, -1))(x)
+        seen.append(sign.weak_type)
+        return sign * x
+
+    x = fnp.asarray([0.5, 2.0], "float16")
+    for g in (ft.vmap(f), lambda x: ft.jvp(ft.vmap(f), (x,), (x,))[1], lambda x: ft.lax.map(f, x), ft.vmap(ft.grad(f))):
+        seen.clear()
+        with ft.numpy_dtype_promotion("standard"):
+            assert within(g)(x).dtype == "float16" and seen and all(seen)

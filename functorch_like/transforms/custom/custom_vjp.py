@@ -226,7 +226,8 @@ class _Backward:
 
 
 def _spread(treedef: Any, given: Any) -> list[Any] | None:
-    """An entry for each leaf of a structure, where None stands for all below it; None where the structures differ."""
+    """An entry for each leaf of a structure, where None stands for all below it, and one entry for a container of one
+    leaf; None where the structures differ otherwise."""
     whole = treedef.unflatten([0] * treedef.num_leaves)
     entries, prefix = xla.flatten(given, lambda x: x is None)
     try:
@@ -235,8 +236,8 @@ def _spread(treedef: Any, given: Any) -> list[Any] | None:
         return None
     found: list[Any] = []
     for entry, part in zip(entries, parts, strict=True):
-        leaves, below = xla.flatten(part)
-        if entry is not None and below != xla.leaf_structure:
+        leaves, _ = xla.flatten(part)
+        if entry is not None and len(leaves) != 1:  # a container of one leaf may be given as that
             return None
         found += [entry] * len(leaves)
     return found
