@@ -1,6 +1,8 @@
 """What the README and the pages in docs/ show works, and the commands they give are those CI knows."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,11 @@ def test_code_on_pages_runs(page):
     for library in NEEDS.get(page, []):
         pytest.importorskip(library)
     namespace: dict = {}
-    for block in re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+    if any("jax_alias.install()" in block for block in blocks):  # what it changes stays changed in its process
+        subprocess.run([sys.executable, "-c", "\n".join(blocks)], check=True)
+        return
+    for block in blocks:
         exec(compile(block, page, "exec"), namespace)
     for name, test in list(namespace.items()):
         if name.startswith("test_"):
