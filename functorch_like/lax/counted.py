@@ -80,7 +80,7 @@ def fori_loop(
     110
     """
     check_callable(body_fun, "lax.fori_loop", "lax.fori_loop(lower, upper, lambda i, val: val, init_val)")
-    dtype = _bounds_dtype(lower, upper)
+    dtype, weak = _bounds_dtype(lower, upper)
     if isinstance(lower, Tracer) or isinstance(upper, Tracer):
         if unroll not in (None, False):
             raise error(
@@ -88,14 +88,15 @@ def fori_loop(
                 f"unroll={unroll!r} of lax.fori_loop with traced bounds",
                 "make the bounds Python ints, or leave unroll out",
             )
-        first, last = (structural.convert_element_type(x, new_dtype=dtype, weak_type=False) for x in (lower, upper))
+        first, last = (structural.convert_element_type(x, new_dtype=dtype, weak_type=weak) for x in (lower, upper))
         return run_while(_below, body_fun, (first, last, init_val), "fori_loop", _bounded)[2]
-    init = (np.asarray(int(lower), dtype), init_val)
+    first = int(lower) if weak else np.asarray(int(lower), dtype)
+    init = (first, init_val)
     steps = max(int(upper) - int(lower), 0)
     return loop(body_fun, init, None, steps, False, unroll or 1, "fori_loop", _numbered)[0][1]
 
 
-def _bounds_dtype(lower: Any, upper: Any) -> np.dtype[Any]:
+def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
     avals = []
     for name, x in (("lower", lower), ("upper", upper)):
         aval = aval_of(x)
@@ -104,13 +105,15 @@ def _bounds_dtype(lower: Any, upper: Any) -> np.dtype[Any]:
         if not dtypes.is_integer(aval.dtype):
             raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
         avals.append(aval)
-    return dtypes.promote(*avals)[0]
+    dtype, weak = dtypes.promote(*avals)
+    # Counted from Python's numbers, the index takes the dtype of the arrays that it meets.
+    return dtype, weak and dtype == dtypes.default_int()
 
 
 def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def step(carry: Any, _: Any) -> Any:
         i, val = carry
-        return (elementwise.add(i, np.ones((), aval_of(i).dtype)), body(i, val)), None
+        return (_next(i), body(i, val)), None
 
     return step
 
@@ -118,9 +121,14 @@ def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 def _bounded(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
     def step(carry: Any) -> Any:
         i, last, val = carry
-        return elementwise.add(i, np.ones((), aval_of(i).dtype)), last, body(i, val)
+        return _next(i), last, body(i, val)
 
     return step
+
+
+def _next(i: Any) -> Any:
+    aval = aval_of(i)
+    return elementwise.add(i, 1 if aval is aval_of(1) else np.ones((), aval.dtype))
 
 
 def _below(carry: Any) -> Any:

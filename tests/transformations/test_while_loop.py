@@ -266,3 +266,15 @@ def test_values_that_a_loop_gives_are_known_when_it_is_linearized(body):
     for slope in (ft.grad(f), ft.jit(ft.grad(f))):
         with pytest.raises(ft.errors.UnsupportedError, match="reverse mode"):
             slope(x)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "bfloat16", "float64"])
+def test_the_index_of_counted_loops_takes_the_dtype_of_arrays(dtype):
+    x = fnp.ones(2, dtype)
+    for got in (
+        lax.fori_loop(0, 3, lambda i, c: c + i, x),
+        ft.jit(lambda n: lax.fori_loop(0, n, lambda i, c: c + i, x))(3),
+    ):
+        assert got.dtype == dtype and got.tolist() == [4, 4]
+    assert lax.fori_loop(np.int32(0), 3, lambda i, c: i, fnp.int32(7)).dtype == "int32"
+    assert lax.fori_loop(2**40, 2**40 + 3, lambda i, c: c + i, fnp.zeros((), "int64")) == 3 * 2**40 + 3
