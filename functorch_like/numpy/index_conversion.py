@@ -124,8 +124,11 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     """
     sizes = shape_of(shape, "fnp.unravel_index")
     flat, total = _integers(indices, "fnp.unravel_index"), math.prod(sizes)
-    flat = promotion.convert(flat, _index_dtype(sizes))
+    if aval_of(flat).dtype == dtypes.uint64:  # all beyond the end are alike
+        flat = clip(flat, None, 2**62)
+    flat = promotion.convert(flat, dtypes.int64)
     flat = clip(flat + total * (flat < 0), 0, max(total - 1, 0))
+    flat = promotion.convert(asarray(flat), _index_dtype(sizes))
     strides = _strides(sizes, order, "fnp.unravel_index")
     return tuple(flat // max(s, 1) % max(n, 1) for n, s in zip(sizes, strides, strict=True))
 

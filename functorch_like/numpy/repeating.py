@@ -167,9 +167,10 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
         if n == 0:
             continue
         if isinstance(s, (ArrayImpl, Tracer)):
+            turns = (s if aval_of(s).dtype.itemsize >= 4 else promotion.convert(s, np.dtype("int32"))) % n
             places = elementwise.sub(
                 structural.iota(dtype=np.dtype("int32"), shape=(n,), dimension=0),
-                promotion.broadcast(promotion.convert(s, np.dtype("int32")), (n,)),
+                promotion.broadcast(promotion.convert(turns, np.dtype("int32")), (n,)),
             )
             size = structural.full_like(places, n)
             places = elementwise.rem(elementwise.add(elementwise.rem(places, size), size), size)

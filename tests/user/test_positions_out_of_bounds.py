@@ -84,3 +84,14 @@ def test_positions_wider_than_an_index():
     np.testing.assert_array_equal(x.at[wide].set(0), X)
     np.testing.assert_array_equal(x[np.array([2**64 - 1, 1], np.uint64)], [5, 2])
     assert np.isnan(x.at[2**70].get(mode="fill")) and np.isnan(x.at[-(2**70)].get(mode="fill"))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "uint64"])
+def test_unravelled_positions_are_clipped_whatever_holds_them(dtype):
+    shape, info = (3, 40), np.iinfo(dtype)
+    places = np.array([0, 7, 119, min(info.max, 2**40), max(info.min, -5), info.max, info.min], dtype)
+    inside = [min(max(int(i) + 120 if i < 0 else int(i), 0), 119) for i in places]
+    for given in (places, fnp.asarray(places)):
+        for got in (fnp.unravel_index(given, shape), ft.jit(lambda i: fnp.unravel_index(i, shape))(given)):
+            np.testing.assert_array_equal(got, np.unravel_index(inside, shape))
+            assert [a.dtype for a in got] == ["int32", "int32"]

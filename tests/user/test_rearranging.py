@@ -96,3 +96,12 @@ def test_repeats_that_are_too_few_are_filled_up_with_the_last_element():
     for repeat in (lambda n: fnp.repeat(x, n, total_repeat_length=5),
                    ft.jit(lambda n: fnp.repeat(x, n, total_repeat_length=5))):  # fmt: skip
         assert repeat(counts).tolist() == [2, 2, 3, 5, 5]
+
+
+@pytest.mark.parametrize("shift", [2**40, -(2**40), 7, -3])
+def test_rolls_farther_than_32_bits(shift):
+    x = np.arange(5)
+    for given in (shift, fnp.asarray(shift), np.asarray(shift)):
+        np.testing.assert_array_equal(fnp.roll(x, given), np.roll(x, shift))
+    np.testing.assert_array_equal(ft.jit(fnp.roll)(x, np.asarray(shift)), np.roll(x, shift))
+    np.testing.assert_array_equal(fnp.roll(fnp.arange(300), fnp.asarray(100, "int8")), np.roll(np.arange(300), 100))
