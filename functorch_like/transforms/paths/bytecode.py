@@ -116,11 +116,38 @@ class _Flow:
 
     def _place(self, k: int) -> Any:
         """Return the place of an instruction in the source, or its offset, where that may not tell it from others."""
-        # Tests of `a or b` are at the place of both together; what computes their values is not.
-        pair = [self.instructions[j].positions for j in (k, k - 1) if j >= 0]
-        if self.code.co_exceptiontable or any(p is None or p.col_offset is None for p in pair):
-            return self.offsets[k]  # copies of a `finally` block go on in other ways
-        return tuple(pair)
+        source = self._source(k)
+        if self.code.co_exceptiontable or source is None:  # copies of a `finally` block go on in other ways
+            return self.offsets[k]
+        alike = [j for j, i in enumerate(self.instructions) if _stops(i) and self._source(j) == source]
+        # Code that was generated may have one position for all of its tests.
+        copies = len(alike) < 3 and len({self._operand(j) for j in alike}) == 1
+        return source if copies else self.offsets[k]
+
+    def _source(self, k: int) -> Any:
+        """Return the positions of an instruction and of the one that makes its operand; None where these are unknown.
+
+        TRAP: Python 3.11 has the second test of `a and b` at the position of the first; what computes `b` is not.
+        """
+        pair = [self.instructions[j].positions for j in (k, self._before(k))]
+        return None if any(p is None or p.col_offset is None for p in pair) else tuple(pair)
+
+    def _before(self, k: int) -> int:
+        """Return the instruction before one. Far jumps have their distance in instructions of its own."""
+        k -= 1
+        while k > 0 and self.instructions[k].opname == "EXTENDED_ARG":
+            k -= 1
+        return max(k, 0)
+
+    def _operand(self, k: int) -> tuple[Any, ...]:
+        """Return the instructions that compute the operand of a test, which are equal in two copies of it."""
+        j = self._before(k)
+        whole, found = _span(self.instructions[j]), []
+        while j > 0 and _within(_span(self.instructions[j]), whole):
+            i = self.instructions[j]
+            found.append((i.opname, None if i.opcode in _JUMPS else i.argrepr))
+            j = self._before(j)
+        return tuple(found)
 
     def _following(self, k: int) -> Iterator[tuple[int, bool]]:
         i = self.instructions[k]
@@ -202,6 +229,26 @@ def _names(i: dis.Instruction) -> list[tuple[str, str]]:
     kinds = re.findall("(LOAD|STORE|DELETE)_FAST", i.opname)
     names = i.argval if isinstance(i.argval, tuple) else (i.argval,)
     return list(zip(kinds, names, strict=False))
+
+
+_Span = tuple[tuple[int, int], tuple[int, int]] | None
+
+
+def _span(i: dis.Instruction) -> _Span:
+    """Return where the source of an instruction begins and ends."""
+    p = i.positions
+    if p is None or p.lineno is None or p.end_lineno is None or p.col_offset is None or p.end_col_offset is None:
+        return None
+    return (p.lineno, p.col_offset), (p.end_lineno, p.end_col_offset)
+
+
+def _within(inner: _Span, outer: _Span) -> bool:
+    return inner is not None and outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def _stops(i: dis.Instruction) -> bool:
+    """Return True for instructions at which a state may be asked for."""
+    return _tests(i) or i.opname.startswith("CALL")
 
 
 def _tests(i: dis.Instruction) -> bool:

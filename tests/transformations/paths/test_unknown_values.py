@@ -1,8 +1,11 @@
 """Python control flow where values are unknown: bodies of loops and rules, functions inside of functions, `lower`."""
 
+import ast
+
 import numpy as np
 import pytest
 from support.python_paths import bisect, newton, paths
+from support.python_programs import made
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
@@ -287,3 +290,37 @@ def test_an_impure_body_is_refused():
 
     with pytest.raises(errors.ArgumentError, match="did not do the same again"):
         paths(lambda xs: ft.lax.map(before, xs))(VALUES)
+
+
+#: Far jumps; Python 3.11 has both tests of an `and` at one position.
+LONG = f"""
+def program(x, y):
+    if 1.0 <= x and truth(x <= y):
+        {"; ".join(["y = y + 1.0"] * 80)}
+    else:
+        x, y = y, x
+    return x + 10 * y
+"""
+TWICE = """
+def program(x, y):
+    if x > 0.0:
+        x = x + 1.0
+    if x > 0.0:
+        y = y + 1.0
+    return x + 10 * y
+"""
+
+
+@pytest.mark.parametrize("name", ["LONG", "TWICE"])
+def test_conditions_are_told_apart_by_more_than_their_position(name):
+    plain = made(globals()[name], {"truth": bool})
+    tree = ast.parse(globals()[name])
+    if name == "TWICE":  # as code that was generated may have it
+        for node in ast.walk(tree):
+            if hasattr(node, "lineno"):
+                node.lineno, node.end_lineno, node.col_offset, node.end_col_offset = 1, 1, 0, 1
+    namespace = {"truth": lambda v: v}
+    exec(compile(tree, "generated.py", "exec"), namespace)
+    for run in (paths(namespace["program"]), ft.jit(lambda x, y: paths(namespace["program"])(x, y))):
+        for x, y in ((1.0, -1.0), (2.0, 5.0), (0.0, 3.0), (-1.0, -1.0)) * 2:
+            assert run(x, y) == plain(x, y)
