@@ -409,6 +409,11 @@ def in_width(x: Any) -> Any:
     return native(x) if isinstance(x, (np.ndarray, np.generic)) and dtypes.is_narrowed(x) else x
 
 
+def array_of(x: Any) -> Any:
+    """A result that is an operand as it was given: a NumPy array as an array."""
+    return xla.device_put(native(x)) if isinstance(x, np.ndarray) and x.dtype != object else x
+
+
 def argument_aval(x: Any) -> ShapedArray:
     """As `aval_of`, for what a user passes: NumPy arrays of rank 0 count as scalars too, and are weakly typed.
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from functorch_like import dtypes, source_info
-from functorch_like.backends import xla
-from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, native, state, transform_stack
+from functorch_like.core import ArrayImpl, Tracer, argument_aval, aval_of, state, transform_stack
 from functorch_like.errors import (
     ArgumentError,
     AxisError,
@@ -69,11 +68,6 @@ def value(x: Any) -> Any:
     if type(x) is ArrayImpl or isinstance(x, (Tracer, np.ndarray)):
         return x
     return np.asarray(x, aval_of(x).dtype)[()]
-
-
-def array_of(x: Any) -> Any:
-    """A result that is an operand as it was given: a NumPy array as an array."""
-    return xla.device_put(native(x)) if isinstance(x, np.ndarray) and x.dtype != object else x
 
 
 def _is_number(x: Any, aval: Any) -> bool:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes, tree
 from functorch_like.calling.type_variables import T
-from functorch_like.core import ArrayImpl, Tracer, aval_of, is_value
+from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of, is_value
 from functorch_like.errors import ShapeError
 from functorch_like.lax.creation import convert
-from functorch_like.lax.operands import array_of, axes_of, axis_of, error, host, ints, match, same_rank, value
+from functorch_like.lax.operands import axes_of, axis_of, error, host, ints, match, same_rank, value
 from functorch_like.primitives import elementwise, structural
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
-from functorch_like.lax.operands import array_of
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axes_of, axis_of
 from functorch_like.numpy.creation import asarray, listed

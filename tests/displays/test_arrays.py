@@ -133,7 +133,7 @@ def test_parts_in_other_processes():
     place = SimpleNamespace(
         device_set=[SimpleNamespace(platform="cpu")] * 2, is_fully_addressable=False, is_fully_replicated=False
     )
-    x = SimpleNamespace(is_deleted=lambda: False, nbytes=12, sharding=place)
+    x = SimpleNamespace(is_deleted=lambda: False, nbytes=12, sharding=place, _sharding=place)
     assert array_display.values_of(x) == (None, "parts of them belong to other processes; see x.addressable_shards")
 
 

@@ -183,7 +183,11 @@ def product(p, x):
     [
         (lambda g: ({"w": g[:2]}, g), ValueError, ["[0]['w']  f32[3]            f32[2]"]),
         (lambda g: ({"w": g}, g.astype("float16")), TypeError, ["[1]  f32[3]            f16[3]"]),
-        (lambda g: (g, g), ValueError, ["[0]['w']  f32[3]            -", "[0]       -                 f32[3]"]),
+        (
+            lambda g: ({"w": g}, [g, g]),
+            ValueError,
+            ["[1]       f32[3]            -", "[1][0]    -                 f32[3]"],
+        ),
         (lambda g: ({"w": g, "b": g}, g), ValueError, ["[0]['b']  -                 f32[3]"]),
         (lambda g: g, ValueError, ["returned", "for the cotangents of 2 arguments"]),
         (lambda g: None, ValueError, ["returned None for the cotangents of 2 arguments"]),

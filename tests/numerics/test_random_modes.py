@@ -58,7 +58,7 @@ CASES = {
     "multivariate_normal": lambda k: random.multivariate_normal(k, fnp.zeros(3), fnp.eye(3) * 2.0, N),
     "orthogonal": lambda k: random.orthogonal(k, 4),
 }
-KEYS = {"PRNGKey", "clone", "key", "key_data", "key_impl", "wrap_key_data"}
+KEYS = {"PRNGKey", "check_key_reuse", "clone", "key", "key_data", "key_impl", "wrap_key_data"}
 
 #: Those whose last operations XLA compiles differently where the parameters are constants, in units of 2**-24.
 ROUNDED = {"ball": 8, "t": 8}
