@@ -186,7 +186,7 @@ def product(p, x):
         (
             lambda g: ({"w": g}, [g, g]),
             ValueError,
-            ["[1]       f32[3]            -", "[1][0]    -                 f32[3]"],
+            ["[1]     f32[3]            -", "[1][0]  -                 f32[3]"],
         ),
         (lambda g: ({"w": g, "b": g}, g), ValueError, ["[0]['b']  -                 f32[3]"]),
         (lambda g: g, ValueError, ["returned", "for the cotangents of 2 arguments"]),
