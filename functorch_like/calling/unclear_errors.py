@@ -33,8 +33,8 @@ def _sequence(x: Any) -> str:
     return f"{_int(x)}, or a sequence of ints" if isinstance(x, float) else "give a list or a tuple"
 
 
-#: Where the modules of Python are, such as pathlib.
-_PYTHON = os.path.dirname(os.__file__)
+#: Where the modules of Python are, such as pathlib, and those of others below.
+_PYTHON, _INSTALLED = os.path.dirname(os.__file__) + os.sep, f"{os.sep}site-packages{os.sep}"
 _NO_ARRAY = re.compile(r"of type (\w+) is not an array$")
 _OF_NUMPY = re.compile(r"^fnp\.[\w.]+(?=: axis)")
 _HAS_PLACE = re.compile(r"argument |\w+: ")
@@ -136,7 +136,7 @@ def _in_package(traceback: TracebackType | None) -> bool:
     """Return True if no line of the user's was running when the error was raised, beyond the call."""
     while traceback is not None:
         file = traceback.tb_frame.f_code.co_filename
-        if source_info.is_users(file) and os.path.dirname(file) != _PYTHON:
+        if source_info.is_users(file) and not (file.startswith(_PYTHON) and _INSTALLED not in file):
             return False
         traceback = traceback.tb_next
     return True
