@@ -240,6 +240,9 @@ state = _State()
 
 #: Mirrors `state.trace.staging` in the C++ jit key, so that a compiled function called while staging is staged.
 _STAGING = xla.config("staging", False, in_trace_key=False)
+#: The generator of typed keys that name none. It is part of the keys of traces, so it is made before any function is
+#: traced: made when `random` or `nn` is imported, it would have all functions traced and compiled again.
+DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 
 
 @contextmanager

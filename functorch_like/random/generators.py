@@ -19,12 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import core, dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
-from functorch_like.primitives.random import threefry
 from functorch_like.primitives.random.philox import rng_bit_generator
 from functorch_like.primitives.random.threefry import draw, fold, threefry2x32
 
@@ -34,7 +33,7 @@ U32, U64 = dtypes.uint32, dtypes.uint64
 WORDS = {"threefry2x32": 2, "rbg": 4, "unsafe_rbg": 4}
 #: The generator of keys without a dtype of their own, by their words.
 BY_WORDS = {2: "threefry2x32", 4: "rbg"}
-DEFAULT = threefry.DEFAULT_GENERATOR
+DEFAULT = core.DEFAULT_GENERATOR
 
 #: The first counter word of the domain that splitting counts in: bits count from 0 up.
 _SPLIT = 0x80000000

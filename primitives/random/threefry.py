@@ -13,15 +13,10 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
-from functorch_like.backends import xla
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
-
-#: The generator of typed keys that name none. It is part of the keys of traces, so it is made before any function is
-#: traced: made when `random` is imported, it would have all functions traced and compiled again.
-DEFAULT_GENERATOR = xla.config("default_generator", "threefry2x32")
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # makes the third key word depend on the other two

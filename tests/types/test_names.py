@@ -159,13 +159,15 @@ def test_what_was_traced_stays_when_more_modules_are_imported():
         "import importlib, pkgutil, functorch_like as ft\n"
         "f = ft.jit(lambda x: x + 1)\n"
         "f(1.0)\n"
+        "from functorch_like.backends import xla\n"
+        "before = xla.setting_names()\n"
         "for name in ('random', 'nn', 'lax', 'data', 'io', 'numpy', 'scipy', 'sharding', 'experimental', 'debug'):\n"
         "    package = importlib.import_module(f'functorch_like.{name}')\n"
         "    for found in pkgutil.iter_modules(getattr(package, '__path__', ())):\n"
         "        importlib.import_module(f'{package.__name__}.{found.name}')\n"
         "with ft.testing.count_traces() as traces:\n"
         "    f(2.0)\n"
-        "assert traces.count == 0\n"
+        "assert traces.count == 0 and xla.setting_names() == before\n"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
