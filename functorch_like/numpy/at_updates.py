@@ -223,8 +223,8 @@ class IndexRef:
         if not unique_indices:
             from functorch_like.numpy.at_apply import apply_repeatedly, repeated
 
-            plan = parse(self.index, aval_of(x).shape, outside=_said(mode, "x.at[...].apply"))
-            places = repeated(x, plan, mode_of(mode, "fill", "x.at[...].apply"))
+            how = mode_of(mode, "fill", "x.at[...].apply")
+            places = repeated(x, parse(self.index, aval_of(x).shape, outside=_said(mode, how)), how)
             if places is not None:
                 return apply_repeatedly(x, places, func)
         return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
@@ -241,7 +241,7 @@ class IndexRef:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
         try:
-            plan = parse(self.index, aval_of(x).shape, outside=_said(mode, "x.at[...].get"))
+            plan = parse(self.index, aval_of(x).shape, outside=_said(mode, how))
         except Nothing:
             return getitem(x, False)
         if fill_value is not None:
@@ -272,7 +272,7 @@ def _update(
     if isinstance(values, (list, tuple)):
         values = asarray(values)
     try:
-        plan = parse(ref.index, aval_of(x).shape, outside=_said(mode, "x.at[...]"))
+        plan = parse(ref.index, aval_of(x).shape, outside=_said(mode, how))
     except Mask as e:
         return _masked(op, x, e.mask, values)
     except Nothing:
@@ -281,10 +281,9 @@ def _update(
     return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
 
 
-def _said(mode: Any, what: str) -> str | None:
+def _said(mode: Any, how: str) -> str | None:
     """Return what the user says of positions out of bounds; None where nothing."""
-    how = None if mode is None else mode_of(mode, "", what)
-    return None if how == "promise_in_bounds" else how
+    return None if mode is None or how == "promise_in_bounds" else how
 
 
 def _masked(op: str, x: Any, mask: Any, values: Any) -> Any:

@@ -173,7 +173,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axis = None) -> A
                 promotion.broadcast(promotion.convert(turns, np.dtype("int32")), (n,)),
             )
             size = structural.full_like(places, n)
-            places = elementwise.rem(elementwise.add(elementwise.rem(places, size), size), size)
+            places = elementwise.rem(elementwise.add(places, size), size)
             x = _take(x, places, d)
         elif operator.index(s) % n:
             at = n - operator.index(s) % n

@@ -91,6 +91,10 @@ class _Flow:
                     self.stores.setdefault(name, []).append(i.offset)
         self.stacks = self._all_stacks()
         self.live = self._all_live()
+        self.alike: dict[Any, list[int]] = {}  # instructions at which a state may be asked for, by their positions
+        for k, i in enumerate(self.instructions):
+            if _stops(i):
+                self.alike.setdefault(self._source(k), []).append(k)
 
     def point(self, last: int, test: bool) -> Point | None:
         k = bisect.bisect_right(self.offsets, last) - 1
@@ -119,7 +123,7 @@ class _Flow:
         source = self._source(k)
         if self.code.co_exceptiontable or source is None:  # copies of a `finally` block go on in other ways
             return self.offsets[k]
-        alike = [j for j, i in enumerate(self.instructions) if _stops(i) and self._source(j) == source]
+        alike = self.alike[source]
         # Code that was generated may have one position for all of its tests.
         copies = len(alike) < 3 and len({self._operand(j) for j in alike}) == 1
         return source if copies else self.offsets[k]

@@ -85,10 +85,11 @@ def _refuse_losses(found: Branches, leaf: Node, call: FlatCall) -> None:
     asked = [n.guard for n in leaf.path() if n.guard is not None and loses_derivative(n.guard.what, n.guard.var.aval)]
     if not asked:
         return
-    jaxpr = leaf.memo.get("asked")
-    if jaxpr is None:
+    version, jaxpr = leaf.memo.get("asked", (0, None))
+    if version != found.tree.version:  # with other paths come other constants
         equations = [e for n in leaf.path() for e in n.equations]
-        jaxpr = leaf.memo["asked"] = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in asked], found.tree.name)
+        jaxpr = Jaxpr(found.tree.all_inputs(), equations, [g.var for g in asked], found.tree.name)
+        leaf.memo["asked"] = found.tree.version, jaxpr
     for guard, has in zip(asked, jvp_jaxpr(jaxpr, active)[2], strict=True):
         if has:
             raise lost(guard.var.aval, guard.what, state.trace, guard.line)

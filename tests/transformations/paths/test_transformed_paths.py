@@ -109,3 +109,10 @@ def test_numbers_that_have_no_derivative_may_be_taken():
     f = paths(lambda x, n: x * float(ft.lax.stop_gradient(x)) + fnp.floor(x).item() * x + x * float(n) * int(x))
     np.testing.assert_allclose(ft.grad(f)(2.5, 3.0), 2.5 + 2 + 6)
     np.testing.assert_allclose(ft.vmap(ft.grad(f))(np.array([2.5, 2.5], np.float32), np.full(2, 3.0)), 2.5 + 2 + 6)
+
+
+def test_constants_of_paths_that_come_later_change_no_derivative():
+    first, second = fnp.full(3, 2.0), fnp.full(3, 5.0)
+    f = paths(lambda x: (x * first).sum() * float(ft.lax.stop_gradient(x[0])) if x[0] > 0 else (x * second).sum())
+    for x in (POSITIVE, -POSITIVE, POSITIVE, 2 * POSITIVE):
+        np.testing.assert_allclose(ft.grad(f)(x), 2 * x if x[0] > 0 else 5 * np.ones(3))
