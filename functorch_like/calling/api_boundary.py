@@ -93,23 +93,27 @@ def finalize_error(
     unclear = clearer(error, fun, args, kwargs)
     if unclear is not None:
         unclear.__traceback__ = filter_traceback(error.__traceback__)
-        return unclear.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+        return _placed(unclear)
     ours = unsorted(error) or _out_of_memory(error) or failures.lost_process(error, getattr(fun, "__name__", ""))
     if ours is not None:
-        ours.complete(operation=getattr(fun, "__name__", ""))
-        return ours.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+        return _placed(ours.complete(operation=getattr(fun, "__name__", "")))
     mark(error)
     if isinstance(error, FtError):
         if fun is not None and not error.has_left:
             name_argument(error, fun, args, kwargs)
             name_function(error, fun)
             error.has_left = hasattr(fun, "is_boundary")
-        error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
+        _placed(error)
     elif type(error) is TypeError and fun is not None:
         argument_notes.add_note(error, fun)
     if isinstance(error, FtError) or from_callback(error):
         error.__traceback__ = filter_traceback(error.__traceback__)
     return None
+
+
+def _placed(error: FtError) -> FtError:
+    """Complete an error by the user's line and the transformations that are at work."""
+    return error.complete(at=str(source_info.user_line() or ""), chain=core.transform_stack(core.state.trace))
 
 
 def _out_of_memory(error: BaseException) -> FtError | None:

@@ -71,9 +71,8 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
         found = [] if match is None else list(_of_type(next(filter(None, match.groups())), fun, args, kwargs))
         if len(found) == 1:
             name, value, part = found[0]
-            signature = argument_notes.call_of(fun)
-            reason = f"{signature.partition('(')[0]}: {name}={quote(value)} {kind.reason}"
-            return ArgumentError(reason, fix=f"{kind.remedy(part)}; the arguments are {signature}")
+            reason = f"{argument_notes.name_of(fun)}: {name}={quote(value)} {kind.reason}"
+            return ArgumentError(reason, fix=f"{kind.remedy(part)}; the arguments are {argument_notes.call_of(fun)}")
     return None
 
 

@@ -188,7 +188,7 @@ nextafter = _binary(
 
 
 def divmod(x1: ArrayLike, x2: ArrayLike, /) -> tuple[Array, Array]:
-    """Floor division and remainder.
+    """Divide, rounding down, and give the remainder too.
 
     Args:
         x1: array or number.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like import dtypes
-from functorch_like.core import ArrayImpl, Tracer, aval_of
+from functorch_like.core import INT32, ArrayImpl, Tracer, aval_of
 from functorch_like.errors import BoundsError, ConcretizationError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
@@ -35,9 +35,6 @@ class Plan(NamedTuple):
     @property
     def static(self) -> bool:
         return not self.values
-
-
-_INT32, _INT64 = np.iinfo(np.int32), np.iinfo(np.int64)
 
 
 class Mask(Exception):
@@ -165,53 +162,59 @@ def _scalar_mask(value: bool) -> list[Any]:
 def _item(
     entry: Any, n: int, d: int, shape: tuple[int, ...], values: list[Any], dynamic: bool, outside: str | None
 ) -> Item:
-    kind = type(entry)
-    if kind is slice:
+    """Plan one entry along dimension d, which has size n."""
+    if type(entry) is slice:
         return _slice(entry, n, values, dynamic)
-    if isinstance(entry, (int, np.integer)):
-        i = int(entry)
-        if not -n <= i < n:
-            if outside == "fill":
-                values.append(static_positions(np.asarray(min(max(i, _INT64.min), _INT64.max)), n))
-                return ("dyn", len(values) - 1)
-            if outside is not None and n:
-                return ("at", i % n if outside == "wrap" else 0 if i < 0 else n - 1)
+    entry = _positions(entry, n)
+    if type(entry) is not int:
+        values.append(entry)
+        return ("dyn" if entry.ndim == 0 else "arr", len(values) - 1)
+    if not -n <= entry < n:
+        if outside is None or (outside != "fill" and not n):
             raise promotion.error(
                 BoundsError,
-                f"index {i} is out of bounds for axis {d} of size {n}, shape {shape}",
+                f"index {entry} is out of bounds for axis {d} of size {n}, shape {shape}",
                 f"use {-n} to {n - 1}",
             )
-        if not dynamic:
-            return ("at", i % n)
-        values.append(i % n)
-        return ("dyn", len(values) - 1)
+        if outside != "fill":
+            return ("at", entry % n if outside == "wrap" else 0 if entry < 0 else n - 1)
+        least, most = promotion.bounds(dtypes.int64)
+        values.append(static_positions(np.asarray(min(max(entry, least), most)), n))
+    elif dynamic:
+        values.append(entry % n)
+    else:
+        return ("at", entry % n)
+    return ("dyn", len(values) - 1)
+
+
+def _positions(entry: Any, n: int) -> Any:
+    """Return an index of one number as an int, others as arrays of integers."""
+    if isinstance(entry, (int, np.integer)):
+        return int(entry)
     if not promotion.is_array(entry):
         if hasattr(entry, "__index__"):
-            return _item(operator.index(entry), n, d, shape, values, dynamic, outside)
-        if hasattr(entry, "__array__"):
-            return _item(np.asarray(entry), n, d, shape, values, dynamic, outside)
-        raise promotion.error(
-            BoundsError,
-            f"{entry!r:.60} of type {kind.__name__} is no index",
-            "use ints, slices, None, ..., integer arrays or boolean arrays",
-        )
+            return operator.index(entry)
+        if not hasattr(entry, "__array__"):
+            raise promotion.error(
+                BoundsError,
+                f"{entry!r:.60} of type {type(entry).__name__} is no index",
+                "use ints, slices, None, ..., integer arrays or boolean arrays",
+            )
+        entry = np.asarray(entry)
     aval = aval_of(entry)
     if not dtypes.is_integer(aval.dtype):
         raise promotion.error(BoundsError, f"an index is {aval!r}, no integers", "convert it: i.astype('int32')")
-    if kind is np.ndarray:
-        if entry.ndim == 0:
-            return _item(int(entry), n, d, shape, values, dynamic, outside)
-        entry = static_positions(entry, n)
-    values.append(entry)
-    return ("dyn" if aval.ndim == 0 else "arr", len(values) - 1)
+    if type(entry) is not np.ndarray:
+        return entry
+    return static_positions(entry, n) if entry.ndim else int(entry)
 
 
 def static_positions(places: np.ndarray[Any, Any], n: int) -> np.ndarray[Any, Any]:
     """Known positions along a dimension of size n, in the narrowest dtype of indices that holds them."""
     if places.dtype == np.uint64:  # beyond any end
-        places = np.minimum(places, np.uint64(_INT64.max))
+        places = np.minimum(places, np.uint64(promotion.bounds(dtypes.int64)[1]))
     least, most = (places.min(), places.max()) if places.size else (0, 0)
-    narrow = n <= _INT32.max and _INT32.min <= least and most <= _INT32.max
+    narrow = n <= INT32[1] and INT32[0] <= least and most <= INT32[1]
     return places.astype(np.int32 if narrow else np.int64)
 
 

@@ -21,6 +21,7 @@ name = Primitive(
         SampleInput((ShapedArray(shape, dtype),), {"name": "x"})
         for shape, dtype in [((), "float32"), ((2, 3), "complex64"), ((0, 2), "bfloat16"), ((3,), "int32")]
     ],
+    kind="movement",
 )
 
 

@@ -141,7 +141,7 @@ iota = Primitive(
             ((3,), 0, dtypes.bfloat16), ((3,), 0, "int64"),
         ]
     ],
-    fusible=True,
+    kind="movement", fusible=True,
 )  # fmt: skip
 
 
@@ -174,4 +174,5 @@ stop_gradient = Primitive(
     transpose=NotDefined("stop_gradient lets no tangent through; none is needed"),
     batch=lambda axis, args, dims: (stop_gradient(*args), dims[0]),
     samples=lambda: [dataclasses.replace(s, smooth=False) for s in _ITSELF()],
+    kind="movement",
 )

@@ -165,5 +165,5 @@ optimization_barrier = Primitive(
         ]
     ],
     multiple_results=True,
-    linear="jointly",
+    kind="movement", linear="jointly",
 )  # fmt: skip

@@ -18,14 +18,8 @@ from functorch_like.ir.jaxpr import Equation, Var
 from functorch_like.primitives.higher_order.checkpoint.mincut import INFINITE, Network
 from functorch_like.primitives.higher_order.checkpoint.rematerialization import Graph
 
-#: Files of primitives that cost about as much as reading their operands.
-_CHEAP = frozenset(
-    (
-        *("transcendental", "arithmetic", "bitwise", "comparison", "complex_parts", "conversion", "checkpoint_name"),
-        *("pad_and_slice", "platform_index", "powers", "probe", "tile_split_barrier", "reductions"),
-        *("elementwise_makers", "shapes", "dynamic_slice", "data_movement"),
-    )
-)
+#: Kinds of primitives that cost about as much as reading their operands.
+_CHEAP = ("elementwise", "movement", "reduction")
 #: Computing a value again counts as keeping this part of its bytes: long chains of cheap primitives are not recomputed.
 _AGAIN = 16
 #: Segments end where fewer bytes are alive than at this many places to either side.
@@ -37,7 +31,7 @@ def _bytes(v: Var) -> int:
 
 
 def _is_cheap(e: Equation) -> bool:
-    return e.prim.builtin and e.prim.family in _CHEAP and e.prim.effects is None
+    return e.prim.kind in _CHEAP and e.prim.effects is None
 
 
 @dataclasses.dataclass(frozen=True)
