@@ -21,7 +21,7 @@ class LoweringDrawer(Drawer):
             self._cumulative, self._sorted, self._sorted_together, self._elementwise, self._quotient, self._integers,
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
             self._factorized, self._pointwise_convolution, self._patches, self._depthwise, self._grouped,
-            self._pooled_gradient, self._halves, self._elementwise,
+            self._pooled_gradient, self._halves, self._elementwise, self._greatest,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -52,6 +52,12 @@ class LoweringDrawer(Drawer):
         return self.w.write(
             f"lax.sort(({key}, {others}), dimension={axis}, num_keys={self.c.pick((1, 1, 2))})[{which}]"
         )
+
+    def _greatest(self) -> Value | None:
+        n = self.c.pick((8192, 100, 8191, 8193, 16390))
+        x, k = self.operand((*self.c.pick(((), (2,))), n), 1), self.c.pick((5, 1, 16, 31, 32, 33, 64))
+        which = self.c.pick(("[0]", "[1].astype(F)"))
+        return self.w.write(f"lax.top_k({x}, {k}){which}")
 
     def _elementwise(self) -> Value | None:
         x = self.operand((self.c.pick(_FLAT),), 1)

@@ -21,7 +21,8 @@ from functorch_like.primitives import structural
 from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
-from functorch_like.primitives.ordering.sort_cpu import FORMS, one_nan, one_zero, sort_sample
+from functorch_like.primitives.ordering.keys import one_nan, one_zero
+from functorch_like.primitives.ordering.sort_cpu import FORMS, sort_sample
 
 
 def _shape(

@@ -1,5 +1,5 @@
-"""Sorting by integers, which XLA:CPU does natively (docs/lowerings.md): floats as integers of the same
-order, and a key with its position in one integer.
+"""Sorting by integers, which XLA:CPU does natively (docs/lowerings.md): floats as integers of the same order, and a key
+with its position in one integer.
 """
 
 from __future__ import annotations
@@ -13,39 +13,13 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan, one_zero
 
 #: The distance between neighbours, in elements, from which sorting a copy that has them side by side is faster.
 FAR = 2048
 
 
-def one_nan(e: Any, x: Any, aval: ShapedArray) -> Any:
-    """Every NaN made the same one, without a sign."""
-    nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
-    return e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
-
-
-def one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
-    """Every zero made positive."""
-    zero = e.full(np.zeros((), aval.dtype), aval)
-    return e.op(
-        "stablehlo.select", [e.compare("EQ", x, zero, aval.update(dtype=dtypes.bool_), "FLOAT"), zero, x], [aval]
-    )
-
-
-def _flip(e: Any, i: Any, aval: ShapedArray) -> Any:
-    """Between the bits of a float and the integer that orders as it does: negative ones reversed. Its own inverse."""
-    negative = e.compare("LT", i, e.full(0, aval), aval.update(dtype=dtypes.bool_), "SIGNED")
-    flipped = e.op("stablehlo.xor", [i, e.full(dtypes.iinfo(aval.dtype).max, aval)], [aval])
-    return e.op("stablehlo.select", [negative, flipped, i], [aval])
-
-
-def _as_integer(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
-    """f32 or f64 as integers of the same order."""
-    bits = aval.update(dtype=dtypes.int64 if aval.dtype == dtypes.float64 else dtypes.int32)
-    return _flip(e, e.op("stablehlo.bitcast_convert", [x], [bits]), bits), bits
-
-
-def _sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
+def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
     """One operand by one comparison of signed integers: XLA:CPU runs it natively (docs/lowerings.md).
 
     Elements far from each other in memory are brought together first: four times faster.
@@ -56,7 +30,7 @@ def _sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
         turned = aval.update(shape=tuple(aval.shape[d] for d in swap))
         turn = lambda v, out: e.op("stablehlo.transpose", [v], [out], attrs={"permutation": e.i64s(swap)})
         fixed = lambda v: e.op("stablehlo.optimization_barrier", [v], [turned])
-        return turn(fixed(_sort_integers(e, fixed(turn(x, turned)), turned, last)), aval)
+        return turn(fixed(sort_integers(e, fixed(turn(x, turned)), turned, last)), aval)
     scalar, flag = ShapedArray((), aval.dtype), ShapedArray((), dtypes.bool_)
     region = ([scalar, scalar], lambda inner, a, b: [inner.compare("LT", a, b, flag, "SIGNED")])
     attrs = {"dimension": e.i64(dimension), "is_stable": e.flag(False)}
@@ -67,8 +41,8 @@ def _sort_floats(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
     (aval,) = e.ins
     wide = aval if aval.dtype.itemsize >= 4 else aval.update(dtype=dtypes.float32)
     x = x if wide is aval else e.convert(x, wide)
-    key, bits = _as_integer(e, one_nan(e, x, wide), wide)
-    y = e.op("stablehlo.bitcast_convert", [_flip(e, _sort_integers(e, key, bits, dimension), bits)], [wide])
+    key, bits = as_integer(e, one_nan(e, x, wide), wide)
+    y = e.op("stablehlo.bitcast_convert", [flip(e, sort_integers(e, key, bits, dimension), bits)], [wide])
     return [y if wide is aval else e.convert(y, aval)]
 
 
@@ -85,24 +59,34 @@ def _sort_packed(e: Any, *operands: Any, dimension: int, **_: Any) -> list[Any]:
     if dtypes.is_float(key.dtype):
         wide = key.update(dtype=dtypes.float32)
         x = x if wide is key else e.convert(x, wide)
-        x, key = _as_integer(e, one_zero(e, one_nan(e, x, wide), wide), wide)
+        x, key = as_integer(e, one_zero(e, one_nan(e, x, wide), wide), wide)
     long, index = key.update(dtype=dtypes.int64), key.update(dtype=dtypes.int32)
     places = e.op("stablehlo.iota", [], [long], attrs={"iota_dimension": e.i64(dimension)})
     x = e.convert(x, long)
     if key.dtype == dtypes.uint32:  # its upper half would become negative
         x = e.op("stablehlo.subtract", [x, e.full(2**31, long)], [long])
     high = e.op("stablehlo.shift_left", [x, e.full(32, long)], [long])
-    packed = _sort_integers(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
+    packed = sort_integers(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
     order = e.convert(e.op("stablehlo.and", [packed, e.full(2**32 - 1, long)], [long]), index)
-    column = index.update(shape=(*index.shape, 1))
-    order = e.op("stablehlo.reshape", [order], [column])
+    return [rows_at(e, v, order, a, index, dimension) for v, a in zip(operands, e.outs, strict=True)]
+
+
+def rows_at(e: Any, x: Any, places: Any, aval: ShapedArray, index: ShapedArray, dimension: int) -> Any:
+    """Elements of x at places along a dimension; dimensions that `index`, the aval of places, lacks are kept whole."""
+    column = e.op("stablehlo.reshape", [places], [index.update(shape=(*index.shape, 1))])
     others = [d for d in range(index.ndim) if d != dimension]
+    whole = aval.shape[index.ndim :]
     numbers = e.attr(
-        f"#stablehlo.gather<offset_dims = [], collapsed_slice_dims = [{dimension}], operand_batching_dims = {others}, "
-        f"start_indices_batching_dims = {others}, start_index_map = [{dimension}], index_vector_dim = {index.ndim}>"
+        f"#stablehlo.gather<offset_dims = {list(range(index.ndim, aval.ndim))}, collapsed_slice_dims = [{dimension}], "
+        f"operand_batching_dims = {others}, start_indices_batching_dims = {others}, "
+        f"start_index_map = [{dimension}], index_vector_dim = {index.ndim}>"
     )
-    attrs = {"dimension_numbers": numbers, "slice_sizes": e.i64s([1] * index.ndim), "indices_are_sorted": e.flag(False)}
-    return [e.op("stablehlo.gather", [v, order], [a], attrs=attrs) for v, a in zip(operands, e.outs, strict=True)]
+    attrs = {
+        "dimension_numbers": numbers,
+        "slice_sizes": e.i64s([1] * index.ndim + list(whole)),
+        "indices_are_sorted": e.flag(False),
+    }
+    return e.op("stablehlo.gather", [x, column], [aval.update(shape=(*index.shape, *whole))], attrs=attrs)
 
 
 def sort_sample(*operands: Any, dimension: int = 0, num_keys: int = 1, smooth: bool = True) -> SampleInput:

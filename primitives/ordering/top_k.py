@@ -15,7 +15,10 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import BatchAxis, NotDefined, Primitive, SampleInput
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.primitives import structural
+from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
+from functorch_like.primitives.ordering.keys import one_nan
+from functorch_like.primitives.ordering.top_k_cpu import FORMS
 from functorch_like.primitives.reductions.makers import roomy
 
 
@@ -53,9 +56,7 @@ def _lower(e: Any, x: Any, *, k: int) -> list[Any]:
         found, at = e.op("chlo.top_k", [e.convert(x, aval.update(dtype=wide))], outs, attrs={"k": e.i64(k)})
         return [e.convert(found, values), at]
     if dtypes.is_float(aval.dtype):  # a NaN with a sign would come last
-        nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
-        x = e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
-    # docs/lowerings.md: XLA:CPU has a fast kernel for f32, which keys in integers would miss.
+        x = one_nan(e, x, aval)
     return list(e.op("chlo.top_k", [x], e.outs, attrs={"k": e.i64(k)}))
 
 
@@ -87,7 +88,7 @@ top_k = Primitive(
     "top_k",
     shape=_shape,
     ref=_ref,
-    lower=_lower,
+    lower=Lowering("top_k", _lower, *FORMS),
     jvp=_jvp,
     transpose=NotDefined("top_k is not linear in its operand; differentiate it with its jvp rule"),
     batch=_batch,

@@ -216,7 +216,7 @@ def test_a_stage_is_shown_while_it_lasts(terminal, at_once):
 
 
 def test_the_innermost_stage_is_shown(terminal, at_once):
-    with status_line.stage("compiling", "f"), status_line.stage("lowering", "f"):
+    with status_line.stage("compiling", "f", after=1e6), status_line.stage("lowering", "f"):
         assert at_once.wait(30)
         assert terminal.screen() == ["lowering f: 0 s"]
     assert terminal.screen() == [""]

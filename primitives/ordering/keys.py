@@ -1,0 +1,37 @@
+"""What numbers are ordered by: floats with one NaN and one zero, and integers of the same order as floats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from functorch_like import dtypes
+from functorch_like.avals import ShapedArray
+
+
+def one_nan(e: Any, x: Any, aval: ShapedArray) -> Any:
+    """Every NaN made the same one, without a sign."""
+    nan = e.compare("NE", x, x, aval.update(dtype=dtypes.bool_), "FLOAT")
+    return e.op("stablehlo.select", [nan, e.full(np.array(np.nan).astype(aval.dtype), aval), x], [aval])
+
+
+def one_zero(e: Any, x: Any, aval: ShapedArray) -> Any:
+    """Every zero made positive."""
+    zero = e.full(np.zeros((), aval.dtype), aval)
+    return e.op(
+        "stablehlo.select", [e.compare("EQ", x, zero, aval.update(dtype=dtypes.bool_), "FLOAT"), zero, x], [aval]
+    )
+
+
+def flip(e: Any, i: Any, aval: ShapedArray) -> Any:
+    """Between the bits of a float and the integer that orders as it does: negative ones reversed. Its own inverse."""
+    negative = e.compare("LT", i, e.full(0, aval), aval.update(dtype=dtypes.bool_), "SIGNED")
+    flipped = e.op("stablehlo.xor", [i, e.full(dtypes.iinfo(aval.dtype).max, aval)], [aval])
+    return e.op("stablehlo.select", [negative, flipped, i], [aval])
+
+
+def as_integer(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
+    """f32 or f64 as integers of the same order."""
+    bits = aval.update(dtype=dtypes.int64 if aval.dtype == dtypes.float64 else dtypes.int32)
+    return flip(e, e.op("stablehlo.bitcast_convert", [x], [bits]), bits), bits
