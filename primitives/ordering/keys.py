@@ -1,4 +1,4 @@
-"""What numbers are ordered by: floats with one NaN and one zero, and integers of the same order as floats."""
+"""Keys that numbers are ordered by: floats with one NaN and one zero, and integers of the same order as floats."""
 
 from __future__ import annotations
 
