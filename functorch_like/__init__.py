@@ -76,6 +76,7 @@ with _lazy_imports.block(__name__):
     from functorch_like import parallel as parallel
     from functorch_like import profiler as profiler
     from functorch_like import random as random
+    from functorch_like import ref as ref
     from functorch_like import sharding as sharding
     from functorch_like import testing as testing
     from functorch_like import tree as tree
@@ -96,6 +97,11 @@ with _lazy_imports.block(__name__):
     from functorch_like.debug.tracer_leaks import check_tracer_leaks as check_tracer_leaks
     from functorch_like.debug.tracer_leaks import checking_leaks as checking_leaks
     from functorch_like.lax import stop_gradient as stop_gradient
+    from functorch_like.ref.functions import empty_ref as empty_ref
+    from functorch_like.ref.functions import free_ref as free_ref
+    from functorch_like.ref.functions import freeze as freeze
+    from functorch_like.ref.functions import new_ref as new_ref
+    from functorch_like.ref.reference import Ref as Ref
     from functorch_like.sharding.assembly import make_array_from_callback as make_array_from_callback
     from functorch_like.sharding.assembly import (
         make_array_from_single_device_arrays as make_array_from_single_device_arrays,

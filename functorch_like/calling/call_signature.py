@@ -147,7 +147,7 @@ def unwrap_static(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[
 
 def _described(leaf: Any) -> Any:
     """A leaf that only has a shape and a dtype as a `ShapeDtypeStruct`."""
-    if is_value(leaf) or isinstance(leaf, (ShapeDtypeStruct, type)):
+    if is_value(leaf) or isinstance(leaf, (ShapeDtypeStruct, type)) or hasattr(leaf, "is_reference"):
         return leaf
     try:
         return ShapeDtypeStruct(leaf.shape, leaf.dtype, bool(getattr(leaf, "weak_type", False)))
@@ -257,7 +257,7 @@ class FlatCall:
                     where = f" at {path}" if path else ""
                     raise DtypeError(
                         f"the function returned {out!r:.60} of type {type(out).__name__}{where}",
-                        fix="return arrays, numbers, None, or pytrees of these",
+                        fix=getattr(type(out), "_remedy", "return arrays, numbers, None, or pytrees of these"),
                         chain=transform_stack(state.trace),
                     )
             return outs

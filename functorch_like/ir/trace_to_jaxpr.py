@@ -21,7 +21,9 @@ from functorch_like.core import (
     leak,
     new_trace,
     state,
+    transform_stack,
 )
+from functorch_like.errors import UnsupportedError
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var
 
 #: NumPy constants of up to this many elements are written into the jaxpr; larger ones become inputs.
@@ -64,9 +66,10 @@ class StageTrace(Trace):
             has looked:
         looked: at how many equations and constants.
         again: whether the function may be staged along other paths, too: what it finds beside its results is known.
+        cells: what `ft.Ref`s from outside hold in here, once one was read or written; `ref/reference.py` fills it.
     """
 
-    __slots__ = ("_const_of", "again", "const_vars", "consts", "equations", "hosts", "looked")
+    __slots__ = ("_const_of", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked")
 
     follows: bool | None = False  # Python control flow that depends on values; None: not inside of it, either
 
@@ -79,6 +82,7 @@ class StageTrace(Trace):
         self.hosts: dict[Var, str] = {}
         self.looked = (0, 0)
         self.again = False
+        self.cells: dict[Any, Any] | None = None
         self._const_of: dict[int, tuple[Var, Any]] = {}  # keeps the value alive, so that its id stays its own
 
     def process(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -183,6 +187,28 @@ class Undecided(BaseException):
         self.trace, self.following = trace, following
 
 
+class CapturedRefs(UnsupportedError):
+    """A staged function reads or writes `ft.Ref`s from outside of it. Loops, branches and jit hand them in and out.
+
+    Attributes:
+        trace: that staged the function.
+        refs: those that it was not given.
+    """
+
+    def __init__(self, trace: StageTrace, refs: list[Any]) -> None:
+        count = "a Ref" if len(refs) == 1 else f"{len(refs)} Refs"
+        super().__init__(
+            f"{trace.name or 'a function that is staged'} reads or writes {count} from outside of it: "
+            f"{', '.join(map(repr, refs)):.100}",
+            fix="pass ref[...] to it as an argument, return the new value, and assign that to ref[...] behind the call",
+            chain=transform_stack(trace),
+        )
+        self.trace, self.refs = trace, refs
+
+    def __reduce__(self) -> tuple[Any, ...]:  # traces are not pickled
+        return UnsupportedError, (str(self),)
+
+
 def staging_trace() -> StageTrace | None:
     """Return the trace that stages what the current trace computes, or None."""
     trace = state.trace
@@ -227,6 +253,9 @@ def stage(
 
     Returns:
         The jaxpr, whose first inputs are what the function closed over, and those values.
+
+    Raises:
+        CapturedRefs: where the function has read or written an `ft.Ref` from outside that its caller did not hand in.
     """
     if trace is None:
         trace = StageTrace(name if chain is None else chain, state.trace if parent is None else parent)
@@ -237,6 +266,8 @@ def stage(
             if hosts:
                 trace.hosts = {inputs[i]._var: text for i, text in hosts.items()}
             outputs = [trace.lift(o) for o in fun(*inputs)]
+            if trace.cells is not None and (missing := [ref for ref, cell in trace.cells.items() if not cell.given]):
+                raise CapturedRefs(trace, missing)
     except Undecided as e:
         if e.trace is not trace:
             raise

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import dtypes
+from functorch_like import dtypes, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.calling import traced_function
+from functorch_like.calling.call_signature import FlatCall
 from functorch_like.calling.traced_function import TracedFunction, structure_diff_table
 from functorch_like.calling.type_variables import R
 from functorch_like.core import EVALUATE, ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError, TreeError
 from functorch_like.ir.jaxpr import Jaxpr, evaluate
-from functorch_like.ir.trace_to_jaxpr import stage
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs, stage
 from functorch_like.lax.operands import error
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.higher_order.control_flow import cond as cond_primitives
@@ -152,8 +153,19 @@ def choose(
         what: the name of the user's function.
         told: the order in which the user gave the functions.
     """
-    call = traced_function.arguments(operands)
-    given = {k: traced_function.staged(functions[k], call, what) for k in told}
+    try:
+        call = traced_function.arguments(operands)
+        given = {k: traced_function.staged(functions[k], call, what) for k in told}
+    except (CapturedRefs, DtypeError) as e:
+        failed = e
+    else:
+        return _apply(which, functions, call, given, what, told)
+    return _with_refs(failed, which, functions, operands, what, told)
+
+
+def _apply(
+    which: Any, functions: Any, call: FlatCall, given: dict[int, TracedFunction], what: str, told: Sequence[int]
+) -> Any:
     found = [given[k] for k in range(len(functions))]
     leaves = traced_function.operands(call)
     promoted = _promoted(found, [(k, name_of(functions[k])) for k in told], what)
@@ -164,6 +176,26 @@ def choose(
         index = np.asarray(which, np.int32) if isinstance(which, int) else which
         outs = cond_primitives.cond(index, *consts, *leaves, branches=branches)
     return found[0].out_tree.unflatten(outs)
+
+
+def _with_refs(failed: FtError, which: Any, functions: Any, operands: Any, what: str, told: Sequence[int]) -> Any:
+    """The same with Refs among the operands, or that the functions close over; their values are written behind it.
+
+    Raises:
+        FtError: what has failed, if that was something else.
+    """
+    from functorch_like.ref.captured import Handed, among, closing_over_refs  # few functions have Refs
+
+    if isinstance(failed, CapturedRefs):
+        handed = Handed(failed)
+        functions = [handed.function(f) for f in functions]
+        values, result = choose(which, functions, (handed.values(), *operands), what, told)
+        handed.put(values)
+        return result
+    if not among(tree.leaves(tuple(operands))):
+        raise failed
+    functions, arrays = closing_over_refs(functions, operands)
+    return choose(which, functions, arrays, what, told)
 
 
 def _united(found: Sequence[TracedFunction], promoted: Sequence[Jaxpr]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
@@ -17,6 +18,7 @@ from functorch_like.calling.type_variables import Carry, R, X, Y
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, FtError, ShapeError
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.lax.carries import fixed_point, merged, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives import structural
@@ -122,9 +124,28 @@ def loop(
         return _python_scan(f if through is None else through(f), init, xs, steps, reverse)
     leaves = traced_function.operands(call)
     call.avals[carried:] = [a.update(shape=a.shape[1:]) for a in call.avals[carried:]]
-    body = fixed_point(f, call, leaves[:carried], what, through)
-    outs = apply(body.jaxpr, body.consts, body.starts, leaves[carried:], steps, bool(reverse), rounds)
-    return body.carry_tree.unflatten(outs[:carried]), body.y_tree.unflatten(outs[carried:])
+    try:
+        body = fixed_point(f, call, leaves[:carried], what, through)
+    except CapturedRefs as e:
+        captured = e
+    else:
+        outs = apply(body.jaxpr, body.consts, body.starts, leaves[carried:], steps, bool(reverse), rounds)
+        return body.carry_tree.unflatten(outs[:carried]), body.y_tree.unflatten(outs[carried:])
+    from functorch_like.ref.captured import Handed  # few functions have Refs
+
+    handed = Handed(captured)
+    step = handed.function(f if through is None else through(f))
+
+    @functools.wraps(f, updated=())
+    def threaded(carry: Any, x: Any) -> Any:
+        values, result = step(*carry, x)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            return result  # which is refused
+        return (values, result[0]), result[1]
+
+    (values, carry), ys = loop(threaded, (handed.values(), init), xs, length, reverse, unroll, what)
+    handed.put(values)
+    return carry, ys
 
 
 def apply(

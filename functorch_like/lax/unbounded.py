@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,7 +11,8 @@ from functorch_like.calling import traced_function
 from functorch_like.calling.traced_function import TracedFunction, check_callable
 from functorch_like.calling.type_variables import Carry
 from functorch_like.errors import DtypeError, ShapeError, TreeError
-from functorch_like.lax.carries import fixed_point, merged, told, unchanged
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs
+from functorch_like.lax.carries import LoopBody, fixed_point, merged, told, unchanged
 from functorch_like.lax.operands import error
 from functorch_like.primitives.higher_order.control_flow import while_loop as while_primitives
 from functorch_like.primitives.higher_order.jaxpr_jvp_and_batch import rearranged
@@ -72,8 +74,18 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
             init_val = step(init_val)
         return init_val
     call = traced_function.arguments((init_val,))
-    body = fixed_point(body_fun, call, traced_function.operands(call), what, through, pair=False)
-    cond = traced_function.staged(cond_fun, call, f"{what} condition")
+    try:
+        body = fixed_point(body_fun, call, traced_function.operands(call), what, through, pair=False)
+        cond = traced_function.staged(cond_fun, call, f"{what} condition")
+    except CapturedRefs as e:
+        captured = e
+    else:
+        return _apply(body, cond, cond_fun)
+    return _with_refs(captured, cond_fun, body_fun if through is None else through(body_fun), init_val, what)
+
+
+def _apply(body: LoopBody, cond: TracedFunction, cond_fun: Any) -> Any:
+    """Bind the primitive."""
     _check_condition(cond, cond_fun)
     n, m, carried = len(cond.consts), len(body.consts), len(body.starts)
     steps, same = body.jaxpr.memo(("while", m), lambda: unchanged(body.jaxpr, m, carried))
@@ -89,6 +101,22 @@ def run_while(cond_fun: Any, body_fun: Any, init_val: Any, what: str, through: A
         body_nconsts=m + len(still),
     )
     return body.carry_tree.unflatten(merged(body.starts, same, outs))
+
+
+def _with_refs(captured: CapturedRefs, cond_fun: Any, step: Any, init_val: Any, what: str) -> Any:
+    """The loop with the values of Refs beside its own; they are written behind it."""
+    from functorch_like.ref.captured import Handed  # few functions have Refs
+
+    handed = Handed(captured)
+    asks, steps = handed.function(cond_fun, writes=False), handed.function(step)
+    values, result = run_while(
+        functools.wraps(cond_fun, updated=())(lambda held: asks(*held)[1]),
+        functools.wraps(step, updated=())(lambda held: steps(*held)),
+        (handed.values(), init_val),
+        what,
+    )
+    handed.put(values)
+    return result
 
 
 def _check_condition(cond: TracedFunction, fun: Any) -> None:

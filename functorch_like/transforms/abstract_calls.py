@@ -73,10 +73,10 @@ def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     """The type of an array, traced or not, or of a number: its shape, dtype and whether it is weakly typed.
 
     Args:
-        x: an array, a NumPy array or a number.
+        x: an array, a NumPy array or a number; or an `ft.Ref`.
 
     Returns:
-        A `ShapedArray`.
+        A `ShapedArray`; of a Ref, an `ft.ref.AbstractRef`.
 
     Raises:
         DtypeError: for anything else.
@@ -85,7 +85,7 @@ def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     >>> ft.typeof(fnp.ones(3)), ft.typeof(1).weak_type
     (f32[3], True)
     """
-    return x.aval if isinstance(x, ShapeDtypeStruct) else argument_aval(x)
+    return x.aval if isinstance(x, ShapeDtypeStruct) or hasattr(x, "is_reference") else argument_aval(x)
 
 
 def _instance(x: Any) -> Any:

@@ -27,11 +27,11 @@ from functorch_like.calling.call_signature import (
 from functorch_like.calling.pickling import Transformed
 from functorch_like.calling.traced_function import operands
 from functorch_like.core import ArrayImpl, Tracer, state
-from functorch_like.errors import DtypeError
+from functorch_like.errors import DtypeError, FtError
 from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.interrupts import held
 from functorch_like.ir import dtype_origins
-from functorch_like.ir.trace_to_jaxpr import RefusingTrace, follower
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs, RefusingTrace, follower
 from functorch_like.primitives.higher_order.call import CallSpec, apply
 from functorch_like.transforms import recompile_reasons
 from functorch_like.transforms.disable_jit import jit_is_disabled
@@ -74,10 +74,13 @@ class JitState:
         jit: Callable[..., Any],
     ) -> None:
         self.fun, self.static, self.donate, self.spec = fun, static, donate, spec
+        self.options, self.jit = options, jit
         self.control_flow, self.max_paths = options["control_flow"], options["max_paths"]
         self.branches: Any = None  # its paths, once there is Python control flow to follow
         self.shardings: Any = None
         self.tiers: TierWatch | None = None  # measures programs of the quick tier, once there was one
+        self.refs: Any = None  # its calls with Refs, once there was one
+        self.takes_refs = True
         self.repeated: Any = None  # the last call, where C++ cannot run the program by itself
         if options["in_shardings"] is not None or options["out_shardings"] is not None:
             from functorch_like.sharding.jit_shardings import JitShardings  # few programs have meshes
@@ -147,12 +150,37 @@ class JitState:
             args, kwargs = unwrap_static(args, kwargs)
         if jit_is_disabled():
             return self.fun(*args, **kwargs), None, True
-        call = FlatCall(self.static, args, kwargs)
-        if self.follows_paths:
-            answer = self.followed().first(call)
-            if answer is not None:
-                return answer
-        return self.answer(call)
+        if self.refs is not None:
+            return self.refs.answer(args, kwargs)
+        try:
+            call = FlatCall(self.static, args, kwargs)
+        except DtypeError as e:
+            failed: Any = e
+        else:
+            try:
+                if self.follows_paths:
+                    answer = self.followed().first(call)
+                    if answer is not None:
+                        return answer
+                return self.answer(call)
+            except CapturedRefs as e:
+                failed = e
+        return self.with_refs(failed, args, kwargs)
+
+    def with_refs(self, failed: FtError, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        """Answer a call that failed because it has Refs.
+
+        Raises:
+            FtError: what has failed, if that was something else.
+        """
+        from functorch_like.transforms.jit_refs import RefCalls, is_about_refs  # few functions have them
+
+        if not self.takes_refs or not (
+            isinstance(failed, CapturedRefs) or is_about_refs(self.static, args, kwargs)
+        ):
+            raise failed
+        self.refs = RefCalls(self)
+        return self.refs.answer(args, kwargs)
 
     @property
     def follows_paths(self) -> bool:
@@ -365,6 +393,7 @@ class JitState:
         """Forget all traces and programs of this function."""
         self.traces.clear()
         self.fast._clear_cache()
+        self.refs = None
         if self.branches is not None:
             self.branches.clear()
         if self.tiers is not None:

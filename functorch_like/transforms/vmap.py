@@ -17,7 +17,7 @@ from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, BatchAxis, Tracer, aval_of, is_value, state, transform_stack
-from functorch_like.errors import ArgumentError, FtError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, FtError, ShapeError
 from functorch_like.interpreters import batching
 from functorch_like.primitives.base.shapes import move, widen
 from functorch_like.source_info import name_of
@@ -96,11 +96,24 @@ def vmap(
     _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
     allowed = _bucket_sizes(name, buckets, axis_name, axis_size)
 
+    def again(fun: Any, in_axes: Any, out_axes: Any) -> Any:
+        named = (axis_name, axis_size, spmd_axis_name)
+        return vmap(fun, in_axes, out_axes, *named, chunk_size=chunk_size, randomness=randomness, buckets=buckets)
+
     @functools.wraps(fun, updated=())
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, in_tree = xla.flatten((args, kwargs))
         dims = _in_dims(in_axes, args, kwargs, leaves, name)
-        avals = [_aval(a, d, i, in_tree, name) for i, (a, d) in enumerate(zip(leaves, dims, strict=True))]
+        avals: list[Any] = []
+        failed: DtypeError | None = None
+        try:
+            avals = [_aval(a, d, i, in_tree, name) for i, (a, d) in enumerate(zip(leaves, dims, strict=True))]
+        except DtypeError as e:
+            failed = e
+        if failed is not None:
+            from functorch_like.transforms.vmap_refs import mapped_refs  # few functions have Refs
+
+            return mapped_refs(again, failed, fun, (args, kwargs), in_axes, out_axes, dims)
         dims = [_canonical(d, i, in_tree, a, name) for i, (d, a) in enumerate(zip(dims, avals, strict=True))]
         size = _size(dims, avals, axis_size, in_tree, name)
         for i, (leaf, d) in enumerate(zip(leaves, dims, strict=True)):

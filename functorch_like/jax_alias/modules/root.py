@@ -14,7 +14,6 @@ from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
 from functorch_like.core import named_axis
-from functorch_like.errors import UnsupportedError
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
@@ -166,15 +165,6 @@ def block_until_ready(x: Any) -> Any:
         if isinstance(leaf, ft.Array):
             leaf.block_until_ready()
     return x
-
-
-class Ref:
-    """Class of references, of which there are none."""
-
-
-def new_ref(*args: Any, **kwargs: Any) -> Any:
-    """Raise UnsupportedError."""
-    raise UnsupportedError("there are no references to arrays", fix="return new arrays, or carry them through a scan")
 
 
 def typeof(x: Any) -> Any:

@@ -1,0 +1,133 @@
+"""Refs that staged functions take from outside: their values go in as arguments, and come out as results."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like.backends import xla
+from functorch_like.core import state
+from functorch_like.errors import ArgumentError, DtypeError, UnsupportedError
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs, StageTrace
+from functorch_like.ref.reference import Cell, Ref, error
+
+
+def hold(refs: Sequence[Ref], values: Sequence[Any]) -> list[Cell]:
+    """Give the function that is being staged the values of Refs from outside; return where it keeps them."""
+    trace = state.trace
+    assert isinstance(trace, StageTrace)
+    cells = {ref: Cell(value) for ref, value in zip(refs, values, strict=True)}
+    trace.cells = {**(trace.cells or {}), **cells}
+    return list(cells.values())
+
+
+def captured_here(captured: CapturedRefs) -> list[Ref]:
+    """Return the Refs that a function staged under the current trace asks for; those of inner functions are refused."""
+    if captured.trace.parent is not state.trace:
+        raise captured
+    return captured.refs
+
+
+class Handed:
+    """Refs whose values a loop or a branch hands in and out.
+
+    Args:
+        captured: what the first attempt to stage the functions found.
+    """
+
+    def __init__(self, captured: CapturedRefs) -> None:
+        self.refs = captured_here(captured)
+        self._written = [False] * len(self.refs)
+
+    def values(self) -> list[Any]:
+        """Return the values before."""
+        return [ref.read() for ref in self.refs]
+
+    def function(self, fun: Callable[..., Any], writes: bool = True) -> Callable[..., tuple[list[Any], Any]]:
+        """Return `(values, *args) -> (new values, result)`.
+
+        Raises:
+            UnsupportedError: when it is staged, where `fun` writes a Ref and `writes` is False.
+        """
+
+        @functools.wraps(fun, updated=())
+        def run(values: list[Any], *args: Any) -> tuple[list[Any], Any]:
+            cells = hold(self.refs, values)
+            result = fun(*args)
+            for k, cell in enumerate(cells):
+                if cell.written and not writes:
+                    raise error(
+                        UnsupportedError,
+                        f"the condition of a loop writes {self.refs[k]!r}",
+                        "write it in the body of the loop; the condition may read it",
+                    )
+                self._written[k] |= cell.written
+            return [cell.value for cell in cells], result
+
+        return run
+
+    def put(self, values: Sequence[Any]) -> None:
+        """Write the values behind, of Refs that the functions have written."""
+        for ref, value, written in zip(self.refs, values, self._written, strict=True):
+            if written:
+                ref[...] = value
+
+
+def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:
+    """Functions of the operands that are no Refs, which close over those that are; and these operands.
+
+    Args:
+        functions: of the operands.
+        operands: pytrees, some of whose leaves are Refs.
+    """
+    leaves, structure = xla.flatten(tuple(operands))
+    arrays = [leaf for leaf in leaves if not isinstance(leaf, Ref)]
+
+    def closing(fun: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(fun, updated=())
+        def run(*values: Any) -> Any:
+            rest = iter(values)
+            return fun(*structure.unflatten([leaf if isinstance(leaf, Ref) else next(rest) for leaf in leaves]))
+
+        return run
+
+    return [closing(fun) for fun in functions], arrays
+
+
+def check_once(refs: Sequence[tuple[str, Ref]], name: str) -> None:
+    """Refuse a Ref that a function is given twice.
+
+    Args:
+        refs: each with what the user calls it.
+        name: of the function.
+
+    Raises:
+        ArgumentError: with both names.
+    """
+    seen: dict[Ref, str] = {}
+    for where, ref in refs:
+        if ref in seen:
+            raise error(
+                ArgumentError,
+                f"{name} was given one Ref twice, as {seen[ref]} and as {where}: {ref!r:.60}",
+                "pass it once, and do not close over it as well; or make two Refs",
+            )
+        seen[ref] = where
+
+
+def checked_result(result: Any, name: str) -> Any:
+    """Return what a function gave.
+
+    Raises:
+        DtypeError: where there is a Ref in it.
+    """
+    for leaf in xla.flatten(result)[0]:
+        if isinstance(leaf, Ref):
+            raise error(DtypeError, f"{name} returned {leaf!r}, a Ref", "return its value, ref[...]")
+    return result
+
+
+def among(leaves: Sequence[Any]) -> list[int]:
+    """Return the positions of Refs."""
+    return [i for i, leaf in enumerate(leaves) if isinstance(leaf, Ref)]

@@ -1,0 +1,331 @@
+"""`Ref`: an object that holds an array, and the trace it belongs to.
+
+Nothing of it is in a jaxpr. A read gives the value held, a write puts a value in its place that was computed from it.
+So what transforms values transforms functions that make Refs and use them.
+
+A Ref may be used below its own trace, too. Traces that compute at once, such as those of grad, read and write the
+Ref itself. A trace that stages, of jit or of a loop, has a `Cell` for it: its value in there. Whoever stages hands the
+first value in and the last one out, in `hold` and `handed`. If it does not, `stage` raises `CapturedRefs`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from functorch_like import dtypes, source_info
+from functorch_like.avals import ShapedArray
+from functorch_like.core import (
+    EVALUATE,
+    ArrayImpl,
+    Trace,
+    Tracer,
+    argument_aval,
+    leak,
+    native,
+    state,
+    transform_stack,
+)
+from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, FtError, LeakError, UnsupportedError
+from functorch_like.interpreters.batching import BatchTrace
+from functorch_like.ir.trace_to_jaxpr import StageTrace, follower
+from functorch_like.primitives import structural
+
+if TYPE_CHECKING:
+    from functorch_like.core import Array
+    from functorch_like.typing import ArrayLike, Index, Shape
+
+class Cell:
+    """The value of a Ref in one trace.
+
+    Attributes:
+        value: an array or tracer, of the shape and dtype of the Ref.
+        given: False where a staged function asked for the Ref, and was not given it.
+        written: whether the value was set.
+    """
+
+    __slots__ = ("given", "value", "written")
+
+    def __init__(self, value: Any, given: bool = True) -> None:
+        self.value, self.given, self.written = value, given, False
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractRef:
+    """The type of a Ref: `ft.typeof(ref)`.
+
+    Attributes:
+        inner_aval: shape and dtype of the value.
+    """
+
+    inner_aval: ShapedArray
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the value."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the value."""
+        return self.inner_aval.dtype
+
+    def __repr__(self) -> str:
+        return f"Ref({self.inner_aval!r})"
+
+
+def error(cls: type[FtError], reason: str, fix: str) -> FtError:
+    """Return an error with the user's line and the transformations in force."""
+    return cls(reason, fix=fix, chain=transform_stack(state.trace), at=str(source_info.user_line(state.source) or ""))
+
+
+class Ref:
+    """A mutable reference to an array: `ref[...]` reads it, `ref[...] = x` writes it.
+
+    `ft.new_ref` makes one. It is no array: functions of arrays take `ref[...]`. Shape and dtype never change.
+
+    Indices are those of arrays, and a value broadcasts to what is indexed. A value must have the dtype of the Ref, or
+    be a Python number that fits it.
+
+    >>> import functorch_like as ft, functorch_like.numpy as fnp
+    >>> ref = ft.new_ref(fnp.arange(4))
+    >>> ref[0] = 7
+    >>> ref[1:3] += 10
+    >>> ref, ref[1].item()
+    (Ref([ 7, 11, 12,  3], dtype=int32), 11)
+    """
+
+    __slots__ = ("__weakref__", "_aval", "_cell", "_ended", "_lent", "_trace")
+
+    is_reference = True  # and no description of an array, though it has a shape and a dtype
+    #: What errors of functions of arrays tell to do.
+    _remedy = "read it first: ref[...] is the array that a Ref holds"
+
+    def __init__(self, value: Any, lent: bool = False) -> None:
+        """Hold an array or tracer; `lent`: on behalf of a caller's Ref, so that it cannot be frozen."""
+        self._trace: Trace = state.trace
+        self._cell = Cell(value)
+        self._aval: ShapedArray = value.aval
+        self._ended = ""  # "frozen" or "freed"
+        self._lent = lent
+
+    # ------------------------------------------------------------------------------------------------------- facts
+    @property
+    def aval(self) -> AbstractRef:
+        """The type of the Ref, as `ft.typeof` gives it."""
+        return AbstractRef(self._aval)
+
+    @property
+    def shape(self) -> Shape:
+        """Shape of the value."""
+        return self._aval.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of the value."""
+        return self._aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return self._aval.ndim
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return self._aval.size
+
+    @property
+    def sharding(self) -> Any:
+        """The sharding of the array that is held."""
+        return self.read().sharding
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still be used somewhere: it is not frozen, and its function has not returned."""
+        return not self._ended and not self._trace.finished
+
+    @property
+    def outermost(self) -> bool:
+        """Whether it was made outside of all transformations."""
+        return self._trace is EVALUATE
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("a Ref to a scalar has no length")
+        return self.shape[0]
+
+    def __bool__(self) -> bool:
+        raise error(DtypeError, f"the truth of {self!r} is that of no array", "write `if ref[...]:`")
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.read())
+
+    def __repr__(self) -> str:
+        held = self._cell.value
+        if self._ended or isinstance(held, Tracer):
+            return f"Ref({self._aval!r}{', ' if self._ended else ''}{self._ended})"
+        text = repr(held)
+        return "Ref" + text[text.index("(") :] if "(" in text else f"Ref({text})"
+
+    # ----------------------------------------------------------------------------------------------------- reading
+    def __getitem__(self, index: Index) -> Array:
+        value = self.read()
+        return value if index is Ellipsis else value[index]
+
+    def read(self) -> Any:
+        """Return the whole value."""
+        return self.cell(False)[0].value
+
+    # ----------------------------------------------------------------------------------------------------- writing
+    def __setitem__(self, index: Index, value: ArrayLike) -> None:
+        cell, owner = self.cell(True)
+        self._put(cell, owner, self._updated(cell.value, index, value, "set"))
+
+    def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
+        """Add to what is indexed; of positions that are named several times, each addend counts.
+
+        Args:
+            x: an array that broadcasts to what is indexed, or a number.
+            idx: an index as of arrays; all of it by default.
+        """
+        cell, owner = self.cell(True)
+        self._put(cell, owner, self._updated(cell.value, idx, x, "add"))
+
+    def _updated(self, held: Any, index: Any, value: Any, how: str) -> Any:
+        if isinstance(value, Ref):
+            raise error(DtypeError, f"a Ref was given {value!r}, a Ref and no array", "write the other's ref[...]")
+        aval = argument_aval(value)
+        fits = aval.dtype == self.dtype or (aval.weak_type and dtypes.promote(self._aval, aval)[0] == self.dtype)
+        if not fits:
+            raise error(
+                DtypeError, f"a Ref of {self._aval!r} was given {aval!r}", f"convert it: x.astype({self.dtype.name!r})"
+            )
+        if index is Ellipsis and how == "set" and aval.shape == self.shape:
+            return as_held(value, self.dtype)
+        return getattr(held.at[index], how)(value)
+
+    def _put(self, cell: Cell, owner: Trace, value: Any) -> None:
+        """Hold a value that was computed here, if it means something in the trace that the cell belongs to."""
+        if isinstance(value, Tracer):
+            made = value._trace
+            if made is not owner and made.is_nested_in(owner) and not made.finished:
+                raise error(
+                    DifferentiationError,
+                    f"{self!r} belongs outside of {made.name or 'a derivative'}, and was given a value that "
+                    "is differentiated or transformed there",
+                    "write ft.stop_gradient(x), return the value with has_aux=True, or make the Ref inside",
+                )
+            if made.finished or (made is not owner and not owner.is_nested_in(made)):
+                raise leak(value, "a Ref")
+        if value.aval.shape != self.shape or value.aval.dtype != self.dtype:
+            raise error(
+                DtypeError,
+                f"a Ref of {self._aval!r} was to hold {value.aval!r}",
+                "write values of its dtype; autocast may have made another",
+            )
+        cell.value, cell.written = value, True
+
+    # ---------------------------------------------------------------------------------------------- where it belongs
+    def cell(self, writing: bool) -> tuple[Cell, Trace]:
+        """Return where the value is in the current trace, and the trace which that belongs to.
+
+        Raises:
+            LeakError: where the Ref belongs to a function that has returned, or to one inside of this one.
+            UnsupportedError: where the trace follows Python's control flow; or of a write, where it maps.
+            ArgumentError: for a Ref that was frozen or freed.
+        """
+        home, at = self._trace, state.trace
+        if self._ended:
+            raise error(ArgumentError, f"{self!r} was used again", "make another one: ft.new_ref(x)")
+        if home.finished:
+            raise self._leak(f"which has already returned; it belongs to {home!r}")
+        refuse_paths(self)
+        mapped: Trace | None = None
+        while at is not home and not isinstance(at, StageTrace):
+            if at is EVALUATE:
+                raise self._leak(f"but belongs to {home!r}")
+            if isinstance(at, BatchTrace):
+                mapped = at
+            at = at.parent
+        if at is home:
+            cell = self._cell
+        else:
+            assert isinstance(at, StageTrace)
+            if at.cells is None:
+                at.cells = {}
+            cell = at.cells.get(self) or at.cells.setdefault(self, Cell(at.input(self._aval), given=False))
+        if writing and mapped is not None:
+            raise error(
+                UnsupportedError,
+                f"{self!r} is written inside of {mapped.name}, and is one Ref for all elements",
+                "make it an argument that is mapped over, with a value for each element: ft.new_ref(fnp.zeros((n, ...)))",
+            )
+        return cell, at
+
+    def _leak(self, why: str) -> LeakError:
+        return LeakError(
+            f"{self!r} is used outside of the function that made it, {why}",
+            fix="return ref[...], its value, from that function; or make the Ref outside, and pass it as an argument",
+            chain=transform_stack(state.trace),
+            at=str(source_info.user_line(state.source) or ""),
+        )
+
+    # ------------------------------------------------------------------------------------------------------- copies
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ref:
+        made = memo[id(self)] = Ref(self.read())
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        value = self.read()
+        if isinstance(value, Tracer):
+            raise error(ArgumentError, f"{self!r} holds a traced value and cannot be pickled", "pickle it outside")
+        return _loaded, (np.asarray(value),)
+
+    def end(self, how: str) -> Any:
+        """Return the value, and refuse to be used from now on; `how` is a word for errors.
+
+        Raises:
+            ArgumentError: where the Ref was made outside of the current function.
+        """
+        cell, at = self.cell(False)
+        if self._lent or at is not self._trace or at is not state.trace:
+            raise error(
+                ArgumentError,
+                f"{self!r} cannot be {how} here, because it was made outside of {state.trace.name or 'this function'}",
+                "freeze it where ft.new_ref made it; inside, read ref[...]",
+            )
+        self._ended = how
+        value, cell.value = cell.value, None
+        return value
+
+
+def refuse_paths(what: Any) -> None:
+    """Refuse Refs where Python's control flow is followed: the state of Python that is compared has no values of Refs.
+
+    Raises:
+        UnsupportedError: there.
+    """
+    if state.trace is not EVALUATE and follower(state.trace) is not None:
+        raise error(
+            UnsupportedError,
+            f"{what!r} is used in a function whose Python control flow is followed (control_flow='paths')",
+            "jit it with control_flow='error', and choose with lax.cond, or carry the value instead of a Ref",
+        )
+
+
+def as_held(x: Any, dtype: np.dtype[Any]) -> Any:
+    """A value as Refs hold it: an array or tracer of a dtype, strongly typed, that nobody else can change."""
+    if isinstance(x, (ArrayImpl, Tracer)):
+        if x.aval.dtype == dtype and not x.aval.weak_type:
+            return x
+        return structural.convert_element_type(x, new_dtype=dtype, weak_type=False)
+    host = np.asarray(x if isinstance(x, int) else native(np.asarray(x)), dtype)
+    return structural.copy(np.array(host))
+
+
+def _loaded(value: np.ndarray) -> Ref:
+    return Ref(as_held(value, value.dtype))

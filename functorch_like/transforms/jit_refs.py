@@ -1,0 +1,173 @@
+"""Calls of a jitted function with Refs: their values go in as arguments, and the last ones come out as results.
+
+What is compiled is a function of arrays, jitted by itself, which hands Refs of its own to the user's function. It
+stays in C++ as others do. What is done here around each call costs some 50 microseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from functorch_like.backends import xla
+from functorch_like.caches import Cache
+from functorch_like.calling.call_signature import FlatCall, Static, argument_path
+from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs
+from functorch_like.ref.captured import among, captured_here, check_once, checked_result, hold
+from functorch_like.ref.reference import Ref, error, refuse_paths
+
+if TYPE_CHECKING:
+    from functorch_like.transforms.jit_state import JitState
+
+_MOST_FUNCTIONS = 64
+
+
+class RefCalls:
+    """The calls of one jitted function with Refs, given or closed over.
+
+    Args:
+        jitted: the function.
+    """
+
+    def __init__(self, jitted: JitState) -> None:
+        self.jitted = jitted
+        self.captured: Cache[Any, list[Ref]] = Cache()  # by the key of a trace
+        self.functions: Cache[Any, Any] = Cache()
+
+    def answer(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool]:
+        """Answer a call, as `JitState.miss`."""
+        jitted = self.jitted
+        call = WithoutRefs(jitted.static, args, kwargs)
+        key = (jitted.key(call.flat), tuple(call.positions))
+        captured = [ref for ref in self.captured.get(key) or [] if ref.alive]
+        while True:
+            if not captured and not call.positions:
+                try:
+                    return jitted.answer(call.flat)
+                except CapturedRefs as e:
+                    found = e
+            else:
+                self.check(call, captured)
+                try:
+                    return self.run(call, captured), None, True
+                except CapturedRefs as e:
+                    found = e
+            captured = [*captured, *captured_here(found)]
+            if all(ref.outermost for ref in captured):  # others are new at each call of the function around this one
+                self.captured.keep(key, captured, _MOST_FUNCTIONS)
+
+    def check(self, call: WithoutRefs, captured: Sequence[Ref]) -> None:
+        """Refuse what jit cannot do with Refs."""
+        jitted = self.jitted
+        name = f"jit({jitted.spec.name})"
+        if jitted.follows_paths:
+            raise error(
+                UnsupportedError,
+                f"{name} has control_flow='paths', and was given or closes over a Ref",
+                "jit it with control_flow='error', and choose with lax.cond",
+            )
+        refuse_paths(f"a Ref of {name}")
+        paths = [argument_path(call.flat.tree, i) for i in call.positions]
+        given = list(zip(paths, call.refs, strict=True))
+        check_once([*given, *(("a Ref that it closes over", ref) for ref in captured)], name)
+        for i, donated in enumerate(jitted.donated(call.flat)):
+            if donated and i in call.positions:
+                raise error(
+                    ArgumentError,
+                    f"{name} donates {argument_path(call.flat.tree, i)}, a Ref",
+                    "leave it out of donate_argnums: what a Ref held before is let go where nothing else holds it",
+                )
+
+    def run(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:
+        """Call the function of arrays, and write the Refs."""
+        key = (call.flat.tree, tuple(call.positions), tuple(captured), len(call.args))
+        function = self.functions.get(key)
+        if function is None:
+            function = self.of_arrays(call, captured)
+            if all(ref.outermost for ref in captured):
+                self.functions.keep(key, function, _MOST_FUNCTIONS)
+        refs = [*call.refs, *captured]
+        values, out = function([ref.read() for ref in captured], *call.args, **call.kwargs)
+        for ref, value in zip(refs, values, strict=True):
+            if value is not None:
+                ref[...] = value
+        return out
+
+    def of_arrays(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:
+        """Return `(values of captured Refs, *args, **kwargs) -> (new values, result)`, jitted.
+
+        New values are those of the Refs among the arguments, then of those captured; None where nothing was written.
+        """
+        jitted = self.jitted
+        static, positions = jitted.static, call.positions
+        fun, spec, name = jitted.fun, jitted.spec, f"jit({jitted.spec.name})"
+
+        @functools.wraps(fun, updated=())
+        def pure(held: list[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+            inner = WithoutRefs(static, args, kwargs)
+            given = [Ref(inner.flat.leaves[i], lent=True) for i in positions]
+            args, kwargs = inner.flat.rebuild(_replaced(inner.flat.leaves, positions, given))
+            cells = hold(captured, held)
+            result = checked_result(fun(*args, **kwargs), name)
+            cells = [*(ref.cell(False)[0] for ref in given), *cells]
+            return [cell.value if cell.written else None for cell in cells], result
+
+        options = dict(jitted.options)
+        places = options["in_shardings"]
+        if places is not None:
+            places = places if isinstance(places, tuple) else (places,) * len(call.args)
+            options["in_shardings"] = (None, *places)
+        if options["out_shardings"] is not None:
+            options["out_shardings"] = (None, options["out_shardings"])
+        make = type(jitted)
+        made = make(pure, _shifted(static), _shifted(jitted.donate), spec, options, jitted.jit)
+        made.takes_refs = False  # those it still lacks come here
+        return made.public
+
+
+class WithoutRefs:
+    """A call with the values of Refs in their places.
+
+    Attributes:
+        flat: the call of arrays.
+        positions: of Refs among its leaves.
+        refs: these.
+        args, kwargs: the arguments of the call of arrays.
+    """
+
+    def __init__(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        nums, names = static
+        dynamic: Any = (
+            tuple(None if i in nums else a for i, a in enumerate(args)),
+            {k: v for k, v in kwargs.items() if k not in names},
+        )
+        leaves, tree = xla.flatten(dynamic)
+        self.positions = among(leaves)
+        self.refs: list[Ref] = [leaves[i] for i in self.positions]
+        if self.positions:
+            values = _replaced(leaves, self.positions, [ref.read() for ref in self.refs])
+            some, others = tree.unflatten(values)
+            args = tuple(a if i in nums else some[i] for i, a in enumerate(args))
+            kwargs = {**kwargs, **others}
+        self.args, self.kwargs = args, kwargs
+        self.flat = FlatCall(static, args, kwargs)
+
+
+def _replaced(leaves: Sequence[Any], positions: Sequence[int], values: Sequence[Any]) -> list[Any]:
+    made = list(leaves)
+    for i, value in zip(positions, values, strict=True):
+        made[i] = value
+    return made
+
+
+def _shifted(static: Static) -> Static:
+    return Static(tuple(n + 1 for n in static.nums), static.names)
+
+
+def is_about_refs(static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Return True if there are Refs among the arguments that are not static."""
+    given: Callable[[int], bool] = lambda i: i not in static.nums
+    dynamic = [a for i, a in enumerate(args) if given(i)], [v for k, v in kwargs.items() if k not in static.names]
+    return bool(among(xla.flatten(dynamic)[0]))

@@ -1,0 +1,66 @@
+"""vmap over Refs: each element has a Ref of its own, and what they hold at the end is put back, along the same axis."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from functorch_like.backends import xla
+from functorch_like.calling.call_signature import argument_path
+from functorch_like.errors import FtError
+from functorch_like.ref.captured import among, check_once, checked_result
+from functorch_like.ref.reference import Ref, refuse_paths
+from functorch_like.source_info import name_of
+
+
+def mapped_refs(
+    vmap: Callable[..., Callable[..., Any]],
+    failed: FtError,
+    fun: Callable[..., Any],
+    call: tuple[tuple[Any, ...], dict[str, Any]],
+    in_axes: Any,
+    out_axes: Any,
+    dims: Sequence[int | None],
+) -> Any:
+    """Answer a call of a mapped function with Refs among what is mapped over.
+
+    Args:
+        vmap: maps a function, with the user's options and other axes.
+        failed: raised if there are no such Refs.
+        fun: the user's function.
+        call: positional arguments, and those by name.
+        in_axes, out_axes: the user's.
+        dims: the axis of each leaf of the arguments.
+    """
+    leaves, structure = xla.flatten(call)
+    positions = among(leaves)
+    mapped = [i for i in positions if dims[i] is not None]
+    if not mapped:
+        raise failed
+    name = f"vmap({name_of(fun)})"
+    refuse_paths(f"a Ref of {name}")
+    check_once([(argument_path(structure, i), leaves[i]) for i in positions], name)
+    refs: list[Ref] = [leaves[i] for i in mapped]
+    written = [False] * len(refs)
+
+    @functools.wraps(fun, updated=())
+    def pure(*args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+        inner = xla.flatten((args, kwargs))[0]
+        given = [Ref(inner[i], lent=True) for i in mapped]
+        for i, ref in zip(mapped, given, strict=True):
+            inner[i] = ref
+        args, kwargs = structure.unflatten(inner)
+        result = checked_result(fun(*args, **kwargs), name)
+        cells = [ref.cell(False)[0] for ref in given]
+        written[:] = [w or cell.written for w, cell in zip(written, cells, strict=True)]
+        return [cell.value for cell in cells], result
+
+    for i, ref in zip(mapped, refs, strict=True):
+        leaves[i] = ref.read()
+    args, kwargs = structure.unflatten(leaves)
+    values, out = vmap(pure, in_axes, ([dims[i] for i in mapped], out_axes))(*args, **kwargs)
+    for ref, value, changed in zip(refs, values, written, strict=True):
+        if changed:
+            ref[...] = value
+    return out
