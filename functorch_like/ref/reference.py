@@ -98,7 +98,7 @@ class Ref:
     (Ref([ 7, 11, 12,  3], dtype=int32), 11)
     """
 
-    __slots__ = ("__weakref__", "_aval", "_cell", "_ended", "_lent", "_trace")
+    __slots__ = ("__weakref__", "_aval", "_cell", "_ended", "_lent", "_mapped", "_trace")
 
     is_reference = True  # and no description of an array, though it has a shape and a dtype
     #: What errors of functions of arrays tell to do.
@@ -111,6 +111,7 @@ class Ref:
         self._aval: ShapedArray = value.aval
         self._ended = ""  # "frozen" or "freed"
         self._lent = lent
+        self._mapped = ""  # by what, as long as that has Refs in its place
 
     # ------------------------------------------------------------------------------------------------------- facts
     @property
@@ -158,6 +159,13 @@ class Ref:
             raise TypeError("a Ref to a scalar has no length")
         return self.shape[0]
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        raise error(DtypeError, f"NumPy was given {self!r}, a Ref", self._remedy)
+
+    def __getattr__(self, name: str) -> Any:
+        known = not name.startswith("_") and hasattr(ArrayImpl, name)
+        raise AttributeError(f"a Ref has no {name!r}{f'; its value has: ref[...].{name}' if known else ''}")
+
     def __bool__(self) -> bool:
         raise error(DtypeError, f"the truth of {self!r} is that of no array", "write `if ref[...]:`")
 
@@ -170,6 +178,10 @@ class Ref:
             return f"Ref({self._aval!r}{', ' if self._ended else ''}{self._ended})"
         text = repr(held)
         return "Ref" + text[text.index("(") :] if "(" in text else f"Ref({text})"
+
+    def replace_in(self, name: str) -> None:
+        """Refuse uses, because a function that is mapped over the Ref has others in its place; "" ends it."""
+        self._mapped = name
 
     # ----------------------------------------------------------------------------------------------------- reading
     def __getitem__(self, index: Index) -> Array:
@@ -239,6 +251,12 @@ class Ref:
             ArgumentError: for a Ref that was frozen or freed.
         """
         home, at = self._trace, state.trace
+        if self._mapped:
+            raise error(
+                ArgumentError,
+                f"{self!r} is used inside of {self._mapped}, which maps over it and has a Ref for each element",
+                "use the argument that the function is given",
+            )
         if self._ended:
             raise error(ArgumentError, f"{self!r} was used again", "make another one: ft.new_ref(x)")
         if home.finished:
@@ -255,6 +273,8 @@ class Ref:
             cell = self._cell
         else:
             assert isinstance(at, StageTrace)
+            if not at.is_nested_in(home):
+                raise self._leak(f"but belongs to {home!r}")
             if at.cells is None:
                 at.cells = {}
             cell = at.cells.get(self) or at.cells.setdefault(self, Cell(at.input(self._aval), given=False))
@@ -269,7 +289,9 @@ class Ref:
     def _leak(self, why: str) -> LeakError:
         return LeakError(
             f"{self!r} is used outside of the function that made it, {why}",
-            fix="return ref[...], its value, from that function; or make the Ref outside, and pass it as an argument",
+            fix="transform first, and jit the result: jit(grad(f)); then rules that run later find it alive"
+            if self._lent
+            else "return ref[...], its value, from that function; or make the Ref outside, and pass it as an argument",
             chain=transform_stack(state.trace),
             at=str(source_info.user_line(state.source) or ""),
         )
@@ -309,7 +331,7 @@ def refuse_paths(what: Any) -> None:
     Raises:
         UnsupportedError: there.
     """
-    if state.trace is not EVALUATE and follower(state.trace) is not None:
+    if follower(state.trace) is not None:
         raise error(
             UnsupportedError,
             f"{what!r} is used in a function whose Python control flow is followed (control_flow='paths')",

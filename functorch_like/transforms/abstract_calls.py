@@ -18,7 +18,9 @@ from functorch_like.calling.call_signature import (
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.core import argument_aval, named_axis
+from functorch_like.errors import DtypeError
 from functorch_like.ir.jaxpr import Jaxpr
+from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.primitives.higher_order.call import CallSpec
 from functorch_like.primitives.structural import zeros
 from functorch_like.source_info import name_of
@@ -109,10 +111,16 @@ def eval_shape(fun: Callable[..., object], *args: PyTree, **kwargs: PyTree) -> A
     >>> ft.eval_shape(fnp.matmul, ft.ShapeDtypeStruct((3, 4), "float32"), ft.ShapeDtypeStruct((4,), "float32"))
     ShapeDtypeStruct(shape=(3,), dtype=float32)
     """
-    call = FlatCall(Static((), ()), args, kwargs, abstract=True)
     name = name_of(fun)
 
     def described(*args: Any, **kwargs: Any) -> Any:
         return tree.map(_instance, fun(*args, **kwargs))
 
-    return Traced(described, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info
+    try:
+        call = FlatCall(Static((), ()), args, kwargs, abstract=True)
+        return Traced(described, call, CallSpec(name), trace_name=f"eval_shape({name})").out_info
+    except (CapturedRefs, DtypeError) as e:
+        failed = e
+    from functorch_like.transforms.jit_refs import shapes_with_refs  # few functions have Refs
+
+    return shapes_with_refs(eval_shape, failed, fun, args, kwargs)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static, argument_path
-from functorch_like.errors import ArgumentError, UnsupportedError
+from functorch_like.errors import ArgumentError, FtError, UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs
 from functorch_like.ref.captured import among, captured_here, check_once, checked_result, hold
 from functorch_like.ref.reference import Ref, error, refuse_paths
+from functorch_like.source_info import name_of
 
 if TYPE_CHECKING:
     from functorch_like.transforms.jit_state import JitState
@@ -58,6 +59,11 @@ class RefCalls:
             if all(ref.outermost for ref in captured):  # others are new at each call of the function around this one
                 self.captured.keep(key, captured, _MOST_FUNCTIONS)
 
+    def optimised(self) -> None:
+        """Wait until what is compiled is in its last tier."""
+        for function in self.functions.values():
+            function.optimised()
+
     def check(self, call: WithoutRefs, captured: Sequence[Ref]) -> None:
         """Refuse what jit cannot do with Refs."""
         jitted = self.jitted
@@ -85,7 +91,7 @@ class RefCalls:
         key = (call.flat.tree, tuple(call.positions), tuple(captured), len(call.args))
         function = self.functions.get(key)
         if function is None:
-            function = self.of_arrays(call, captured)
+            function = self.compiled(call, captured)
             if all(ref.outermost for ref in captured):
                 self.functions.keep(key, function, _MOST_FUNCTIONS)
         refs = [*call.refs, *captured]
@@ -95,25 +101,11 @@ class RefCalls:
                 ref[...] = value
         return out
 
-    def of_arrays(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:
-        """Return `(values of captured Refs, *args, **kwargs) -> (new values, result)`, jitted.
-
-        New values are those of the Refs among the arguments, then of those captured; None where nothing was written.
-        """
+    def compiled(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:
+        """Return the function of arrays, jitted."""
         jitted = self.jitted
-        static, positions = jitted.static, call.positions
-        fun, spec, name = jitted.fun, jitted.spec, f"jit({jitted.spec.name})"
-
-        @functools.wraps(fun, updated=())
-        def pure(held: list[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
-            inner = WithoutRefs(static, args, kwargs)
-            given = [Ref(inner.flat.leaves[i], lent=True) for i in positions]
-            args, kwargs = inner.flat.rebuild(_replaced(inner.flat.leaves, positions, given))
-            cells = hold(captured, held)
-            result = checked_result(fun(*args, **kwargs), name)
-            cells = [*(ref.cell(False)[0] for ref in given), *cells]
-            return [cell.value if cell.written else None for cell in cells], result
-
+        static = jitted.static
+        pure = of_arrays(jitted.fun, f"jit({jitted.spec.name})", static, call.positions, captured)
         options = dict(jitted.options)
         places = options["in_shardings"]
         if places is not None:
@@ -122,9 +114,63 @@ class RefCalls:
         if options["out_shardings"] is not None:
             options["out_shardings"] = (None, options["out_shardings"])
         make = type(jitted)
-        made = make(pure, _shifted(static), _shifted(jitted.donate), spec, options, jitted.jit)
+        made = make(pure, _shifted(static), _shifted(jitted.donate), jitted.spec, options, jitted.jit)
         made.takes_refs = False  # those it still lacks come here
         return made.public
+
+
+def of_arrays(
+    fun: Callable[..., Any], name: str, static: Static, positions: Sequence[int], captured: Sequence[Ref]
+) -> Callable[..., tuple[list[Any], Any]]:
+    """Return `(values of captured Refs, *args, **kwargs) -> (new values, result)`, to be staged.
+
+    Args:
+        fun: the user's function.
+        name: what errors call it.
+        static: its static arguments.
+        positions: of Refs among the leaves of its other arguments.
+        captured: Refs that it closes over.
+
+    Returns:
+        The function. New values are those of the Refs among the arguments, then of those captured; None where nothing
+        was written.
+    """
+
+    @functools.wraps(fun, updated=())
+    def pure(held: list[Any], *args: Any, **kwargs: Any) -> tuple[list[Any], Any]:
+        inner = WithoutRefs(static, args, kwargs)
+        given = [Ref(inner.flat.leaves[i], lent=True) for i in positions]
+        args, kwargs = inner.flat.rebuild(_replaced(inner.flat.leaves, positions, given))
+        cells = hold(captured, held)
+        result = checked_result(fun(*args, **kwargs), name)
+        cells = [*(ref.cell(False)[0] for ref in given), *cells]
+        return [cell.value if cell.written else None for cell in cells], result
+
+    return pure
+
+
+def shapes_with_refs(eval_shape: Callable[..., Any], failed: FtError, fun: Any, args: Any, kwargs: Any) -> Any:
+    """Return what `eval_shape` gives of a function with Refs, which are left as they are.
+
+    Args:
+        eval_shape: of functions of arrays.
+        failed: what it raised.
+        fun: the function.
+        args, kwargs: its arguments.
+    """
+    none = Static((), ())
+    if not isinstance(failed, CapturedRefs) and not is_about_refs(none, args, kwargs):
+        raise failed
+    captured: list[Ref] = captured_here(failed) if isinstance(failed, CapturedRefs) else []
+    name = f"eval_shape({name_of(fun)})"
+    call = WithoutRefs(none, args, kwargs, abstract=True)
+    while True:
+        pure = of_arrays(fun, name, none, call.positions, captured)
+        check_once([("an argument", ref) for ref in [*call.refs, *captured]], name)
+        try:
+            return eval_shape(pure, [ref.read() for ref in captured], *call.args, **call.kwargs)[1]
+        except CapturedRefs as e:
+            captured = [*captured, *captured_here(e)]
 
 
 class WithoutRefs:
@@ -137,7 +183,7 @@ class WithoutRefs:
         args, kwargs: the arguments of the call of arrays.
     """
 
-    def __init__(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, static: Static, args: tuple[Any, ...], kwargs: dict[str, Any], abstract: bool = False) -> None:
         nums, names = static
         dynamic: Any = (
             tuple(None if i in nums else a for i, a in enumerate(args)),
@@ -152,7 +198,7 @@ class WithoutRefs:
             args = tuple(a if i in nums else some[i] for i, a in enumerate(args))
             kwargs = {**kwargs, **others}
         self.args, self.kwargs = args, kwargs
-        self.flat = FlatCall(static, args, kwargs)
+        self.flat = FlatCall(static, args, kwargs, abstract)
 
 
 def _replaced(leaves: Sequence[Any], positions: Sequence[int], values: Sequence[Any]) -> list[Any]:

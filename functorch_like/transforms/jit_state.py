@@ -388,6 +388,8 @@ class JitState:
         """Wait until the programs compiled so far are in their last tier; see `functorch_like.typing.Jitted`."""
         if self.tiers is not None:
             self.tiers.finish()
+        if self.refs is not None:
+            self.refs.optimised()
 
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""

@@ -59,7 +59,13 @@ def mapped_refs(
     for i, ref in zip(mapped, refs, strict=True):
         leaves[i] = ref.read()
     args, kwargs = structure.unflatten(leaves)
-    values, out = vmap(pure, in_axes, ([dims[i] for i in mapped], out_axes))(*args, **kwargs)
+    try:
+        for ref in refs:
+            ref.replace_in(name)
+        values, out = vmap(pure, in_axes, ([dims[i] for i in mapped], out_axes))(*args, **kwargs)
+    finally:
+        for ref in refs:
+            ref.replace_in("")
     for ref, value, changed in zip(refs, values, written, strict=True):
         if changed:
             ref[...] = value

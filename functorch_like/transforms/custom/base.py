@@ -107,12 +107,27 @@ class CustomFunction(ByName, Generic[P, R]):
         nums = self.nondiff_argnums
         nondiff = tuple(values[i] for i in nums if i < len(values))
         leaves, in_tree = xla.flatten(tuple(a for i, a in enumerate(values) if i not in nums) if nums else values)
-        traced = self._check(leaves, in_tree, nondiff)
+        failed: DtypeError | None = None
+        traced = False
+        try:
+            traced = self._check(leaves, in_tree, nondiff)
+        except DtypeError as e:
+            failed = e
+        if failed is not None:
+            return self._with_refs(failed, values)
         if not traced and state.trace is EVALUATE:
             return self.fun(*values)
         called = self._called(nondiff, in_tree)
         outs = self.bind(called, widened(leaves))
         return called.out_tree.unflatten(outs)
+
+    def _with_refs(self, failed: DtypeError, values: tuple[Any, ...]) -> Any:
+        """Answer a call with Refs among its arguments.
+
+        Raises:
+            DtypeError: what has failed, where that was something else, or Refs are not taken.
+        """
+        raise failed
 
     def _positions(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """All arguments by position."""

@@ -120,6 +120,16 @@ class custom_vjp(CustomFunction[P, R]):
     def _called(self, nondiff: tuple[Any, ...], in_tree: Any) -> _Called:
         return _Called(self, nondiff, in_tree)
 
+    def _with_refs(self, failed: DtypeError, values: tuple[Any, ...]) -> Any:
+        from functorch_like.transforms.custom.refs import call_with_refs  # few functions have them
+
+        def closed(fun: Any, fwd: Any, bwd: Any) -> Any:
+            made: Any = custom_vjp(fun)
+            made.defvjp(fwd, bwd, self.symbolic_zeros, self.optimize_remat)
+            return made
+
+        return call_with_refs(self, failed, values, closed, _spread)
+
     def bind(self, called: Called, leaves: list[Any]) -> Sequence[Any]:
         return custom_vjp_call(*leaves, fun=called.function, fwd=called, consts=0)
 
