@@ -15,6 +15,7 @@ from __future__ import annotations
 from functorch_like.calling import lazy_imports as _lazy_imports
 
 with _lazy_imports.block(__name__):
+    from functorch_like.ref.cells import AbstractRef as AbstractRef
     from functorch_like.ref.functions import addupdate as addupdate
     from functorch_like.ref.functions import empty_ref as empty_ref
     from functorch_like.ref.functions import free_ref as free_ref
@@ -23,5 +24,4 @@ with _lazy_imports.block(__name__):
     from functorch_like.ref.functions import new_ref as new_ref
     from functorch_like.ref.functions import set as set
     from functorch_like.ref.functions import swap as swap
-    from functorch_like.ref.reference import AbstractRef as AbstractRef
     from functorch_like.ref.reference import Ref as Ref

@@ -10,7 +10,8 @@ from functorch_like.backends import xla
 from functorch_like.core import state
 from functorch_like.errors import ArgumentError, DtypeError, UnsupportedError
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, StageTrace
-from functorch_like.ref.reference import Cell, Ref, error
+from functorch_like.ref.cells import Cell, error
+from functorch_like.ref.reference import Ref
 
 
 def hold(refs: Sequence[Ref], values: Sequence[Any]) -> list[Cell]:

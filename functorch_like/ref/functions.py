@@ -11,7 +11,8 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import argument_aval
 from functorch_like.errors import ArgumentError, DtypeError
 from functorch_like.primitives import structural
-from functorch_like.ref.reference import Ref, as_held, error, refuse_paths
+from functorch_like.ref.cells import as_held, error, refuse_paths
+from functorch_like.ref.reference import Ref
 
 if TYPE_CHECKING:
     from functorch_like.core import Array

@@ -10,7 +10,6 @@ first value in and the last one out, in `hold` and `handed`. If it does not, `st
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -18,68 +17,15 @@ import numpy as np
 
 from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.core import (
-    EVALUATE,
-    ArrayImpl,
-    Trace,
-    Tracer,
-    argument_aval,
-    leak,
-    native,
-    state,
-    transform_stack,
-)
-from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, FtError, LeakError, UnsupportedError
+from functorch_like.core import EVALUATE, ArrayImpl, Trace, Tracer, argument_aval, leak, state, transform_stack
+from functorch_like.errors import ArgumentError, DifferentiationError, DtypeError, LeakError, UnsupportedError
 from functorch_like.interpreters.batching import BatchTrace
-from functorch_like.ir.trace_to_jaxpr import StageTrace, follower
-from functorch_like.primitives import structural
+from functorch_like.ir.trace_to_jaxpr import StageTrace
+from functorch_like.ref.cells import AbstractRef, Cell, as_held, error, refuse_paths
 
 if TYPE_CHECKING:
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Index, Shape
-
-class Cell:
-    """The value of a Ref in one trace.
-
-    Attributes:
-        value: an array or tracer, of the shape and dtype of the Ref.
-        given: False where a staged function asked for the Ref, and was not given it.
-        written: whether the value was set.
-    """
-
-    __slots__ = ("given", "value", "written")
-
-    def __init__(self, value: Any, given: bool = True) -> None:
-        self.value, self.given, self.written = value, given, False
-
-
-@dataclasses.dataclass(frozen=True)
-class AbstractRef:
-    """The type of a Ref: `ft.typeof(ref)`.
-
-    Attributes:
-        inner_aval: shape and dtype of the value.
-    """
-
-    inner_aval: ShapedArray
-
-    @property
-    def shape(self) -> Shape:
-        """Shape of the value."""
-        return self.inner_aval.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype of the value."""
-        return self.inner_aval.dtype
-
-    def __repr__(self) -> str:
-        return f"Ref({self.inner_aval!r})"
-
-
-def error(cls: type[FtError], reason: str, fix: str) -> FtError:
-    """Return an error with the user's line and the transformations in force."""
-    return cls(reason, fix=fix, chain=transform_stack(state.trace), at=str(source_info.user_line(state.source) or ""))
 
 
 class Ref:
@@ -282,7 +228,7 @@ class Ref:
             raise error(
                 UnsupportedError,
                 f"{self!r} is written inside of {mapped.name}, and is one Ref for all elements",
-                "make it an argument that is mapped over, with a value for each element: ft.new_ref(fnp.zeros((n, ...)))",
+                "map over it: an argument with a value for each element, ft.new_ref(fnp.zeros((n, ...)))",
             )
         return cell, at
 
@@ -323,30 +269,6 @@ class Ref:
         self._ended = how
         value, cell.value = cell.value, None
         return value
-
-
-def refuse_paths(what: Any) -> None:
-    """Refuse Refs where Python's control flow is followed: the state of Python that is compared has no values of Refs.
-
-    Raises:
-        UnsupportedError: there.
-    """
-    if follower(state.trace) is not None:
-        raise error(
-            UnsupportedError,
-            f"{what!r} is used in a function whose Python control flow is followed (control_flow='paths')",
-            "jit it with control_flow='error', and choose with lax.cond, or carry the value instead of a Ref",
-        )
-
-
-def as_held(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A value as Refs hold it: an array or tracer of a dtype, strongly typed, that nobody else can change."""
-    if isinstance(x, (ArrayImpl, Tracer)):
-        if x.aval.dtype == dtype and not x.aval.weak_type:
-            return x
-        return structural.convert_element_type(x, new_dtype=dtype, weak_type=False)
-    host = np.asarray(x if isinstance(x, int) else native(np.asarray(x)), dtype)
-    return structural.copy(np.array(host))
 
 
 def _loaded(value: np.ndarray) -> Ref:

@@ -175,9 +175,7 @@ class JitState:
         """
         from functorch_like.transforms.jit_refs import RefCalls, is_about_refs  # few functions have them
 
-        if not self.takes_refs or not (
-            isinstance(failed, CapturedRefs) or is_about_refs(self.static, args, kwargs)
-        ):
+        if not self.takes_refs or not (isinstance(failed, CapturedRefs) or is_about_refs(self.static, args, kwargs)):
             raise failed
         self.refs = RefCalls(self)
         return self.refs.answer(args, kwargs)

@@ -10,7 +10,8 @@ from functorch_like.backends import xla
 from functorch_like.calling.call_signature import argument_path
 from functorch_like.errors import FtError
 from functorch_like.ref.captured import among, check_once, checked_result
-from functorch_like.ref.reference import Ref, refuse_paths
+from functorch_like.ref.cells import refuse_paths
+from functorch_like.ref.reference import Ref
 from functorch_like.source_info import name_of
 
 

@@ -14,7 +14,7 @@ from functorch_like.calling import api_boundary
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
-from functorch_like.errors import TreeError
+from functorch_like.errors import DtypeError, TreeError
 from functorch_like.ir.trace_to_jaxpr import stage
 from functorch_like.primitives.higher_order.control_flow.cond_branches import united
 from functorch_like.primitives.higher_order.custom.custom_fwd import custom_fwd

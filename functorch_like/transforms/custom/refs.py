@@ -1,4 +1,4 @@
-"""Functions with a `custom_vjp` rule that are given Refs: the rules are handed these, and have no cotangents of them."""
+"""Functions with a `custom_vjp` rule that are given Refs: rules get these, and return None for their cotangents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from functorch_like.backends import xla
 from functorch_like.core import EVALUATE, Tracer, state
 from functorch_like.errors import FtError, TreeError
 from functorch_like.ref.captured import among
-from functorch_like.ref.reference import Ref, error
+from functorch_like.ref.cells import error
+from functorch_like.ref.reference import Ref
 
 
 def call_with_refs(
