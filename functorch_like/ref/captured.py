@@ -72,7 +72,7 @@ class Handed:
         """Write the values behind, of Refs that the functions have written."""
         for ref, value, written in zip(self.refs, values, self._written, strict=True):
             if written:
-                ref[...] = value
+                ref.put(value)
 
 
 def closing_over_refs(functions: Sequence[Callable[..., Any]], operands: Sequence[Any]) -> Any:

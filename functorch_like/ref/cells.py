@@ -1,4 +1,4 @@
-"""What a Ref holds in one trace, its type, and where Refs are refused."""
+"""The value of a Ref in one trace, the type of Refs, and their refusal where Python is followed."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def as_held(x: Any, dtype: np.dtype[Any]) -> Any:
     """A value as Refs hold it: an array or tracer of a dtype, strongly typed, that nobody else can change."""
     if isinstance(x, (ArrayImpl, Tracer)):
         if x.aval.dtype == dtype and not x.aval.weak_type:
-            return x
+            # An array that its owner donates later must not be that of the Ref.
+            return x if isinstance(x, Tracer) or state.trace.staging else structural.copy(x)
         return structural.convert_element_type(x, new_dtype=dtype, weak_type=False)
     host = np.asarray(x if isinstance(x, int) else native(np.asarray(x)), dtype)
     return structural.copy(np.array(host))

@@ -92,12 +92,12 @@ class Ref:
 
     @property
     def alive(self) -> bool:
-        """Whether it may still be used somewhere: it is not frozen, and its function has not returned."""
+        """True if it may still be used somewhere: it is not frozen, and its function has not returned."""
         return not self._ended and not self._trace.finished
 
     @property
     def outermost(self) -> bool:
-        """Whether it was made outside of all transformations."""
+        """True if it was made outside of all transformations."""
         return self._trace is EVALUATE
 
     def __len__(self) -> int:
@@ -142,6 +142,10 @@ class Ref:
     def __setitem__(self, index: Index, value: ArrayLike) -> None:
         cell, owner = self.cell(True)
         self._put(cell, owner, self._updated(cell.value, index, value, "set"))
+
+    def put(self, value: Any) -> None:
+        """Write all of it: a result of a program, of the right shape and dtype, that nobody else has."""
+        self._put(*self.cell(True), value)
 
     def addupdate(self, x: ArrayLike, idx: Index = ...) -> None:
         """Add to what is indexed; of positions that are named several times, each addend counts.

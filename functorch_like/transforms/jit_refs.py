@@ -104,7 +104,7 @@ class RefCalls:
         values, out = function([ref.read() for ref in captured], *call.args, **call.kwargs)
         for ref, value in zip(refs, values, strict=True):
             if value is not None:
-                ref[...] = value
+                ref.put(value)
         return out
 
     def compiled(self, call: WithoutRefs, captured: Sequence[Ref]) -> Any:

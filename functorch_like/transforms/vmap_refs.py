@@ -69,5 +69,5 @@ def mapped_refs(
             ref.replace_in("")
     for ref, value, changed in zip(refs, values, written, strict=True):
         if changed:
-            ref[...] = value
+            ref.put(value)
     return out
