@@ -24,6 +24,7 @@ from functorch_like.ir.trace_to_jaxpr import StageTrace
 from functorch_like.ref.cells import AbstractRef, Cell, as_held, error, refuse_paths
 
 if TYPE_CHECKING:
+    from functorch_like.arrays.array_type import Sharding
     from functorch_like.core import Array
     from functorch_like.typing import ArrayLike, Index, Shape
 
@@ -86,7 +87,7 @@ class Ref:
         return self._aval.size
 
     @property
-    def sharding(self) -> Any:
+    def sharding(self) -> Sharding:
         """The sharding of the array that is held."""
         return self.read().sharding
 
@@ -134,7 +135,7 @@ class Ref:
         value = self.read()
         return value if index is Ellipsis else value[index]
 
-    def read(self) -> Any:
+    def read(self) -> Array:
         """Return the whole value."""
         return self.cell(False)[0].value
 
@@ -143,7 +144,7 @@ class Ref:
         cell, owner = self.cell(True)
         self._put(cell, owner, self._updated(cell.value, index, value, "set"))
 
-    def put(self, value: Any) -> None:
+    def put(self, value: Array) -> None:
         """Write all of it: a result of a program, of the right shape and dtype, that nobody else has."""
         self._put(*self.cell(True), value)
 
@@ -257,7 +258,7 @@ class Ref:
             raise error(ArgumentError, f"{self!r} holds a traced value and cannot be pickled", "pickle it outside")
         return _loaded, (np.asarray(value),)
 
-    def end(self, how: str) -> Any:
+    def end(self, how: str) -> Array:
         """Return the value, and refuse to be used from now on; `how` is a word for errors.
 
         Raises:
