@@ -102,9 +102,9 @@ class Ref:
         return self._trace is EVALUATE
 
     def __len__(self) -> int:
-        if not self.shape:
+        if not self.ndim:
             raise TypeError("a Ref to a scalar has no length")
-        return self.shape[0]
+        return int(self._aval.shape[0])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         raise error(DtypeError, f"NumPy was given {self!r}, a Ref", self._remedy)
