@@ -36,6 +36,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "randn": "ft.random.normal",
         "rand": "ft.random.uniform",
         "from_numpy": "ft.numpy.asarray",
+        "cat": "fnp.concatenate",
+        "xmap": "ft.vmap",
         "experimental_io_callback": "ft.io_callback",
     },
     "functorch_like.numpy": {
@@ -134,6 +136,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {
             "float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool",
             "complex64", "complex128",
         )},
+        "autograd": "a derivative belongs to a function: ft.grad(f), ft.vjp(f, x), ft.jvp(f, (x,), (dx,))",
         "cuda": "ft.devices() lists the devices, and ft.device_put(x, device) moves an array",
     },
     "functorch_like.data": dict.fromkeys(
@@ -180,6 +183,16 @@ ELSEWHERE: dict[str, dict[str, str]] = {
         "timedelta64": "arrays hold numbers: times as float seconds",
         "infty": "use fnp.inf",
         "asfortranarray": "use x itself: its memory is always contiguous",
+    },
+    "functorch_like.ops": dict.fromkeys(
+        ("index_update", "index_add", "index_mul", "index_min", "index_max", "index"),
+        "use x.at[i].set(y), .add(y), .multiply(y), .min(y) or .max(y)"),
+    "functorch_like.experimental": {
+        "optimizers": "optimisers come from optax, see docs/recipes/optimizers.md",
+        "stax": _LAYERS,
+        "pjit": "use ft.jit(f, in_shardings=, out_shardings=)",
+        "maps": "use ft.vmap(f), or ft.shard_map",
+        "host_callback": "use ft.io_callback, ft.pure_callback or ft.debug.callback",
     },
     "functorch_like.random": {
         "set_state": "a key is the state: pass keys on, and split them",

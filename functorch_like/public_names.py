@@ -60,7 +60,19 @@ def _remedy(module: types.ModuleType, name: str) -> str:
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
     if elsewhere:
         return f"; {elsewhere}"
-    return f"; use {renamed}" if renamed else nearest(name, dir(module), _LIKE)
+    return f"; use {renamed}" if renamed else nearest(name, dir(module), _LIKE) or _in_scipy(module, name)
+
+
+def _in_scipy(module: types.ModuleType, name: str) -> str:
+    """Return SciPy's own name of what a module under SciPy's names lacks; or an empty text."""
+    path = module.__name__.partition(".")[2]
+    if name.startswith("_") or path.partition(".")[0] != "scipy" or _is_importing():
+        return ""
+    try:
+        original = importlib.import_module(path)
+    except ImportError:
+        return ""
+    return f"; SciPy's own takes values, not traced ones: {path}.{name}" if hasattr(original, name) else ""
 
 
 def _in_sibling(module: types.ModuleType, name: str) -> str:

@@ -26,7 +26,7 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     """One int or name, or a sequence of them, as a tuple; None is none."""
     if value is None:
         return ()
-    return (value,) if isinstance(value, (int, str)) else tuple(value)
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
 
 
 class Static(NamedTuple):
@@ -48,6 +48,10 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
     positions, given = as_tuple(nums), as_tuple(names)
     if not positions and not given:
         return Static((), ())
+    if not all(isinstance(n, (int, np.integer)) for n in positions):
+        raise ArgumentError(f"{what}_argnums={nums!r} are no positions", fix=f"give ints; or names: {what}_argnames=")
+    if not all(isinstance(n, str) for n in given):
+        raise ArgumentError(f"{what}_argnames={names!r} are no names", fix=f"give strs; or positions: {what}_argnums=")
     try:
         parameters = list(inspect.signature(fun).parameters.values())
     except (TypeError, ValueError):  # builtins without a signature
@@ -75,6 +79,24 @@ def resolve_argnums(fun: Callable[..., Any], nums: Any, names: Any, what: str = 
     all_nums = {*found, *(ordered.index(n) for n in given if n in ordered)}
     all_names = {*given, *(ordered[k] for k in found if k < len(ordered) and ordered[k] in by_name)}
     return Static(tuple(sorted(all_nums)), tuple(sorted(all_names)))
+
+
+def flatten_values(out: Any) -> tuple[list[Any], Any]:
+    """The leaves of what a function returned, and its structure, as `flatten_results`.
+
+    Raises:
+        DtypeError: for a leaf that is no array and no number.
+    """
+    outs, out_tree = flatten_results(out)
+    for i, value in enumerate(outs):
+        if not is_value(value):
+            path = tree.leaf_paths(out_tree)[i]
+            raise DtypeError(
+                f"the function returned {value!r:.60} of type {type(value).__name__}{f' at {path}' if path else ''}",
+                fix=getattr(type(value), "_remedy", "return arrays, numbers, None, or pytrees of these"),
+                chain=transform_stack(state.trace),
+            )
+    return outs, out_tree
 
 
 _WIDE = frozenset({dtypes.float64, dtypes.complex128})
@@ -249,17 +271,8 @@ class FlatCall:
 
         def flat(*leaves: Any) -> list[Any]:
             args, kwargs = self.rebuild(leaves)
-            outs, out_tree = flatten_results(fun(*args, **kwargs))
+            outs, out_tree = flatten_values(fun(*args, **kwargs))
             trees[:] = [out_tree]
-            for i, out in enumerate(outs):
-                if not is_value(out):
-                    path = tree.leaf_paths(out_tree)[i]
-                    where = f" at {path}" if path else ""
-                    raise DtypeError(
-                        f"the function returned {out!r:.60} of type {type(out).__name__}{where}",
-                        fix=getattr(type(out), "_remedy", "return arrays, numbers, None, or pytrees of these"),
-                        chain=transform_stack(state.trace),
-                    )
             return outs
 
         inner = getattr(fun, "beside", lambda: None)

@@ -69,10 +69,12 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     for kind in _KINDS:
         match = kind.message.search(str(error))
         found = [] if match is None else list(_of_type(next(filter(None, match.groups())), fun, args, kwargs))
-        if len(found) == 1:
-            name, value, part = found[0]
-            reason = f"{argument_notes.name_of(fun)}: {name}={quote(value)} {kind.reason}"
-            return ArgumentError(reason, fix=f"{kind.remedy(part)}; the arguments are {argument_notes.call_of(fun)}")
+        if found:
+            given = ", ".join(f"{name}={quote(value)}" for name, value, _ in found)
+            one = "one of " if len(found) > 1 else ""
+            reason = f"{argument_notes.name_of(fun)}: {one}{given} {kind.reason}"
+            remedy = f"{kind.remedy(found[0][2])}; the arguments are {argument_notes.call_of(fun)}"
+            return ArgumentError(reason, fix=remedy)
     return None
 
 

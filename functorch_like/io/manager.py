@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import Future
 from os import PathLike
 from pathlib import Path
@@ -94,6 +95,8 @@ class CheckpointManager:
         """
         if type(step) is not int or step < 0:
             raise ArgumentError(f"step={step!r}", fix="a count: 0, 1, 2, ... (int(x) of an array)")
+        if not isinstance(metrics, Mapping | None):
+            raise ArgumentError(f"metrics={metrics!r} of save has no names", fix='give a dict: {"loss": value}')
         numbers = {name: float(value) for name, value in (metrics or {}).items()}
         if self._metric is not None and self._metric not in numbers:
             raise ArgumentError(

@@ -14,7 +14,14 @@ import numpy as np
 from functorch_like import dtypes, source_info
 from functorch_like.calling.api_boundary import wrap_public_function
 from functorch_like.core import ArrayImpl, aval_of, state
-from functorch_like.errors import DtypeError, ImmutableError, NonConcreteBooleanIndexError, ShapeError
+from functorch_like.errors import (
+    ArgumentError,
+    DtypeError,
+    ImmutableError,
+    NonConcreteBooleanIndexError,
+    ShapeError,
+    nearest,
+)
 from functorch_like.numpy import promotion
 from functorch_like.numpy.binary import divide, power
 from functorch_like.numpy.creation import asarray, ones_like
@@ -27,9 +34,11 @@ from functorch_like.numpy.indexing import (
     index_vectors,
     is_position,
     mode_of,
+    plan_of,
     position,
 )  # fmt: skip
 from functorch_like.numpy.logic import truth
+from functorch_like.numpy.selection import where
 from functorch_like.numpy.unary import negative
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing import gather_and_scatter_add
@@ -78,6 +87,9 @@ class IndexUpdate:
     def __setitem__(self, index: Index, value: Any) -> None:
         raise _no_assignment("x = x.at[i].set(value)")
 
+    def __call__(self, *index: Any) -> Never:
+        raise ArgumentError("x.at is indexed, not called", fix="x = x.at[i].set(value), in square brackets")
+
     def __repr__(self) -> str:
         return f"IndexUpdate({self.array!r})"
 
@@ -110,6 +122,17 @@ class IndexRef:
 
     def __ipow__(self, values: Any) -> Never:
         raise _no_assignment("x = x.at[i].power(value)")
+
+    if not TYPE_CHECKING:  # type checkers know by themselves what it lacks
+
+        def __getattr__(self, name: str) -> Never:
+            methods = [
+                method for method in vars(IndexRef) if not method.startswith("_") and method not in self.__slots__
+            ]
+            remedy = nearest({"sub": "subtract", "div": "divide", "pow": "power"}.get(name, name), methods)
+            raise AttributeError(
+                f"x.at[i] has no method {name!r}{remedy or '; it has ' + ', '.join(methods)}", name=name
+            )
 
     def __repr__(self) -> str:
         return f"IndexRef({self.array!r}, {self.index!r})"
@@ -145,7 +168,7 @@ class IndexRef:
         mode: str | None = None,
     ) -> Array:
         """x, with x[idx] -= values, once for each time an index occurs."""
-        return _update("add", self, negative(values), indices_are_sorted, unique_indices, mode)
+        return _update("sub", self, values, indices_are_sorted, unique_indices, mode)
 
     def multiply(
         self,
@@ -190,9 +213,11 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        """x, with x[idx] /= values."""
-        ones = IndexRef(ones_like(self.array), self.index)
-        return divide(self.array, _update("mul", ones, values, indices_are_sorted, unique_indices, mode))
+        """x, with x[idx] /= values. Of integers, all elements are floats then."""
+        values = asarray(values) if isinstance(values, (list, tuple)) else values
+        ones = ones_like(self.array, _wider("divide", self.array, values))
+        ones = _update("mul", IndexRef(ones, self.index), values, indices_are_sorted, unique_indices, mode)
+        return divide(self.array, ones)  # quotients of integers are floats
 
     def power(
         self,
@@ -202,9 +227,14 @@ class IndexRef:
         unique_indices: bool = False,
         mode: str | None = None,
     ) -> Array:
-        """x, with x[idx] **= values."""
-        ones = IndexRef(ones_like(self.array), self.index)
-        return power(self.array, _update("mul", ones, values, indices_are_sorted, unique_indices, mode))
+        """x, with x[idx] **= values, in the dtype of x."""
+        values = _as_array(self.array, values)
+        by_floats = dtypes.is_integer(aval_of(self.array).dtype) and dtypes.is_inexact(aval_of(values).dtype)
+        ones = IndexRef(ones_like(self.array, dtypes.float64 if by_floats else None), self.index)
+        ones = _update("mul", ones, values, indices_are_sorted, unique_indices, mode)
+        if by_floats:  # float64 does not have all integers of 64 bits
+            return where(ones == 1, self.array, _cast(self.array, power(self.array, ones)))
+        return power(self.array, ones)
 
     def apply(
         self,
@@ -224,7 +254,7 @@ class IndexRef:
             from functorch_like.numpy.at_apply import apply_repeatedly, repeated
 
             how = mode_of(mode, "fill", "x.at[...].apply")
-            places = repeated(x, parse(self.index, aval_of(x).shape, outside=_said(mode, how)), how)
+            places = repeated(x, plan_of(self.index, aval_of(x).shape, outside=_said(mode, how)), how)
             if places is not None:
                 return apply_repeatedly(x, places, func)
         return self.set(func(self.get(mode="clip" if mode is None else mode)), indices_are_sorted=indices_are_sorted,
@@ -241,7 +271,7 @@ class IndexRef:
         """x[idx]; positions out of bounds are clamped, or give `fill_value` (by default NaN) in mode "fill"."""
         x, how = self.array, mode_of(mode, "clip", "x.at[...].get")
         try:
-            plan = parse(self.index, aval_of(x).shape, outside=_said(mode, how))
+            plan = plan_of(self.index, aval_of(x).shape, outside=_said(mode, how))
         except Nothing:
             return getitem(x, False)
         if fill_value is not None:
@@ -269,16 +299,23 @@ def _update(
 ) -> Any:
     x = ref.array
     how = mode_of(mode, "fill", "x.at[...]")
-    if isinstance(values, (list, tuple)):
-        values = asarray(values)
+    values = _as_array(x, values)
     try:
         plan = parse(ref.index, aval_of(x).shape, outside=_said(mode, how))
     except Mask as e:
-        return _masked(op, x, e.mask, values)
+        return _masked(op, x, e.mask, values, ref.index)
     except Nothing:
         return x
     x, values = promotion.numbers(x, values)
     return _kernel(x, values, plan.values, op, plan.items, how, bool(is_sorted), bool(unique))
+
+
+def _as_array(x: Any, values: Any) -> Any:
+    """Lists as arrays; and a Python float in all its digits where `x` has integers, of which float32 has few."""
+    if isinstance(values, (list, tuple)):
+        return asarray(values)
+    is_exact = isinstance(values, float) and dtypes.is_integer(aval_of(x).dtype)
+    return np.asarray(values, np.float64) if is_exact else values
 
 
 def _said(mode: Any, how: str) -> str | None:
@@ -286,18 +323,72 @@ def _said(mode: Any, how: str) -> str | None:
     return None if mode is None or how == "promise_in_bounds" else how
 
 
-def _masked(op: str, x: Any, mask: Any, values: Any) -> Any:
+def _masked(op: str, x: Any, mask: Any, values: Any, index: Any) -> Any:
     """A traced mask: of known shape, so that it can choose element by element, if there is one value for all."""
-    shape, given = aval_of(x).shape, aval_of(mask).shape
-    if given != shape[: len(given)] or aval_of(values).ndim > len(shape) - len(given):
+    shape = aval_of(x).shape
+    mask, count = _selected(x, mask, index)
+    if mask is None or aval_of(values).ndim > count:
         raise promotion.error(
             NonConcreteBooleanIndexError,
-            f"x.at[mask].{op} with a traced mask {aval_of(mask)!r} on {aval_of(x)!r} and values {aval_of(values)!r}",
+            f"x.at[mask].{op} with a traced mask on {aval_of(x)!r} and values {aval_of(values)!r}",
             "use fnp.where(mask, values, x) with values of the shape of x",
         )
-    mask = structural.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=tuple(range(len(given))))
-    new = promotion.broadcast(_cast(x, values), shape)
-    return elementwise.select_n(mask, x, _combined(op, x, new))
+    wide = _wider(op, x, values)
+    if op == "sub":
+        values, op = negative(_cast(x, values) if wide is None else values), "add"
+    old = x if wide is None else promotion.convert(x, wide)
+    new = _combined(op, old, promotion.broadcast(_cast(old, values), shape))
+    return elementwise.select_n(mask, x, _cast(x, new))
+
+
+def _selected(x: Any, mask: Any, index: Any) -> tuple[Any, int]:
+    """Find the elements that an index with one traced mask selects.
+
+    Args:
+        x: the array that is updated.
+        mask: the traced mask.
+        index: what stands between the brackets, with it.
+
+    Returns:
+        A mask of the shape of `x`, None where the mask does not fit or other arrays go along with it; and how many
+        dimensions follow the mask as they are, which values may have.
+    """
+    shape, given = aval_of(x).shape, aval_of(mask).shape
+    entries = [_as_array(x, e) for e in (index if isinstance(index, tuple) else (index,))]
+    arrays = [n for n, e in enumerate(entries) if not isinstance(e, slice) and np.ndim(e)]
+    if len(entries) == 1 and not given:
+        arrays = [0]
+    if len(arrays) != 1 or any(isinstance(e, bool) for e in entries):
+        return None, 0
+    before, after = entries[: arrays[0]], entries[arrays[0] + 1 :]
+    used = lambda part: sum(e is not None and e is not Ellipsis for e in part)
+    first = len(shape) - used(after) - len(given) if any(e is Ellipsis for e in before) else used(before)
+    dims = tuple(range(first, first + len(given)))
+    if given != tuple(shape[d] for d in dims if 0 <= d < len(shape)):
+        return None, 0
+    selected = structural.broadcast_in_dim(truth(mask), shape=shape, broadcast_dimensions=dims)
+    is_whole = lambda e: e is Ellipsis or (isinstance(e, slice) and e == slice(None))
+    if not all(map(is_whole, (*before, *after))):
+        everywhere = (*before, *[slice(None)] * len(given), *after)
+        region = IndexRef(promotion.broadcast(np.zeros((), bool), shape), everywhere).set(True)
+        selected = elementwise.and_(selected, region)
+    return selected, len(shape) - first - len(given) if all(map(is_whole, after)) else 0
+
+
+def _wider(op: str, x: Any, values: Any) -> Any:
+    """Return the dtype in which integers are combined with values that their own dtype may not have, or None.
+
+    Sums and products of integers are taken modulo 2**n, whichever of them is converted first.
+    """
+    own, other = aval_of(x).dtype, aval_of(values).dtype
+    if op == "set" or not dtypes.is_integer(own) or dtypes.is_complex(other):
+        return None
+    if dtypes.is_inexact(other):
+        return other if op == "divide" else dtypes.float64
+    if op not in ("min", "max", "divide") or own == other or not dtypes.is_integer(other):
+        return None
+    wide = np.promote_types(own, other) if dtypes.uint64 in (own, other) else dtypes.int64
+    return None if wide == own else wide
 
 
 def _combined(op: str, old: Any, new: Any) -> Any:
@@ -320,8 +411,18 @@ def _cast(x: Any, values: Any) -> Any:
 
 @eager_jit(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)
 def _kernel(x: Any, values: Any, data: Any, op: str, items: Any, mode: str, is_sorted: bool, unique: bool) -> Any:
+    wide = _wider(op, x, values)
+    if wide is not None:
+        out = _kernel.inline(promotion.convert(x, wide), values, data, op, items, mode, is_sorted, unique)
+        if wide != dtypes.float64 or aval_of(x).dtype.itemsize < 8:
+            return _cast(x, out)
+        nowhere = promotion.broadcast(np.zeros((), bool), aval_of(x).shape)
+        touched = _kernel.inline(nowhere, np.ones((), bool), data, "set", items, mode, is_sorted, False)
+        return elementwise.select_n(touched, x, _cast(x, out))
     values = _cast(x, values)
     x = promotion.convert(x, aval_of(x).dtype, aval_of(x).weak_type)
+    if op == "sub":
+        values, op = negative(values), "add"
     if aval_of(x).dtype == dtypes.bool_ and op != "set":  # folded as integers, which scatters know
         out = _kernel.inline(promotion.convert(x, dtypes.int32), values, data, op, items, mode, is_sorted, unique)
         return truth(out)

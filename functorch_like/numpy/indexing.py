@@ -71,20 +71,21 @@ def getitem(x: Any, index: Any) -> Any:
                 n = shape[0] if shape else 0
                 if -n <= index < n:
                     return _row(x, index if index >= 0 else index + n)
-            plan = _parse(index, shape, dynamic=True)
+            plan = plan_of(index, shape, dynamic=True)
             if all(v.__class__ is int or is_plain(v) for v in plan.values):
                 return _get_kernel(x, plan.values, plan.items)
             plan = parse(index, shape)
         else:
-            plan = _parse(index, aval_of(x).shape)
+            plan = plan_of(index, aval_of(x).shape)
     except Nothing:
         return structural.full((0, *aval_of(x).shape), 0, aval_of(x).dtype)
     return get(x, plan)
 
 
-def _parse(index: Any, shape: tuple[int, ...], dynamic: bool = False) -> Plan:
+def plan_of(index: Any, shape: tuple[int, ...], dynamic: bool = False, outside: str | None = None) -> Plan:
+    """Take an index apart by which elements are read, as `parse`; traced masks of unknown size are refused."""
     try:
-        return parse(index, shape, dynamic, sized=True)
+        return parse(index, shape, dynamic, sized=True, outside=outside)
     except Mask as e:
         raise promotion.error(
             NonConcreteBooleanIndexError,

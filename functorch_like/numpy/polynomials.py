@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from functorch_like import lax
+from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
+from functorch_like.avals import ShapedArray
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
@@ -171,7 +172,10 @@ def _polyder(p: Any, m: int) -> Any:
         return p[:0]
     powers = np.arange(n - 1, m - 1, -1)
     factors = np.prod([powers - k for k in range(m)], axis=0, dtype=float) if m else np.ones(n)
-    return p[: n - m] * fnp.asarray(factors, aval_of(p).dtype)
+    dtype = aval_of(p).dtype
+    if dtypes.is_integer(dtype):  # a factor may be more than int8 holds
+        dtype = dtypes.promote(aval_of(p), ShapedArray((), dtypes.default_int()))[0]
+    return promotion.convert(p[: n - m], dtype) * fnp.asarray(factors, dtype)
 
 
 def polyint(p: ArrayLike, m: int = 1, k: int | None = None) -> Array:

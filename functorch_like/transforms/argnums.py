@@ -47,7 +47,8 @@ def as_positions(argnums: Any, name: str) -> tuple[int, ...]:
     given = (argnums,) if isinstance(argnums, (int, np.integer)) else argnums
     if not isinstance(given, (tuple, list)) or not all(isinstance(n, (int, np.integer)) for n in given):
         raise ArgumentError(
-            f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}", fix="argnums=(0, 1)"
+            f"argnums of {name} must be an int or a tuple of ints, got {argnums!r}",
+            fix=f"argnums=(0, 1); the arguments of the function come in a call of their own: {name}(f)(x)",
         )
     return tuple(int(n) for n in given)
 

@@ -10,6 +10,7 @@ import numpy as np
 from functorch_like import dtypes, source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.calling.call_signature import flatten_values
 from functorch_like.calling.float0 import flatten_results
 from functorch_like.core import Tracer, aval_of, state, transform_stack
 from functorch_like.errors import DifferentiationError, TreeError
@@ -40,7 +41,7 @@ class FlatFunction:
                 )
             out, rest = out
             aux, self.aux_tree = flatten_results(rest)
-        outs, self.out_tree = flatten_results(out)
+        outs, self.out_tree = flatten_values(out)
         self.count = len(outs)
         return [*outs, *aux]
 

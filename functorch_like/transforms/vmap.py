@@ -11,8 +11,8 @@ import numpy as np
 from functorch_like import source_info, tree
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.calling.call_signature import argument_path
-from functorch_like.calling.float0 import flatten_results, is_float0, with_axis, without_axis
+from functorch_like.calling.call_signature import argument_path, flatten_values
+from functorch_like.calling.float0 import is_float0, with_axis, without_axis
 from functorch_like.calling.pickling import transformation
 from functorch_like.calling.traced_function import check_callable
 from functorch_like.calling.type_variables import P, R
@@ -126,7 +126,7 @@ def vmap(
 
         def flat(*values: Any) -> list[Any]:
             inner_args, inner_kwargs = in_tree.unflatten(values)
-            outs, out_tree = flatten_results(function(*inner_args, **inner_kwargs))
+            outs, out_tree = flatten_values(function(*inner_args, **inner_kwargs))
             trees[:] = [out_tree]
             return outs
 

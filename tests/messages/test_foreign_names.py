@@ -14,7 +14,8 @@ from functorch_like.experimental import sparse
 
 X = fnp.ones(3)
 #: Methods of NumPy's that write to an array, or tell how it is stored.
-OF_NUMPY = ("itemset", "fill", "put", "resize", "data", "flags", "strides", "tofile")
+OF_NUMPY = ("itemset", "fill", "put", "resize", "data", "flags", "strides", "tofile", "setflags", "partition",
+            "dump", "base")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", foreign_methods.INSTEAD)

@@ -53,6 +53,7 @@ def test_values_of_many_polynomials():
 @pytest.mark.parametrize("m", [0, 1, 3, 6])
 def test_derivatives_and_integrals(m):
     close(fnp.polyder(P, m), np.polyder(P, m) if m < 5 else [])
+    assert fnp.polyder(fnp.asarray([-128, 127, 3, -1], "int8")).tolist() == [-384, 254, 3]
     close(fnp.polyint(P, m), np.polyint(P, m))
     close(fnp.polyint(P, m, k=0.3), np.polyint(P, m, k=[0.3] * m) if m else P)
     if m:
