@@ -31,10 +31,10 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
     if not leaves:
         return fnp.zeros(0), lambda vector: structure.unflatten([])
     avals = [aval_of(x) for x in leaves]
-    dtype, _, widens = dtypes.promotion_of(avals)
+    dtype, weak, widens = dtypes.promotion_of(avals)
     if widens:
         promotion.notice(leaves, avals, dtype)
-    vector = fnp.concatenate([fnp.ravel(fnp.asarray(x, dtype)) for x in leaves])
+    vector = fnp.concatenate([fnp.ravel(promotion.convert(x, dtype, weak)) for x in leaves])
     ends = list(itertools.accumulate(a.size for a in avals))
 
     def unravel(vector: Any) -> Any:
@@ -47,7 +47,7 @@ def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
             )
         starts = [0, *ends[:-1]]
         parts = [
-            fnp.reshape(vector[start:end], a.shape).astype(a.dtype)
+            promotion.convert(fnp.reshape(vector[start:end], a.shape), a.dtype, a.weak_type)
             for start, end, a in zip(starts, ends, avals, strict=True)
         ]
         return structure.unflatten(parts)

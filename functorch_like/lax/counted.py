@@ -105,9 +105,9 @@ def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
         if not dtypes.is_integer(aval.dtype):
             raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
         avals.append(aval)
-    dtype, weak = dtypes.promote(*avals)
+    dtype, _ = dtypes.promote(*avals)
     # Counted from Python's numbers, the index takes the dtype of the arrays that it meets.
-    return dtype, weak and dtype == dtypes.default_int()
+    return dtype, avals[0].weak_type and dtype == dtypes.default_int()
 
 
 def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:

@@ -37,6 +37,11 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     >>> lax.full((2,), 7).tolist()
     [7, 7]
     """
+    weak = dtype is None and not isinstance(fill_value, np.generic) and aval_of(fill_value).weak_type
+    return _full_of(shape, fill_value, dtype, weak)
+
+
+def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Any:
     if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
         fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
@@ -46,12 +51,12 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     if type(fill_value) is not ArrayImpl and not isinstance(fill_value, Tracer):
         with np.errstate(all="ignore"):
             fill_value = np.asarray(fill_value).astype(wanted)
-    return _full(fill_value, shape=ints(shape, "shape"), dtype=wanted)
+    return _full(fill_value, shape=ints(shape, "shape"), dtype=wanted, weak=weak)
 
 
-@eager_jit(static=("shape", "dtype"))
-def _full(x: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    return structural.broadcast_in_dim(convert(x, dtype), shape=shape, broadcast_dimensions=())
+@eager_jit(static=("shape", "dtype", "weak"))
+def _full(x: Any, shape: tuple[int, ...], dtype: Any, weak: bool) -> Any:
+    return structural.broadcast_in_dim(convert(x, dtype, weak), shape=shape, broadcast_dimensions=())
 
 
 def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
@@ -70,10 +75,11 @@ def empty(shape: Shape, dtype: DTypeLike | None = None) -> Array:
     return full(shape, 0, dtypes.default_float() if dtype is None else dtype)
 
 
-def convert(x: Any, dtype: Any) -> Any:
-    """`x` in a dtype, strongly typed."""
+def convert(x: Any, dtype: Any, weak: bool = False) -> Any:
+    """`x` in a dtype, strongly typed unless told otherwise."""
     aval = aval_of(x)
-    return x if aval.dtype == dtype and not aval.weak_type else structural.convert_element_type(x, new_dtype=dtype)
+    same = aval.dtype == dtype and aval.weak_type == weak
+    return x if same else structural.convert_element_type(x, new_dtype=dtype, weak_type=weak)
 
 
 def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, shape: Shape | None = None) -> Array:
@@ -92,7 +98,8 @@ def full_like(x: ArrayLike, fill_value: ArrayLike, dtype: DTypeLike | None = Non
     [7.0, 7.0]
     """
     aval = aval_of(x)
-    made = full(aval.shape if shape is None else shape, fill_value, aval.dtype if dtype is None else dtype)
+    sizes = aval.shape if shape is None else shape
+    made = _full_of(sizes, fill_value, aval.dtype if dtype is None else dtype, dtype is None and aval.weak_type)
     where = xla.split_of(x) if shape is None and not isinstance(made, Tracer) else None
     return made if where is None else xla.device_put(made, where)
 

@@ -109,7 +109,8 @@ def _repeated(x: Any, y: Any) -> list[Any]:
 
 def _in_dtype(x: Any, aval: Any, dtype: np.dtype[Any]) -> Any:
     if type(x) is not ArrayImpl and not isinstance(x, Tracer):
-        return host(x, dtype)
+        made = host(x, dtype)
+        return made[()] if aval.weak_type else made  # a NumPy scalar is weak, an array of rank 0 is not
     if aval.dtype == dtype:
         return x
     return structural.convert_element_type(x, new_dtype=dtype, weak_type=aval.weak_type)

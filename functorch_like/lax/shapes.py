@@ -224,7 +224,7 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
     operand = value(operand)
     aval = aval_of(operand)
     if type(padding_value) is not ArrayImpl and not isinstance(padding_value, Tracer):
-        padding_value = host(padding_value, aval.dtype)
+        padding_value = host(padding_value, aval.dtype)[()] if aval.weak_type else host(padding_value, aval.dtype)
     elif aval_of(padding_value).weak_type and aval_of(padding_value).dtype != aval.dtype:
         padding_value = match(padding_value, structural.full((), 0, aval.dtype))[0]
     config = tuple(ints(triple, "padding_config") for triple in padding_config)

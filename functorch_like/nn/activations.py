@@ -61,7 +61,7 @@ def with_parameter(name: str, body: Callable[[Any, Any], Any]) -> Callable[[Any,
     def traced(x: Any, a: Any) -> Any:
         x = real(x, name)
         aval = aval_of(x)
-        return body(x, promotion.broadcast(promotion.convert(a, aval.dtype), aval.shape))
+        return body(x, promotion.broadcast(promotion.convert(a, aval.dtype, aval_of(a).weak_type), aval.shape))
 
     traced.__name__ = name
     fast = eager_jit(ints=True)(traced)

@@ -406,7 +406,7 @@ def _cast(x: Any, values: Any) -> Any:
         raise promotion.error(
             DtypeError, f"{aval_of(values)!r} cannot be written into {aval_of(x)!r}", "take fnp.real, or make x complex"
         )
-    return promotion.convert(values, dtype)
+    return promotion.convert(values, dtype, aval_of(x).weak_type)
 
 
 @eager_jit(static=("op", "items", "mode", "is_sorted", "unique"), ints=True)

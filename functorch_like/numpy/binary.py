@@ -314,7 +314,12 @@ def _pow(x: Any, y: Any) -> Any:
 
 def _static_pow(x: Any, y: Any) -> Any:
     if type(y) is float:
-        x = promotion.to_inexact(x)
+        # Whole numbers take the dtype of the exponent, which is weak.
+        x = (
+            promotion.to_inexact(x)
+            if dtypes.is_inexact(aval_of(x).dtype)
+            else promotion.convert(x, dtypes.default_float(), True)
+        )
         if y == 0.5:
             return elementwise.sqrt(x)
         if y % 1:
@@ -322,7 +327,8 @@ def _static_pow(x: Any, y: Any) -> Any:
             return elementwise.half_integer_pow(x, y=y) if wide else elementwise.pow(x, promotion.like(x, y))
         y = int(y)
     if type(x) in promotion.NUMBERS or aval_of(x).dtype.kind == "b":
-        x = promotion.convert(x, dtypes.default_int() if aval_of(x).dtype.kind == "b" else aval_of(x).dtype)
+        aval = aval_of(x)
+        x = promotion.convert(x, dtypes.default_int() if aval.dtype.kind == "b" else aval.dtype, aval.weak_type)
     if y < 0 and dtypes.is_integer(aval_of(x).dtype):
         raise promotion.error(
             ArgumentError,

@@ -301,11 +301,12 @@ def full(
     >>> fnp.full((2,), 7).tolist()
     [7, 7]
     """
-    return _filled(shape_of(shape, "fnp.full"), fill_value, dtype, device)
+    weak = dtype is None and not isinstance(fill_value, np.generic) and aval_of(listed(fill_value)).weak_type
+    return _filled(shape_of(shape, "fnp.full"), fill_value, dtype, device, weak)
 
 
-def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) -> Any:
-    """`full` of a shape that has been checked."""
+def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any, weak: bool = False) -> Any:
+    """`full` of a shape that has been checked, weakly typed or not."""
     if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
         fill_value = promotion.host(fill_value, dtypes.as_dtype(dtype))
     aval = aval_of(listed(fill_value))
@@ -314,20 +315,22 @@ def _filled(sizes: tuple[int, ...], fill_value: Any, dtype: Any, device: Any) ->
         why = f"fnp.full of shape {sizes} with values {aval!r}"
         raise promotion.error(ShapeError, why, "give values that broadcast to the shape")
     if isinstance(fill_value, (Tracer, ArrayImpl, list, tuple)):
-        made = promotion.broadcast(promotion.convert(asarray(fill_value), wanted), sizes)
+        made = promotion.broadcast(promotion.convert(asarray(fill_value), wanted, weak), sizes)
         return made if device is None or isinstance(made, Tracer) else xla.device_put(made, xla.find_device(device))
     ShapedArray(sizes, wanted)  # raises for sizes beyond 64 bits, in place of NumPy
     value = promotion.host(fill_value, wanted)
     if state.trace.staging and value.ndim == 0:
+        if weak:
+            return promotion.broadcast(xla.device_put(value, weak_type=True), sizes)
         return structural.full(sizes, value.item(), wanted) if sizes else asarray(value, wanted)
-    return _put(np.broadcast_to(value, sizes), device)
+    return _put(np.broadcast_to(value, sizes), device, weak)
 
 
-def _put(host: np.ndarray[Any, Any], device: Any = None) -> Any:
+def _put(host: np.ndarray[Any, Any], device: Any, weak: bool) -> Any:
     where = None if device is None else xla.find_device(device)
     if isinstance(where, xla.Device) or where is None:
         host = np.asarray(host, order="C")
-    return xla.device_put(host, where)  # to several devices it is copied part by part
+    return xla.device_put(host, where, weak_type=weak)  # to several devices it is copied part by part
 
 
 def zeros(shape: Shape, dtype: DTypeLike | None = None, *, device: DeviceLike = None) -> Array:
@@ -412,7 +415,8 @@ def full_like(
     aval = _like(a)
     if device is None and shape is None:
         device = xla.split_of(a)
-    return full(aval.shape if shape is None else shape, fill_value, dtype or aval.dtype, device=device)
+    sizes = aval.shape if shape is None else shape_of(shape, "fnp.full_like")
+    return _filled(sizes, fill_value, dtype or aval.dtype, device, dtype is None and aval.weak_type)
 
 
 def zeros_like(

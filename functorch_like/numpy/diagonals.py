@@ -133,7 +133,8 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 @eager_jit(static=("k",))
 def _diag(v: Any, k: int) -> Any:
     n = aval_of(v).size + abs(k)
-    padded = structural.pad(v, np.zeros((), aval_of(v).dtype), padding_config=((max(k, 0), max(-k, 0), 0),))
+    zero = promotion.convert(0, aval_of(v).dtype, aval_of(v).weak_type)
+    padded = structural.pad(v, zero, padding_config=((max(k, 0), max(-k, 0), 0),))
     rows = structural.broadcast_in_dim(padded, shape=(n, n), broadcast_dimensions=(1,))
     return elementwise.select_n(diagonal_band((n, n), k, elementwise.eq), structural.full_like(rows, 0), rows)
 

@@ -45,7 +45,7 @@ def _masked(x: Any, where: Any, neutral: Any) -> Any:
 
 
 def _widened(x: Any, dtype: Any) -> Any:
-    """Booleans and small integers are summed in the default integer, as in NumPy."""
+    """Booleans and small integers are summed in the default integer, as in NumPy; the result is no longer weak."""
     own = aval_of(x).dtype
     if dtype is not None:
         return promotion.convert(x, dtype)
@@ -54,7 +54,7 @@ def _widened(x: Any, dtype: Any) -> Any:
     if dtypes.is_integer(own) and own.itemsize < dtypes.default_int().itemsize:
         unsigned = np.dtype(f"uint{8 * dtypes.default_int().itemsize}")
         return promotion.convert(x, unsigned if dtypes.is_unsigned(own) else dtypes.default_int())
-    return x
+    return promotion.convert(x, own)
 
 
 def _fold(
@@ -66,6 +66,8 @@ def _fold(
             x = _widened(x, dtype)
         elif aval_of(x).dtype.kind == "c":
             return _complex_extreme(x, axis, keepdims, initial, where, name)
+        else:
+            x = promotion.convert(x, aval_of(x).dtype)
         x = _masked(x, where, neutral(aval_of(x).dtype))
         aval = aval_of(x)
         axes = axes_of(axis, aval.ndim, f"fnp.{name}")

@@ -285,11 +285,11 @@ def _pairs(given: Any, n: int, what: str) -> list[tuple[Any, Any]]:
 
 @eager_jit(static=("widths",), ints=True)
 def _pad_constant(a: Any, values: Any, widths: Any) -> Any:
-    dtype = aval_of(a).dtype
+    dtype, weak = aval_of(a).dtype, aval_of(a).weak_type
     for d, ((lo, hi), (low, high)) in enumerate(zip(widths, values, strict=True)):
         config = lambda x, y, d=d: tuple((x, y, 0) if k == d else (0, 0, 0) for k in range(len(widths)))
         if lo:
-            a = structural.pad(a, promotion.convert(low, dtype), padding_config=config(lo, 0))
+            a = structural.pad(a, promotion.convert(low, dtype, weak), padding_config=config(lo, 0))
         if hi:
-            a = structural.pad(a, promotion.convert(high, dtype), padding_config=config(0, hi))
+            a = structural.pad(a, promotion.convert(high, dtype, weak), padding_config=config(0, hi))
     return a

@@ -157,13 +157,13 @@ def _sign(x: Any) -> Any:
     return elementwise.sign(x)
 
 
-def _rounding(primitive: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _rounding(primitive: Callable[[Any], Any], whole: Callable[[Any], Any] = lambda x: x) -> Callable[[Any], Any]:
     def body(x: Any) -> Any:
         if _kind(x) == "c":
             raise promotion.error(
                 DtypeError, f"rounding is for real numbers, got {aval_of(x)!r}", "round fnp.real and fnp.imag"
             )
-        return x if _kind(x) in "iub" else primitive(x)
+        return whole(x) if _kind(x) in "iub" else primitive(x)
 
     return body
 
@@ -195,8 +195,8 @@ trunc = _same(
 fix = trunc  # NumPy's older name
 rint = _same(
     "rint",
-    _rounding(lambda x: elementwise.round(x, rounding_method=1)),
-    "The nearest whole number, halves to even.",
+    _rounding(lambda x: elementwise.round(x, rounding_method=1), promotion.to_inexact),
+    "The nearest whole number, halves to even; integers become floats.",
     extra=_no_complex,
 )
 real = _same(

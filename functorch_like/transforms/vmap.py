@@ -321,4 +321,5 @@ def _place(out: Any, dim: int | None, wanted: int | None, size: int, name: str) 
 def _operand(x: Any) -> Any:
     if isinstance(x, (ArrayImpl, Tracer)):
         return x
-    return np.asarray(x, aval_of(x).dtype)
+    value = np.asarray(x, aval_of(x).dtype)
+    return value[()] if aval_of(x).weak_type else value  # a NumPy scalar is weak, an array of rank 0 is not

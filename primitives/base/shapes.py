@@ -309,9 +309,12 @@ def full(shape: tuple[int, ...], number: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def full_like(x: Any, number: Any) -> Any:
-    """One number in the shape and dtype of another value."""
+    """One number in the shape, dtype and weakness of another value."""
     aval = aval_of(x)
-    return full(aval.shape, number, aval.dtype)
+    if not aval.weak_type:
+        return full(aval.shape, number, aval.dtype)
+    scalar = full((), number, aval.dtype)[()]  # a NumPy scalar is weak, an array of rank 0 is not
+    return broadcast_in_dim(scalar, shape=aval.shape, broadcast_dimensions=()) if aval.shape else scalar
 
 
 def zeros(aval: ShapedArray) -> Any:
