@@ -221,8 +221,13 @@ def _promoted(found: Sequence[TracedFunction], names: Sequence[tuple[int, str]],
 
 
 def _join(leaf: Sequence[ShapedArray]) -> ShapedArray | None:
-    """The aval of a result that branches give with these; None where they do not fit."""
+    """The aval of a result that branches give with these; None where they do not fit.
+
+    Of one dtype, it is as weak as that of the first branch, of `cond` that for False, as in JAX: a branch that only
+    raises an error must not make another of its value.
+    """
     dtype, weak = dtypes.promote(*leaf)
+    weak = leaf[0].weak_type if all(a.dtype == dtype for a in leaf) else weak
     fits = all(a.shape == leaf[0].shape and (a.weak_type or a.dtype == dtype) for a in leaf)
     return ShapedArray(leaf[0].shape, dtype, weak) if fits else None
 
