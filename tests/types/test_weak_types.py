@@ -1,4 +1,4 @@
-"""Weak types of results: JAX's, recorded in weak_types.json, except for the functions that docs/differences.md names."""
+"""Weak types of results: JAX's, recorded in weak_types.json, but for what docs/differences.md names."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,13 @@ def operands():
     weak = {"w": fnp.asarray(2.0), "i": fnp.asarray(3), "c": fnp.asarray(1 + 2j)}
     weak |= {name: fnp.broadcast_to(weak[name.lower()], (3,)) for name in "WC"}
     weak |= {"N": fnp.broadcast_to(weak["i"], (3,)), "W2": fnp.broadcast_to(weak["w"], (3, 3))}
-    strong = {"s": fnp.float32(1.5), "S": fnp.ones(3), "I": fnp.arange(3), "k": fnp.int32(1), "h": fnp.ones(3, "bfloat16")}
+    strong = {
+        "s": fnp.float32(1.5),
+        "S": fnp.ones(3),
+        "I": fnp.arange(3),
+        "k": fnp.int32(1),
+        "h": fnp.ones(3, "bfloat16"),
+    }
     return weak | strong | {"b": fnp.asarray(True), "B": fnp.asarray([True, False, True]), "S2": fnp.ones((3, 3))}
 
 
@@ -44,7 +50,8 @@ def test_results_are_weak_where_those_of_jax_are(group):
 
 
 EAGER = {
-    "jnp.zeros_like(2.0)": "float32[] weak", "jnp.full((2,), 3)": "int32[2] weak", "jnp.full_like(i, 1.5)": "int32[] weak",
+    "jnp.zeros_like(2.0)": "float32[] weak", "jnp.full((2,), 3)": "int32[2] weak",
+    "jnp.full_like(i, 1.5)": "int32[] weak",
     "lax.full((2,), 0.5)": "float32[2] weak", "lax.full_like(w, 1)": "float32[] weak", "jnp.sum(w)": "float32[]",
     "jnp.cumsum(N)": "int32[3]", "W.at[0].set(s)": "float32[3] weak", "lax.select(b, 1, 2)": "int32[] weak",
     "lax.add(w, 2.0)": "float32[] weak", "jax.vmap(lambda x: 2.0)(S)": "float32[3] weak", "I ** 2.0": "float32[3] weak",

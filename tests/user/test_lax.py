@@ -150,7 +150,7 @@ def test_choosing():
 def test_shapes():
     x = np.arange(24).reshape(2, 3, 4)
     assert lax.full((2, 2), 3).tolist() == [[3, 3], [3, 3]] and lax.full((), 1.5, "float64").dtype == np.float64
-    assert not lax.full((2,), 1.0).weak_type and ft.jit(lambda v: lax.full((2,), v))(3.0).tolist() == [3, 3]
+    assert lax.full((2,), 1.0).weak_type and ft.jit(lambda v: lax.full((2,), v))(3.0).tolist() == [3, 3]
     assert lax.full_like(X, 7).dtype == np.float32 and lax.zeros_like_array(x).shape == x.shape
     np.testing.assert_array_equal(lax.broadcasted_iota("int32", (2, 3), -1), [[0, 1, 2]] * 2)
     np.testing.assert_array_equal(lax.broadcast(np.arange(3), [2, 1]), np.arange(3) * np.ones((2, 1, 1), int))
