@@ -46,7 +46,7 @@ class CheckpointManager:
     >>> import functorch_like as ft, functorch_like.numpy as fnp, tempfile
     >>> with ft.io.CheckpointManager(tempfile.mkdtemp(), keep_last=2, best_metric="loss") as manager:
     ...     for step in range(4):
-    ...         manager.save(step, {"w": fnp.full(2, float(step))}, metrics={"loss": abs(step - 1.0)})
+    ...         manager.save(step, {"w": step * fnp.ones(2)}, metrics={"loss": abs(step - 1.0)})
     >>> manager.steps(), manager.best_step()
     ([1, 2, 3], 1)
     >>> manager.restore(like={"w": fnp.zeros(2)})
