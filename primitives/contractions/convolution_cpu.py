@@ -11,13 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from functorch_like.primitives.base.window_geometry import FEW, emit_tap
+from functorch_like import dtypes
+from functorch_like.primitives.base.window_geometry import FEW, dilated, emit_tap
 from functorch_like.primitives.contractions.convolution_lowering import Conv, convolution
 
 #: Up to this many groups are split into convolutions of their own.
 FEW_GROUPS = 16
 #: From so many elements on, patches are worth the time it takes to compile them.
 MANY_PATCHES = 2**15
+#: Up to so many outputs of one feature are shifted sums; more are a product of patches.
+FEW_OUTPUTS = 8
+#: From so many multiplications on, XLA's own loops for float64 are slower than a product for each element of a kernel.
+MANY_MULTIPLICATIONS = 2**17
 
 
 # -------------------------------------------------------------------------------------------------------- pointwise
@@ -51,7 +56,7 @@ def has_one_feature(conv: Conv) -> bool:
     (ls, _, os), few = conv.specs, 2 <= math.prod(conv.kernel) <= FEW
     in_order = ls[0] == os[0] == 0 and all(spec[2:] == tuple(sorted(spec[2:])) for spec in (ls, os))
     many = conv.left.shape[ls[0]] * math.prod(conv.kernel) * math.prod(conv.counts) >= MANY_PATCHES
-    in_order = in_order and os[1] in (1, conv.out.ndim - 1)
+    in_order = in_order and os[1] in (1, conv.out.ndim - 1) and conv.out.dtype == dtypes.float32
     return conv.groups == 1 and conv.left.shape[ls[1]] == 1 and few and many and in_order
 
 
@@ -84,15 +89,25 @@ def is_depthwise(conv: Conv) -> bool:
     return conv.params["feature_group_count"] == outputs == conv.left.shape[ls[1]] and ls == os and few and outputs > 1
 
 
+def is_filter(conv: Conv) -> bool:
+    """One input feature, few outputs."""
+    (ls, rs, os), few = conv.specs, 2 <= math.prod(conv.kernel) <= FEW
+    many = conv.left.shape[ls[0]] * math.prod(conv.kernel) * math.prod(conv.counts) >= MANY_PATCHES
+    one = conv.groups == 1 and conv.left.shape[ls[1]] == 1 and conv.right.shape[rs[0]] <= FEW_OUTPUTS
+    return one and few and many and ls == os
+
+
 def depthwise(conv: Conv) -> Any:
-    """One feature to a group: each element of the kernel weighs a shifted copy."""
+    """One feature to a group, or one in all: each element of the kernel weighs a shifted copy."""
     (_, rs, os), p, e = conv.specs, conv.params, conv.e
     outputs = conv.right.shape[rs[0]]
     line, aval = conv.line()
     terms = []
     for k in np.ndindex(*conv.kernel):
         starts = [i * r for i, r in zip(k, p["rhs_dilation"], strict=True)]
-        part, _ = conv.cut(line, aval, starts, conv.counts, p["window_strides"])
+        part, one = conv.cut(line, aval, starts, conv.counts, p["window_strides"])
+        if one.shape != conv.out.shape:
+            part = e.broadcast_in_dim(part, conv.out, range(conv.out.ndim))
         tap = [slice(0, n, 1) for n in conv.right.shape]
         for d, i in zip(rs[2:], k, strict=True):
             tap[d] = slice(i, i + 1, 1)
@@ -133,6 +148,69 @@ def _stack(conv: Conv, parts: list[Any], batch: int, outputs: int) -> Any:
         x = e.op("stablehlo.concatenate", parts, [joined], attrs={"dimension": e.i64(2)})
     whole = joined.update(shape=(batch, outputs, *conv.counts))
     return conv.transpose(conv.reshape(x, whole), whole, np.argsort(conv.specs[2]).tolist())
+
+
+# ---------------------------------------------------------------------------------------------------------- float64
+def _is_slow(conv: Conv) -> bool:
+    """XLA:CPU has no kernel for convolutions in float64."""
+    if conv.out.dtype != dtypes.float64 or conv.groups != 1:
+        return False
+    features = conv.left.shape[conv.specs[0][1]]
+    return conv.out.size * math.prod(conv.kernel) * features >= MANY_MULTIPLICATIONS
+
+
+def has_few_taps(conv: Conv) -> bool:
+    """In float64, a small kernel."""
+    return _is_slow(conv) and math.prod(conv.kernel) <= FEW
+
+
+def by_taps(conv: Conv) -> Any:
+    """A matrix product over the features for each element of the kernel."""
+    (ls, rs, os), p, e = conv.specs, conv.params, conv.e
+    line, aval = conv.line()
+    last = (ls[0], *ls[2:], ls[1])
+    line, aval = conv.transpose(line, aval, last), aval.update(shape=tuple(aval.shape[d] for d in last))
+    line = conv.apart(line, aval)
+    inputs, outputs = conv.right.shape[rs[1]], conv.right.shape[rs[0]]
+    weights, terms = conv.right.update(shape=(outputs, inputs)), []
+    shape: Any = None
+    for k in np.ndindex(*conv.kernel):
+        tap, cut = [slice(0, n, 1) for n in conv.right.shape], [slice(0, n, 1) for n in aval.shape]
+        for i, (d, at) in enumerate(zip(rs[2:], k, strict=True)):
+            tap[d], start, step = slice(at, at + 1, 1), at * p["rhs_dilation"][i], p["window_strides"][i]
+            cut[i + 1] = slice(start, start + dilated(conv.counts[i], step), step)
+        one = conv.right.update(shape=tuple(s.stop - s.start for s in tap))
+        w = conv.reshape(conv.transpose(emit_tap(e, conv.rhs, tap, one), one, rs), weights)
+        part = aval.update(shape=(aval.shape[0], *conv.counts, inputs))
+        term, shape = conv.dot(emit_tap(e, line, cut, part), w, part, weights, ((part.ndim - 1,), (1,)), ((), ()))
+        terms.append(term)
+    place = {os[0]: 0, os[1]: conv.out.ndim - 1, **{d: i + 1 for i, d in enumerate(os[2:])}}
+    total = conv.apart(conv.add(terms, shape), shape)
+    return conv.transpose(total, shape, [place[d] for d in range(conv.out.ndim)])
+
+
+def has_few_places(conv: Conv) -> bool:
+    """In float64, few results in space: the gradient of a small kernel."""
+    return _is_slow(conv) and math.prod(conv.counts) <= min(FEW, math.prod(conv.kernel))
+
+
+def by_places(conv: Conv) -> Any:
+    """A matrix product for each result in space, of rows that hold all features and elements of the kernel."""
+    (ls, rs, _), p = conv.specs, conv.params
+    (batch, inputs), outputs = (conv.left.shape[d] for d in ls[:2]), conv.right.shape[rs[0]]
+    line, aval = conv.line()
+    many = inputs * math.prod(conv.kernel)
+    right = conv.right.update(shape=(outputs, many))
+    line, parts = conv.apart(line, aval), []
+    rhs = conv.apart(conv.reshape(conv.transpose(conv.rhs, conv.right, rs), right), right)
+    for k in np.ndindex(*conv.counts):
+        starts = [i * s for i, s in zip(k, p["window_strides"], strict=True)]
+        part, same = conv.cut(line, aval, starts, conv.kernel, p["rhs_dilation"])
+        left = same.update(shape=(batch, many))
+        rows = conv.reshape(conv.transpose(part, same, ls), left)
+        product, shape = conv.dot(rows, rhs, left, right, ((1,), (1,)), ((), ()))
+        parts.append(conv.reshape(product, shape.update(shape=(batch, outputs, 1))))
+    return _stack(conv, parts, batch, outputs)
 
 
 # ----------------------------------------------------------------------------------------------------------- groups

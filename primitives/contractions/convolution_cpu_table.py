@@ -11,7 +11,12 @@ from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import FEW
 from functorch_like.primitives.contractions import convolution_cpu
-from functorch_like.primitives.contractions.convolution_cpu import FEW_GROUPS, MANY_PATCHES
+from functorch_like.primitives.contractions.convolution_cpu import (
+    FEW_GROUPS,
+    FEW_OUTPUTS,
+    MANY_MULTIPLICATIONS,
+    MANY_PATCHES,
+)
 from functorch_like.primitives.contractions.convolution_lowering import Conv
 
 
@@ -48,7 +53,7 @@ def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tu
     return lambda: [(conv_sample(left, right, **params), taken) for taken, left, right, params in made]
 
 
-_WIDE = FEW + 1
+_WIDE, _DOUBLE, _AROUND = FEW + 1, {"dtype": "float64"}, ((1, 2), (0, 3))
 _LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
 FORMS = (
     _form(
@@ -62,16 +67,30 @@ FORMS = (
         ),
     ),
     _form(
+        "shifted sums of one feature",
+        f"one input feature, at most {FEW_OUTPUTS} outputs, kernels of 2 to {FEW} elements, at least {MANY_PATCHES} "
+        "elements in all patches",
+        convolution_cpu.is_filter, convolution_cpu.depthwise,
+        _edges(
+            (True, (1, 1, MANY_PATCHES // FEW + FEW - 1), (FEW_OUTPUTS, 1, FEW), {}),
+            (True, (2, 1, 60, 60), (1, 1, 2, 3), _DOUBLE | {"window_strides": (2, 1), "lhs_dilation": (1, 2)}),
+            (True, (2, 60, 60, 1), (2, 3, 1, 3), {"numbers": _LAST, "rhs_dilation": (2, 1), "padding": _AROUND}),
+            (True, (1, 2, MANY_PATCHES), (2, 1, 2), {"numbers": _TURNED}),
+            (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (2, 1, FEW), {}),
+            (False, (1, 1, MANY_PATCHES), (2, 1, _WIDE), {}), (False, (1, 2, MANY_PATCHES), (2, 2, 2), {}),
+        ),
+    ),
+    _form(
         "patches",
-        f"one input feature, kernels of 2 to {FEW} elements, at least {MANY_PATCHES} elements in all patches",
+        "the same with more outputs, in float32",
         convolution_cpu.has_one_feature, convolution_cpu.by_patches,
         _edges(
-            (True, (1, 1, MANY_PATCHES // FEW + FEW - 1), (2, 1, FEW), {}),
-            (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (2, 1, FEW), {}),
-            (False, (1, 1, MANY_PATCHES), (2, 1, _WIDE), {}),
-            (True, (2, 1, 60, 60), (2, 1, 2, 3), {"window_strides": (2, 1), "lhs_dilation": (1, 2)}),
-            (True, (2, 60, 60, 1), (2, 3, 1, 3), {"numbers": _LAST, "rhs_dilation": (2, 1)}),
-            (False, (2, 2, 5), (3, 2, 2), {}), (False, (1, 2, MANY_PATCHES), (2, 1, 2), {"numbers": _TURNED}),
+            (True, (1, 1, MANY_PATCHES // FEW + FEW - 1), (FEW_OUTPUTS + 1, 1, FEW), {}),
+            (False, (1, 1, MANY_PATCHES // FEW + FEW - 2), (FEW_OUTPUTS + 1, 1, FEW), {}),
+            (False, (1, 1, MANY_PATCHES), (FEW_OUTPUTS + 1, 1, _WIDE), {}),
+            (True, (2, 1, 60, 60), (9, 1, 2, 3), {"window_strides": (2, 1), "lhs_dilation": (1, 2)}),
+            (True, (2, 60, 60, 1), (3, 3, 1, 9), {"numbers": _LAST, "rhs_dilation": (2, 1)}),
+            (False, (2, 2, 5), (3, 2, 2), {}), (False, (1, 2, MANY_PATCHES), (9, 1, 2), {"numbers": _TURNED}),
         ),
     ),
     _form(
@@ -108,6 +127,30 @@ FORMS = (
         _edges(
             (True, (1, 2 * FEW_GROUPS + 2, 3), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
             (False, (1, 2 * FEW_GROUPS + 2, 4), (FEW_GROUPS + 1, 2, 2), {"feature_group_count": FEW_GROUPS + 1}),
+        ),
+    ),
+    _form(
+        "a matrix product for each element of the kernel",
+        f"float64, at most {FEW} elements, from {MANY_MULTIPLICATIONS} multiplications",
+        convolution_cpu.has_few_taps, convolution_cpu.by_taps,
+        _edges(
+            (True, (2, 8, 16, 16), (8, 8, 2, 4), _DOUBLE | {"padding": _AROUND}),
+            (True, (4, 32, 40, 8), (3, 3, 8, 8), _DOUBLE | {"numbers": _LAST, "window_strides": (2, 1)}),
+            (True, (8, 64, 95), (3, 8, 32), _DOUBLE | {"numbers": _TURNED, "rhs_dilation": (2,)}),
+            (True, (2, 8, 9, 9), (8, 8, 3, 3), _DOUBLE | {"lhs_dilation": (2, 2), "padding": _AROUND}),
+            (False, (2, 8, 16, 16), (8, 8, 2, 4), {}), (False, (2, 8, 90), (8, 8, _WIDE), _DOUBLE),
+            (False, (2, 8, 16, 16), (8, 8, 1, 2), _DOUBLE | {"window_strides": (3, 2)}),
+        ),
+    ),
+    _form(
+        "a matrix product for each result",
+        f"float64, at most {FEW} results in space and no more than the kernel has elements, from "
+        f"{MANY_MULTIPLICATIONS} multiplications",
+        convolution_cpu.has_few_places, convolution_cpu.by_places,
+        _edges(
+            (True, (2, 8, 16, 16), (8, 8, 14, 14), _DOUBLE), (False, (2, 8, 16, 16), (8, 8, 14, 14), {}),
+            (True, (4, 18, 18, 16), (17, 18, 16, 16), _DOUBLE | {"numbers": _LAST}),
+            (False, (2, 8, 6, 6), (8, 8, 5, 7), _DOUBLE | {"padding": _AROUND}),
         ),
     ),
 )  # fmt: skip
