@@ -87,7 +87,9 @@ def typeof(x: ArrayLike | ShapeDtypeStruct) -> ShapedArray:
     >>> ft.typeof(fnp.ones(3)), ft.typeof(1).weak_type
     (f32[3], True)
     """
-    return x.aval if isinstance(x, ShapeDtypeStruct) or hasattr(x, "is_reference") else argument_aval(x)
+    described: Any = x
+    known = isinstance(x, ShapeDtypeStruct) or hasattr(x, "is_reference")
+    return described.aval if known else argument_aval(x)
 
 
 def _instance(x: Any) -> Any:
