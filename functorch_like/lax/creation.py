@@ -41,7 +41,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None) ->
     return _full_of(shape, fill_value, dtype, weak)
 
 
-def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Any:
+def _full_of(shape: Any, fill_value: Any, dtype: Any, weak: bool) -> Array:
     if type(fill_value) is int and dtype is not None:  # it may be one that uint64 alone holds
         fill_value = np.asarray(fill_value)
     aval = aval_of(fill_value)
