@@ -61,7 +61,7 @@ FAMILIES = {
     "updates.dynamic_slice": "dynamic_slice dynamic_update_slice gather scatter",
     "ordering.sort": "sort",
     "elementwise.erf_and_gamma": "digamma erf erf_inv erfc lgamma polygamma",
-    "structural.data_movement": "concatenate copy iota rev stop_gradient",
+    "structural.data_movement": "concatenate copy iota materialize rev stop_gradient",
     "linalg.solve": "solve",
     "linalg.triangular_solve": "triangular_solve tridiagonal_solve",
     "windows.reduce_window": "reduce_window_max reduce_window_min reduce_window_sum select_and_gather_add",

@@ -218,6 +218,25 @@ class Emitter(Attributes, Effects, Partitioned):
         results = [_types[aval] for aval in out_avals]
         return list(_create("func.call", results, list(operands), attrs, None, 0, self.place, self._ip).results)
 
+    def materialized(self, x: Value, aval: ShapedArray) -> Value:
+        """The value, computed once.
+
+        XLA computes cheap operands again in each loop that reads them, and there LLVM may contract other products and
+        sums of them: `x == max(x)` then holds nowhere.
+        """
+        if aval.dtype.kind in "iub" or not aval.size or self._is_argument(x):
+            return x
+        if self.platform != "cpu" or self.partitioning is not None:
+            return self.op("stablehlo.optimization_barrier", [x], [aval])
+        # XLA:CPU drops barriers before it fuses, and fuses nothing into a function that it may not inline.
+        symbol = self.function(("materialized", aval), "materialized", [aval], [aval], lambda inner, y: [y])
+        return self.call(symbol, [x], [aval], inline=False)[0]
+
+    def _is_argument(self, x: Value) -> bool:
+        """Return True for an argument of the program."""
+        owner = x.owner
+        return isinstance(owner, ir.Block) and owner.owner.attributes.get("sym_name") == mlir.string("main")
+
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
         """An array as it is, in memory row by row."""
         order = ", ".join(map(str, reversed(range(aval.ndim))))

@@ -32,7 +32,7 @@ Rule = Callable[[State, Any, Primitive, Sequence[Any], dict[str, Any]], list[Any
 _MOVING = frozenset((
     elementwise.abs, elementwise.bitcast_convert_type, elementwise.clamp, elementwise.complex, elementwise.conj,
     elementwise.imag, elementwise.max, elementwise.min, elementwise.neg, elementwise.real, elementwise.select_n,
-    elementwise.sign, structural.broadcast_in_dim, structural.concatenate, structural.copy,
+    elementwise.sign, structural.broadcast_in_dim, structural.concatenate, structural.copy, structural.materialize,
     tile_split_barrier.optimization_barrier, structural.pad, structural.reshape, structural.rev, structural.slice,
     tile_split_barrier.split, structural.stop_gradient, tile_split_barrier.tile, structural.transpose,
     dynamic_slice.dynamic_slice, dynamic_slice.dynamic_update_slice, reductions.argmax, reductions.argmin,

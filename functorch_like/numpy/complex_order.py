@@ -78,7 +78,7 @@ def index(x: Any, axis: int, greatest: bool) -> Any:
     d = axis_of(axis, len(shape), "argmax" if greatest else "argmin")
     others = tuple(k for k in range(len(shape)) if k != d)
     back = lambda v: structural.broadcast_in_dim(v, shape=shape, broadcast_dimensions=others)
-    x = structural.stop_gradient(x)
+    x = structural.materialize(structural.stop_gradient(x))
     real, imag, missing = elementwise.real(x), elementwise.imag(x), elementwise.ne(x, x)
     ahead = elementwise.eq(real, back(fold(real, axes=(d,))))
     none = structural.full(shape, choose(aval_of(imag).dtype)[()], aval_of(imag).dtype)

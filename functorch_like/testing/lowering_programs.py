@@ -22,6 +22,7 @@ class LoweringDrawer(Drawer):
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
             self._factorized, self._pointwise_convolution, self._patches, self._depthwise, self._grouped,
             self._pooled_gradient, self._halves, self._elementwise, self._greatest,
+            self._many_features,
         ]  # fmt: skip
         return self.c.pick(kinds)()
 
@@ -157,7 +158,12 @@ class LoweringDrawer(Drawer):
     def _patches(self) -> Value | None:
         c = self.c
         wide, space = c.pick((3, 2, 5, 6)), c.pick((24, 12, 40))
-        return self._convolved((c.pick((8, 7, 1)), 1, space, space), (c.pick((4, 1)), 1, wide, wide), "(1, 1), 'SAME'")
+        left, right = (c.pick((8, 7, 1)), 1, space, space), (c.pick((4, 1, 9)), 1, wide, wide)
+        return self._convolved(left, right, "(1, 1), 'SAME'")
+
+    def _many_features(self) -> Value | None:
+        wide, padding = self.c.pick(((3, "SAME"), (14, "VALID"), (2, "VALID"), (13, "VALID"), (6, "SAME")))
+        return self._convolved((2, 8, 16, 16), (8, 8, wide, wide), f"(1, 1), {padding!r}")
 
     def _depthwise(self) -> Value | None:
         c = self.c

@@ -96,7 +96,7 @@ def _top(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
 def _of_groups(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
     lead, n = aval.shape[:-1], aval.shape[-1]
     blocks = aval.update(shape=(*lead, -(-n // GROUP), GROUP))
-    x = e.op("stablehlo.reshape", [_filled(e, x, aval)], [blocks])
+    x = e.op("stablehlo.reshape", [_filled(e, e.materialized(x, aval), aval)], [blocks])
     chosen, index = _groups(e, x, blocks, k)
     kept = aval.update(shape=(*lead, k * GROUP))
     candidates = e.op("stablehlo.reshape", [rows_at(e, x, chosen, blocks, index, index.ndim - 1)], [kept])

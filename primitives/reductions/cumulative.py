@@ -211,6 +211,7 @@ def _extreme_jvp(primitive: Callable[[], Primitive], beats: Callable[..., Any]) 
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], *, axis: int, reverse: bool = False) -> tuple[Any, Any]:
         """The tangent of the element that set the record; of equal ones, the first."""
         (x,), (dx,) = primals, tangents
+        x = structural.materialize(x)
         out = primitive()(x, axis=axis, reverse=reverse)
         aval = aval_of(x)
         if not aval.size:

@@ -66,6 +66,7 @@ def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
         """Elements that tie share the derivative evenly."""
         (x,), (dx,) = primals, tangents
         aval = aval_of(x)
+        x = structural.materialize(x)
         out = primitive()(x, axes=axes)
         if not aval.size:
             return out, None
@@ -150,6 +151,7 @@ def _arg(name: str, kind: str, find: Callable[..., Any], identity: Callable[[Any
     def lower(e: Any, x: Any, *, axes: tuple[int, ...], index_dtype: Any) -> Any:
         # The extreme, then the least index that attains it: docs/lowerings.md, faster than a reduction of pairs.
         (given,), (out,) = e.ins, e.outs
+        x = e.materialized(x, given)
         small = given.update(shape=out.shape)
         kept = [d for d in range(given.ndim) if d != axes[0]]
         best = e.broadcast_in_dim(e.reduce(kind, x, identity(given.dtype), axes, small), given, kept)

@@ -16,6 +16,7 @@ from functorch_like.primitives.elementwise.conversion import convert_element_typ
 from functorch_like.primitives.structural.data_movement import concatenate as concatenate
 from functorch_like.primitives.structural.data_movement import copy as copy
 from functorch_like.primitives.structural.data_movement import iota as iota
+from functorch_like.primitives.structural.data_movement import materialize as materialize
 from functorch_like.primitives.structural.data_movement import rev as rev
 from functorch_like.primitives.structural.data_movement import stop_gradient as stop_gradient
 from functorch_like.primitives.structural.pad_and_slice import pad as pad

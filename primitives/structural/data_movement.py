@@ -164,6 +164,18 @@ copy = linear(
     kind="movement",
     samples=_ITSELF,
 )
+
+#: The identity of a value that is computed once, so that it can be compared with what was made of it.
+materialize = linear(
+    "materialize",
+    shape=_itself,
+    ref=lambda x: x.copy(),
+    lower=lambda e, x: e.materialized(x, e.ins[0]),
+    transpose=lambda ct, x: ct,
+    batch=lambda axis, x, dim: (materialize(x), dim),
+    kind="movement",
+    samples=_ITSELF,
+)
 #: The identity, whose derivative is declared zero.
 stop_gradient = Primitive(
     "stop_gradient",

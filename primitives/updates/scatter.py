@@ -151,7 +151,7 @@ scatter_mul = scatter_primitive(
 def _extreme_jvp(primitive: Callable[[], Primitive]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         """The operand's element and the updates that attain the extreme share the derivative evenly."""
-        operand, indices, updates = primals
+        operand, indices, updates = structural.materialize(primals[0]), primals[1], structural.materialize(primals[2])
         base, _, news = tangents
         out = primitive()(operand, indices, updates, **params)
         old = _cast(elementwise.eq(operand, out), operand)

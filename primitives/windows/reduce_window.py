@@ -143,10 +143,11 @@ reduce_window_sum = _window_primitive(
 def _extreme_jvp(primitive: Callable[[], Primitive], select: str, fill: Callable[[Any], Any]) -> Any:
     def jvp(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> tuple[Any, Any]:
         (x,), (dx,) = primals, tangents
-        out = primitive()(x, **params)
         if set(params["base_dilation"]) <= {1} and set(params["window_dilation"]) <= {1}:
             kept = {name: params[name] for name in NAMES[:3]}
-            return out, select_and_gather_add(dx, x, select=select, **kept)
+            return primitive()(x, **params), select_and_gather_add(dx, x, select=select, **kept)
+        x = structural.materialize(x)
+        out = primitive()(x, **params)
         return out, _by_taps(dx, x, out, fill(aval_of(x).dtype), params)
 
     return jvp

@@ -104,7 +104,7 @@ def test_all_fast_lowerings_are_taken_by_what_is_drawn(monkeypatch):
         return found
 
     monkeypatch.setattr(Lowering, "pick", watched)
-    for k in range(500):
+    for k in range(1500):
         program = lowering_programs.draw(Choices(f"lowerings 0 {k}"))
         assert lower(differential.staged(program.function(), program.values()).jaxpr, name="f").module is not None
     missed = [

@@ -260,7 +260,7 @@ def rule(prim: Primitive) -> Rule | None:
 
 
 RULES: dict[Primitive, Rule] = {
-    **dict.fromkeys((structural.copy, structural.stop_gradient, optimization_barrier), _apply),
+    **dict.fromkeys((structural.copy, structural.materialize, structural.stop_gradient, optimization_barrier), _apply),
     **dict.fromkeys((broadcast_in_dim, transpose, structural.iota, checkpoint_name, threefry2x32), _apply),
     **dict.fromkeys(_IDENTITIES, _reduce),
     **dict.fromkeys((cholesky_lu.cholesky, cholesky_lu.lu, eigen.eig, eigen.eigh, eigen.schur), _inner(2)),
