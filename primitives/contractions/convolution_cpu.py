@@ -170,7 +170,7 @@ def by_taps(conv: Conv) -> Any:
     line, aval = conv.line()
     last = (ls[0], *ls[2:], ls[1])
     line, aval = conv.transpose(line, aval, last), aval.update(shape=tuple(aval.shape[d] for d in last))
-    line = conv.apart(line, aval)
+    line = e.materialized(line, aval)
     inputs, outputs = conv.right.shape[rs[1]], conv.right.shape[rs[0]]
     weights, terms = conv.right.update(shape=(outputs, inputs)), []
     shape: Any = None
@@ -185,7 +185,7 @@ def by_taps(conv: Conv) -> Any:
         term, shape = conv.dot(emit_tap(e, line, cut, part), w, part, weights, ((part.ndim - 1,), (1,)), ((), ()))
         terms.append(term)
     place = {os[0]: 0, os[1]: conv.out.ndim - 1, **{d: i + 1 for i, d in enumerate(os[2:])}}
-    total = conv.apart(conv.add(terms, shape), shape)
+    total = e.materialized(conv.add(terms, shape), shape)
     return conv.transpose(total, shape, [place[d] for d in range(conv.out.ndim)])
 
 
@@ -196,13 +196,13 @@ def has_few_places(conv: Conv) -> bool:
 
 def by_places(conv: Conv) -> Any:
     """A matrix product for each result in space, of rows that hold all features and elements of the kernel."""
-    (ls, rs, _), p = conv.specs, conv.params
+    (ls, rs, _), p, e = conv.specs, conv.params, conv.e
     (batch, inputs), outputs = (conv.left.shape[d] for d in ls[:2]), conv.right.shape[rs[0]]
     line, aval = conv.line()
     many = inputs * math.prod(conv.kernel)
     right = conv.right.update(shape=(outputs, many))
-    line, parts = conv.apart(line, aval), []
-    rhs = conv.apart(conv.reshape(conv.transpose(conv.rhs, conv.right, rs), right), right)
+    line, parts = e.materialized(line, aval), []
+    rhs = e.materialized(conv.reshape(conv.transpose(conv.rhs, conv.right, rs), right), right)
     for k in np.ndindex(*conv.counts):
         starts = [i * s for i, s in zip(k, p["window_strides"], strict=True)]
         part, same = conv.cut(line, aval, starts, conv.kernel, p["rhs_dilation"])

@@ -83,10 +83,6 @@ class Conv(NamedTuple):
         out = aval.update(shape=tuple(aval.shape[p] for p in perm))
         return self.e.op("stablehlo.transpose", [x], [out], attrs={"permutation": self.e.i64s(perm)})
 
-    def apart(self, x: Any, aval: ShapedArray) -> Any:
-        """The value, computed before what reads it: else each of many products would compute it again."""
-        return self.e.op("stablehlo.optimization_barrier", [x], [aval])
-
     def add(self, terms: Sequence[Any], aval: ShapedArray) -> Any:
         return functools.reduce(lambda a, b: self.e.op("stablehlo.add", [a, b], [aval]), terms)
 
