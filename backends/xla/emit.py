@@ -234,8 +234,10 @@ class Emitter(Attributes, Effects, Partitioned):
 
     def _is_argument(self, x: Value) -> bool:
         """Return True for an argument of the program."""
-        owner = x.owner
-        return isinstance(owner, ir.Block) and owner.owner.attributes.get("sym_name") == mlir.string("main")
+        if not isinstance(x.owner, ir.Block):
+            return False
+        attributes = x.owner.owner.attributes  # of a function; those of a loop or a branch have no name
+        return "sym_name" in attributes and attributes["sym_name"] == mlir.string("main")
 
     def by_rows(self, x: Value, aval: ShapedArray) -> Value:
         """An array as it is, in memory row by row."""

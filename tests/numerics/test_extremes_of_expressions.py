@@ -81,3 +81,19 @@ def test_other_functions_that_look_for_extremes(dtype, jit):
         np.testing.assert_array_equal(found, x.argmax(axis))
         complex_ = jit(lambda *xs, axis=axis: fnp.argmax(expression(*xs) + 1j, axis))(*given)
         np.testing.assert_array_equal(complex_, x.argmax(axis))
+
+
+@pytest.mark.parametrize("jit", [quick, ft.jit])
+def test_extremes_of_what_a_loop_or_a_branch_is_given(jit):
+    x = RNG.normal(size=16)
+    step = lambda v: v - ft.grad(lambda v: fnp.max(v) ** 2)(v)
+    once = wanted = np.where(x == x.max(), x - 2 * x.max(), x)
+    for _ in range(2):
+        wanted = np.where(wanted == wanted.max(), wanted - 2 * wanted.max(), wanted)
+    close = lambda f, wanted: np.testing.assert_allclose(jit(f)(x), wanted, rtol=1e-12)
+    close(lambda v: lax.scan(lambda c, _: (step(c), None), v, length=3)[0], wanted)
+    close(lambda v: lax.scan(lambda c, row: (c, step(row)), 0, fnp.stack([v] * 3))[1][1], once)
+    close(lambda v: lax.fori_loop(0, 3, lambda i, c: step(c), v), wanted)
+    close(lambda v: lax.while_loop(lambda c: c[1] < 3, lambda c: (step(c[0]), c[1] + 1), (v, 0))[0], wanted)
+    close(lambda v: lax.cond(v[0] < 9, step, lambda v: v, v), once)
+    close(lambda v: lax.map(step, v[None])[0], once)
