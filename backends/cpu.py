@@ -70,11 +70,25 @@ class _Settings(Module, name="cpu"):
         env="FT_CPU_THREADS",
         elsewhere={"gpu": "it is about CPUs"},
     )
+    kept_memory = AtStart[int | None](
+        None,
+        integer(0, none="an eighth of the memory that the process may have, and 2 GiB at most"),
+        "How many bytes of freed memory the process keeps at most for the arrays and temporaries to come.\n\n"
+        "0 is the C library's own way: glibc returns each block of more than 32 MB to the system, and the next array "
+        "of that size pays for its pages again, which takes longer than most operations on them. With None, what "
+        "the environment tells glibc (MALLOC_TRIM_THRESHOLD_ and its like) holds. `ft.clear_caches()` returns what "
+        "is kept. Other C libraries have no such setting.",
+        changes="glibc's mallopt: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD",
+        env="FT_CPU_KEPT_MEMORY",
+        elsewhere={"gpu": "it is about the memory of the host"},
+    )
 
 
 fast_lowerings: Any
 num_threads: int
+kept_memory: int | None
 client.on_threads(lambda: _Settings.num_threads.value)
+client.on_kept_memory(lambda: _Settings.kept_memory.value)
 
 
 def fast_lowering(primitive: str, what: str) -> Callable[[], bool]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import interrupts
-from functorch_like.backends.xla import configuration, cuda, jax_import_stubs, processes
+from functorch_like.backends.xla import configuration, cuda, jax_import_stubs, memory, processes
 from functorch_like.backends.xla.jaxlib_api import xc
 from functorch_like.errors import DeviceError, FtError
 
@@ -55,6 +55,7 @@ def _start() -> dict[str, Any]:
             if gpu is not None:
                 made["gpu"] = gpu
         if wanted in ("", "cpu"):
+            memory.keep_freed(_asked_memory())
             with _sized():
                 of_processes = processes.cpu_client_options()
                 made["cpu"] = xc.make_cpu_client(asynchronous=CPU_ASYNC, num_devices=_cpu_devices(), **of_processes)
@@ -67,12 +68,19 @@ def _start() -> dict[str, Any]:
 
 
 _asked_threads: Callable[[], int] = lambda: 0
+_asked_memory: Callable[[], int | None] = lambda: None
 
 
 def on_threads(ask: Callable[[], int]) -> None:
     """Set the function that returns the number of threads of the CPU's client; 0 means all that the process may use."""
     global _asked_threads
     _asked_threads = ask
+
+
+def on_kept_memory(ask: Callable[[], int | None]) -> None:
+    """Set the function that returns how many bytes of freed memory are kept, as `memory.keep_freed` takes them."""
+    global _asked_memory
+    _asked_memory = ask
 
 
 def started() -> bool:

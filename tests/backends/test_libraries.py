@@ -9,7 +9,7 @@ import pytest
 
 import functorch_like as ft
 from functorch_like import backends
-from functorch_like.backends.xla import compile_options, cuda, option_sets, probe, processor
+from functorch_like.backends.xla import compile_options, cuda, memory, option_sets, probe, processor
 
 YNN = "xla_cpu_experimental_ynn_fusion_type"
 
@@ -111,6 +111,59 @@ def test_threads_are_settled_before_the_first_array():
     assert out.splitlines() == ["3 False", "cpu.num_threads is settled: a device was used already"]
     with pytest.raises(ft.errors.ArgumentError, match="holds for the process"):
         backends.flags({"cpu.num_threads": 2})
+
+
+FAULTS = """
+import resource
+import numpy as np
+import functorch_like as ft
+x = ft.device_put(np.ones(10 << 20, "float32"))
+f = ft.jit(lambda x: x + 1)
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+resident = lambda: int(open("/proc/self/statm").read().split()[1])
+f(x).block_until_ready()
+f.optimised()
+of_calls = []
+for _ in range(31):
+    before = faults()
+    f(x).block_until_ready()
+    of_calls.append(faults() - before)
+print(sorted(of_calls)[15])
+del x
+kept = resident()
+ft.clear_caches()
+print(kept - resident())
+"""
+PAGES = (10 << 20) * 4 // 4096  # of one array
+
+
+def _paged(**environment):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MALLOC_", "GLIBC_TUNABLES"))}
+    env |= {"FT_PLATFORM": "cpu", **environment}
+    done = subprocess.run([sys.executable, "-c", FAULTS], env=env, capture_output=True, text=True, check=True)
+    return [int(line) for line in done.stdout.split()]
+
+
+@pytest.mark.skipif(not hasattr(os, "confstr") or "CS_GNU_LIBC_VERSION" not in os.confstr_names, reason="for glibc")
+def test_freed_memory_is_kept_for_the_next_array():
+    faults, given_back = _paged()
+    assert faults < PAGES / 2 and given_back > PAGES / 2
+    for asked in ({"FT_CPU_KEPT_MEMORY": "0"}, {"MALLOC_MMAP_THRESHOLD_": "1000000"}):
+        faults, _ = _paged(**asked)
+        assert faults >= PAGES
+
+
+def test_memory_that_the_process_may_have(tmp_path):
+    machine = memory.available(tmp_path)
+    assert machine == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    (tmp_path / "memory.max").write_text("max\n")
+    assert memory.available(tmp_path) == machine
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert memory.available(tmp_path) == 1_000_000
+    (tmp_path / "memory.max").unlink()
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "memory.limit_in_bytes").write_text("2000000\n")
+    assert memory.available(tmp_path) == 2_000_000
 
 
 def test_what_xla_does_not_use():
