@@ -20,8 +20,8 @@ class LoweringDrawer(Drawer):
         kinds = [
             self._cumulative, self._sorted, self._sorted_together, self._elementwise, self._quotient, self._integers,
             self._small_products, self._many_rows, self._windows, self._reduced_rows, self._reduced_columns,
-            self._factorized, self._pointwise_convolution, self._patches, self._depthwise, self._grouped,
-            self._pooled_gradient, self._halves, self._elementwise, self._greatest,
+            self._factorized, self._pointwise_convolution, self._whole_windows, self._patches, self._depthwise,
+            self._grouped, self._pooled_gradient, self._halves, self._elementwise, self._greatest,
             self._many_features,
         ]  # fmt: skip
         return self.c.pick(kinds)()
@@ -154,6 +154,15 @@ class LoweringDrawer(Drawer):
             (c.pick((4, 1, 17)), features, 1, 1),
             f"({stride}, {stride}), 'VALID'",
         )
+
+    def _whole_windows(self) -> Value | None:
+        c = self.c
+        rows, features, outputs = c.pick((2, 1)), c.pick((3, 1, 16)), c.pick((4, 1, 17))
+        if c.below(2):
+            return self._convolved((rows, features, 5, 4), (outputs, features, 5, c.pick((4, 3))), "(1, 1), 'VALID'")
+        around = c.pick((3, 3, 2))
+        left, right = (rows, features, 1, 1), (outputs, features, 3, 4)
+        return self._convolved(left, right, f"(1, 1), ((2, 2), ({around}, 3))")
 
     def _patches(self) -> Value | None:
         c = self.c

@@ -1,7 +1,7 @@
 """Convolutions that XLA:CPU runs several times faster when they are written as something else.
 
-docs/lowerings.md has the measurements: pointwise ones are matrix products, depthwise ones shifted sums, few
-groups as many convolutions, many groups batched products. Each form has a function that says whether it fits.
+docs/lowerings.md has the measurements: depthwise ones are shifted sums, few groups as many convolutions, many groups
+batched products. Each form has a function that says whether it fits.
 """
 
 from __future__ import annotations
@@ -23,31 +23,6 @@ MANY_PATCHES = 2**15
 FEW_OUTPUTS = 8
 #: From so many multiplications on, XLA's own loops for float64 are slower than a product for each element of a kernel.
 MANY_MULTIPLICATIONS = 2**17
-
-
-# -------------------------------------------------------------------------------------------------------- pointwise
-def is_pointwise(conv: Conv) -> bool:
-    """A kernel of one element, over features that stand in one of the two usual places."""
-    (ls, _, os), p = conv.specs, conv.params
-    if math.prod(conv.kernel) != 1 or any(map(any, p["padding"])) or {*p["window_strides"], *p["lhs_dilation"]} - {1}:
-        return False
-    in_order = ls == os and ls[2:] == tuple(sorted(ls[2:]))
-    return conv.groups == 1 and in_order and (ls[1] == conv.left.ndim - 1 or ls[:2] == (0, 1))
-
-
-def pointwise(conv: Conv) -> Any:
-    """A kernel of one element: a matrix product over the features; batched where features come before space."""
-    (ls, rs, _), e = conv.specs, conv.e
-    weights = conv.right.update(shape=(conv.right.shape[rs[0]], conv.right.shape[rs[1]]))
-    kernel = conv.transpose(conv.rhs, conv.right, rs)
-    w = conv.reshape(kernel, weights)
-    if ls[1] == conv.left.ndim - 1:  # features last
-        return conv.dot(conv.lhs, w, conv.left, weights, ((ls[1],), (1,)), ((), ()))[0]
-    batch, space = conv.left.shape[0], math.prod(conv.left.shape[2:])
-    many = weights.update(shape=(batch, *weights.shape))
-    flat = conv.left.update(shape=(*conv.left.shape[:2], space))
-    w, x = e.broadcast_in_dim(w, many, [1, 2]), conv.reshape(conv.lhs, flat)
-    return conv.reshape(conv.dot(w, x, many, flat, ((2,), (1,)), ((0,), (0,)))[0], conv.out)
 
 
 # ------------------------------------------------------------------------------------------------- one input feature

@@ -10,7 +10,7 @@ from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
 from functorch_like.primitives.base.window_geometry import FEW
-from functorch_like.primitives.contractions import convolution_cpu
+from functorch_like.primitives.contractions import convolution_cpu, convolution_cpu_products
 from functorch_like.primitives.contractions.convolution_cpu import (
     FEW_GROUPS,
     FEW_OUTPUTS,
@@ -55,15 +55,46 @@ def _edges(*made: tuple[bool, Any, Any, dict[str, Any]]) -> Callable[[], list[tu
 
 _WIDE, _DOUBLE, _AROUND = FEW + 1, {"dtype": "float64"}, ((1, 2), (0, 3))
 _LAST, _TURNED = ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2)), ((1, 0, 2), (0, 1, 2), (1, 0, 2))
+_SLOPE = {"numbers": ((3, 0, 1, 2), (3, 0, 1, 2), (2, 3, 0, 1))}  # of a kernel, where features come last
 FORMS = (
     _form(
-        "matrix product", "kernels of one element, without strides, padding and groups",
-        convolution_cpu.is_pointwise, convolution_cpu.pointwise,
+        "matrix product",
+        "kernels of one element, without strides, padding and groups, in layouts that a product makes",
+        convolution_cpu_products.is_pointwise, convolution_cpu_products.pointwise,
         _edges(
             (True, (2, 3, 4), (5, 3, 1), {}), (True, (2, 3, 4), (5, 3, 1), {"dtype": "float64"}),
+            (True, (2, 4, 5, 3), (1, 1, 3, 6), {"numbers": _LAST}), (True, (3, 4, 5, 2), (3, 1, 1, 6), _SLOPE),
+            (True, (3, 2, 4), (5, 3, 1), {"numbers": _TURNED}),  # the kernel first
+            (False, (4, 2, 5, 3), (1, 1, 2, 6), {"numbers": ((3, 1, 0, 2), (3, 2, 0, 1), (0, 3, 1, 2))}),
             (False, (2, 3, 4), (5, 3, 1), {"window_strides": (2,)}),
             (False, (2, 3, 4), (5, 3, 1), {"padding": ((1, 0),)}), (False, (2, 3, 4), (5, 3, 2), {}),
             (False, (2, 3, 4), (5, 3, 1), {"dtype": "bfloat16"}),
+        ),
+    ),
+    _form(
+        "matrix product of all", "windows over all of the input, without padding and groups",
+        convolution_cpu_products.is_whole, convolution_cpu_products.whole,
+        _edges(
+            (True, (2, 3, 4), (5, 3, 4), {}), (True, (2, 3, 4, 2), (5, 3, 4, 2), _DOUBLE | {"window_strides": (3, 3)}),
+            (True, (2, 3, 4, 5), (3, 4, 5, 6), {"numbers": _LAST}), (True, (3, 4, 5, 2), (3, 4, 5, 6), _SLOPE),
+            (True, (3, 2, 4), (5, 3, 4), {"numbers": _TURNED}),
+            (False, (2, 3, 5), (5, 3, 4), {}), (False, (2, 3, 3), (5, 3, 4), {"padding": ((1, 0),)}),
+            (False, (2, 3, 5), (5, 3, 3), {"rhs_dilation": (2,)}),
+            (False, (2, 3, 2), (5, 3, 3), {"lhs_dilation": (2,)}),
+        ),
+    ),
+    _form(
+        "matrix product with the kernel reversed",
+        "inputs of one element in space, padded to meet each element of the kernel once, without groups",
+        convolution_cpu_products.is_spread, convolution_cpu_products.spread,
+        _edges(
+            (True, (2, 3, 1), (5, 3, 4), {"padding": ((3, 3),)}),
+            (True, (2, 1, 1, 3), (4, 2, 3, 5), {"numbers": _LAST, "padding": ((3, 3), (1, 1)), "lhs_dilation": (2, 3)}),
+            (True, (2, 3, 1, 1), (5, 3, 4, 1), _DOUBLE | {"padding": ((3, 3), (0, 0))}),
+            (True, (3, 2, 1), (5, 3, 4), {"numbers": _TURNED, "padding": ((3, 3),)}),
+            (False, (2, 3, 1), (5, 3, 4), {"padding": ((3, 2),)}),
+            (False, (2, 3, 2), (5, 3, 4), {"padding": ((3, 3),)}),
+            (False, (2, 3, 1), (5, 3, 4), {"padding": ((3, 3),), "window_strides": (2,)}),
         ),
     ),
     _form(
