@@ -1,6 +1,6 @@
-"""Run as a program with the name of a fault: plants it, runs the suites that should notice, prints who did.
+"""Plants a fault, and runs a suite that should notice: a file of tests, or, as a program, a law.
 
-Each fault has a process of its own, because caches remember what was computed while it was there.
+Each has a process of its own, because caches remember what was computed while the fault was there.
 """
 
 # Other compile options: they draw programs until a planted fault is noticed, and are not a test of values.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 VARIABLE = "FT_PLANTED_FAULT"
+NOTICED = 10  # the program's status; pytest's is 1, as is that of a program that ends by an error
 
 
 def pytest_sessionstart() -> None:
@@ -26,30 +27,22 @@ def pytest_sessionstart() -> None:
     backends.xla.options(QUICK).__enter__()
 
 
-def noticed(name: str, examples: int) -> str:
-    """Which suite fails with the fault in place, and how; empty if none does."""
-    from support.faults import FAULTS
-
-    for suite in FAULTS[name].suites:
-        found = by_tests(name, suite) if suite.endswith(".py") else by_law(name, suite, examples)
-        if found:
-            return f"{suite}: {found}"
-    return ""
-
-
-def by_tests(name: str, file: str) -> str:
-    """Run a file of tests with the fault in place."""
-    command = [sys.executable, "-m", "pytest", "-qx", "--tb=line", "-p", "no:cacheprovider", "-p", "support.notice"]
+def noticed(name: str, suite: str, examples: int) -> str:
+    """How a suite fails with the fault in place; empty if it does not."""
+    of_tests = ("pytest", "-qx", "--tb=line", "-p", "no:cacheprovider", "-p", "support.notice", str(TESTS / suite))
+    tests = suite.endswith(".py")
+    module = of_tests if tests else ("support.notice", name, suite, str(examples))
     run = subprocess.run(
-        [*command, str(TESTS / file)],
+        [sys.executable, "-m", *module],
         cwd=TESTS,
         env={**os.environ, VARIABLE: name},
         capture_output=True,
         text=True,
         check=False,
+        timeout=300,
     )
-    assert run.returncode in (0, 1), run.stdout + run.stderr  # 1: some tests failed; others: pytest did
-    return run.stdout[-400:] if run.returncode else ""
+    assert run.returncode in (0, 1 if tests else NOTICED), run.stdout + run.stderr
+    return f"{suite}: {run.stdout[-400:]}" if run.returncode else ""
 
 
 def by_law(name: str, law_name: str, examples: int) -> str:
@@ -83,6 +76,6 @@ def by_law(name: str, law_name: str, examples: int) -> str:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(TESTS))
-    found = noticed(sys.argv[1], int(sys.argv[2]))
-    print(found or "nothing noticed")
-    sys.exit(0 if found else 1)
+    found = by_law(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    print(found)
+    sys.exit(NOTICED if found else 0)
