@@ -19,6 +19,7 @@ from functorch_like import interrupts as _interrupts  # noqa: F401  # first: it 
 from functorch_like import array_methods as _array_methods
 from functorch_like import backends as _backends
 from functorch_like import debug as _debug
+from functorch_like import foreign_modules as _foreign_modules
 from functorch_like.arrays.devices import Device as Device
 from functorch_like.arrays.devices import block_until_ready as block_until_ready
 from functorch_like.arrays.devices import default_backend as default_backend
@@ -167,3 +168,4 @@ __version__ = "0.1.0"
 debug_nans, debug_infs = _debug.nans, _debug.infs  # as JAX calls them
 
 _array_methods.install()
+_foreign_modules.install()

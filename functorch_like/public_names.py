@@ -44,7 +44,7 @@ def _own(module: types.ModuleType, value: Any) -> bool:
 
 def missing(module: types.ModuleType, name: str) -> Exception:
     """Return the error for a name that a public module does not have: an ImportError where one imports it."""
-    remedy = _remedy(module, name)
+    remedy = remedy_of(module, name)
     if remedy and _is_import_statement() and f"{module.__name__}.{name}" not in sys.modules:
         # Of an AttributeError Python would not show the text.
         return ImportError(f"cannot import name {name!r} from {module.__name__!r}{remedy}", name=module.__name__)
@@ -52,7 +52,7 @@ def missing(module: types.ModuleType, name: str) -> Exception:
     return AttributeError(f"module {module.__name__!r} has no attribute {name!r}{remedy}", name=name)
 
 
-def _remedy(module: types.ModuleType, name: str) -> str:
+def remedy_of(module: types.ModuleType, name: str) -> str:
     """Return what to write in the place of a name, beginning with a semicolon; or an empty text."""
     if name.startswith("__"):
         return ""

@@ -1,8 +1,10 @@
-"""Notes on Python's errors for arguments that do not fit: the signature, and how a loop calls its body."""
+"""Notes on Python's errors for calls that fail: the signature, a loop's call of its body, attributes called."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
+import linecache
 import re
 import sys
 from collections.abc import Callable
@@ -10,6 +12,13 @@ from types import TracebackType
 from typing import Any
 
 _MISMATCH = re.compile(r"^([\w.<>]+)\(\) (takes|missing|got an unexpected|got some|got multiple)")
+_NO_FUNCTION = re.compile(r"^'[\w.]+' object is not callable$")
+#: Attributes of arrays that PyTorch has as methods, or that are called by mistake.
+_ATTRIBUTES = {
+    "size": "x.size is the number of elements; what PyTorch calls x.size() is x.shape, and x.size(0) is x.shape[0]",
+    **{name: f"x.{name} is an attribute: leave out the parentheses"
+       for name in ("shape", "ndim", "dtype", "itemsize", "nbytes", "T", "mT", "real", "imag")},
+}  # fmt: skip
 _PACKAGE = __name__.partition(".")[0]
 _ROOMS = ("lax", "nn", "random", "image", "ops", "tree", "io", "data", "debug", "sharding")
 #: Libraries, their names of parameters, and those here.
@@ -22,12 +31,17 @@ _RENAMED = (
 
 
 def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
-    """Tell the signature with an error for arguments that do not fit, once.
+    """Tell the signature with an error for arguments that do not fit, or that an attribute was called, once.
 
     Args:
         error: as it leaves a public function.
         fun: that function.
     """
+    if _NO_FUNCTION.match(str(error)) and not getattr(error, "__notes__", None):
+        called = _called(error.__traceback__).rpartition(".")[2]
+        if called in _ATTRIBUTES:
+            error.add_note(_ATTRIBUTES[called])
+        return
     found = _MISMATCH.match(str(error))
     if found is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
         return
@@ -66,6 +80,25 @@ def name_of(fun: Callable[..., Any]) -> str:
 
 def _short(path: list[str]) -> list[str]:
     return ["fnp", *path[1:]] if path[:1] == ["numpy"] else ["ft", *path]
+
+
+def _called(traceback: TracebackType | None) -> str:
+    """Return the expression that was called on the innermost line, as `x.size` of `x.size(0)`; empty if unknown."""
+    while traceback is not None and traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    if traceback is None:
+        return ""
+    code = traceback.tb_frame.f_code
+    line, last, start, end = next(itertools.islice(code.co_positions(), traceback.tb_lasti // 2, None))
+    if line is None or line != last:
+        return ""
+    text = linecache.getline(code.co_filename, line, traceback.tb_frame.f_globals).encode()[start:end].decode()
+    depth = 0
+    for k in reversed(range(len(text))):
+        depth += (text[k] == ")") - (text[k] == "(")
+        if depth == 0:  # the parenthesis that the last one closes
+            return text[:k]
+    return ""
 
 
 def _inside(traceback: TracebackType) -> bool:

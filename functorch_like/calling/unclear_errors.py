@@ -16,11 +16,12 @@ from functorch_like.foreign_values import ANY, quote, transformation_remedy
 
 
 class _Kind(NamedTuple):
-    """A message of Python's; its group is the type of the argument that it is about."""
+    """A message of Python's or NumPy's; its group is the type of the argument that it is about, or its value."""
 
     message: re.Pattern[str]
     reason: str
     remedy: Callable[[Any], str]
+    by_value: bool = False
 
 
 def _int(x: Any) -> str:
@@ -50,6 +51,14 @@ _KINDS = (
         "is no path",
         lambda x: "give a str or a pathlib.Path",
     ),
+    _Kind(re.compile(r"^invalid literal for int\(\) with base 10: (.+)$"), "is no int", _int, by_value=True),
+    _Kind(
+        re.compile(r"^could not convert string to (?:float|int|complex): (?:np\.str_\()?('.*'|\".*\")\)?$"),
+        "is no number",
+        lambda x: "give a number",
+        by_value=True,
+    ),
+    _Kind(re.compile(r"^must be real number, not (\w+)$"), "is no number", lambda x: "give a number"),
 )
 
 
@@ -64,11 +73,12 @@ def clearer(error: BaseException, fun: Callable[..., Any] | None, args: Any, kwa
     """
     if type(error) is ValueError and isinstance(error.__cause__, FtError):
         return _assigned(error.__cause__, str(error))
-    if type(error) is not TypeError or fun is None or not _in_package(error.__traceback__):
+    if type(error) not in (TypeError, ValueError) or fun is None or not _in_package(error.__traceback__):
         return None
     for kind in _KINDS:
         match = kind.message.search(str(error))
-        found = [] if match is None else list(_of_type(next(filter(None, match.groups())), fun, args, kwargs))
+        about = "" if match is None else next(filter(None, match.groups()))
+        found = list((_of_value if kind.by_value else _of_type)(about, fun, args, kwargs)) if about else []
         if found:
             given = ", ".join(f"{name}={quote(value)}" for name, value, _ in found)
             one = "one of " if len(found) > 1 else ""
@@ -120,17 +130,28 @@ def _assigned(cause: FtError, message: str) -> FtError | None:
 
 def _of_type(kind: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
     """Arguments of a type, or with elements of it: the parameter, its value, and the part of that type."""
-    try:
-        given = inspect.signature(fun).bind(*args, **kwargs).arguments
-    except (TypeError, ValueError):
-        return
-    for name, value in given.items():
+    for name, value in _given(fun, args, kwargs).items():
         if type(value).__name__ == kind.rpartition(".")[2]:
             yield name, value, value
         elif isinstance(value, (list, tuple)):
             parts = [part for part in value if type(part).__name__ == kind]
             if parts:
                 yield name, value, parts[0]
+
+
+def _of_value(text: str, fun: Callable[..., Any], args: Any, kwargs: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Arguments that are the string which a message quotes."""
+    for name, value in _given(fun, args, kwargs).items():
+        if isinstance(value, str) and repr(value) == text:
+            yield name, value, value
+
+
+def _given(fun: Callable[..., Any], args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a call by their names; none where they do not fit the function."""
+    try:
+        return inspect.signature(fun).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        return {}
 
 
 def _in_package(traceback: TracebackType | None) -> bool:

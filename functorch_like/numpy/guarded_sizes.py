@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import Tracer, aval_of
+from functorch_like.errors import ArgumentError
+from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.ordering.sort import sort
+
+
+def checked_size(size: Any, name: str = "size") -> int:
+    """The `size=` that a user gave, as an int; refused where it is negative."""
+    n = operator.index(size)
+    if n < 0:
+        raise promotion.error(ArgumentError, f"{name}={n} is negative", "give 0 or more")
+    return n
 
 
 def guarded_size(x: Any) -> int | None:

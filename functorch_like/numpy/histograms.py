@@ -13,6 +13,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.guarded_sizes import checked_size
 from functorch_like.numpy.operands import given, known
 from functorch_like.transforms.eager_jit import eager_jit
 
@@ -50,6 +51,10 @@ def histogram_bin_edges(
     return _edges(a, bins, range, "fnp.histogram_bin_edges")
 
 
+#: Of the number of bins, by NumPy's names.
+_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
+
+
 def _several(bins: Any) -> TypeGuard[Sequence[Any]]:
     return isinstance(bins, (list, tuple)) or (promotion.is_array(bins) and aval_of(bins).ndim > 0)
 
@@ -62,6 +67,10 @@ def _edges(a: Any, bins: Any, range: Any, what: str) -> Any:
                 ConcretizationError,
                 f"{what} of a traced {aval_of(a)!r} with bins={bins!r}: the number of bins is not known",
                 "give the number of bins",
+            )
+        if bins not in _RULES:
+            raise promotion.error(
+                ArgumentError, f"{what}: bins={bins!r}", f"give a number, edges, or one of {', '.join(_RULES)}"
             )
         bins = len(np.histogram_bin_edges(values.astype(np.float64), bins, range)) - 1
     if _several(bins):
@@ -288,8 +297,8 @@ def bincount(x: ArrayLike, weights: ArrayLike | None = None, minlength: int = 0,
             )
         if values.size and values.min() < 0:
             raise promotion.error(ArgumentError, f"fnp.bincount of the negative number {values.min()}", "use x >= 0")
-        length = max(int(values.max()) + 1 if values.size else 0, minlength)
-    return _bincount(x, weights, length=operator.index(length))
+        length = max(int(values.max()) + 1 if values.size else 0, operator.index(minlength))
+    return _bincount(x, weights, length=checked_size(length, "length"))
 
 
 @eager_jit(static=("length",))

@@ -14,7 +14,7 @@ from functorch_like.foreign_values import quote
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
-from functorch_like.numpy.guarded_sizes import guarded_size
+from functorch_like.numpy.guarded_sizes import checked_size, guarded_size
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.joining import _cut, concatenate
 from functorch_like.numpy.shapes import arr, ndim
@@ -79,6 +79,8 @@ def repeat(
     if axis is None:
         a, axis = structural.reshape(a, shape=(aval_of(a).size,)), 0
     d = axis_of(axis, ndim(a), "fnp.repeat")
+    if total_repeat_length is not None:
+        total_repeat_length = checked_size(total_repeat_length, "total_repeat_length")
     shape = aval_of(a).shape
     if isinstance(repeats, (int, np.integer)):
         n = operator.index(repeats)
@@ -102,7 +104,7 @@ def repeat(
                 f"fnp.repeat was given traced repeats ({aval_of(repeats)!r}), and their sum is the size of the result",
                 "pass total_repeat_length=, or make repeats a NumPy array",
             )
-        return _repeat_traced(a, repeats, d, operator.index(total_repeat_length))
+        return _repeat_traced(a, repeats, d, total_repeat_length)
     counts = np.broadcast_to(np.asarray(repeats), (shape[d],)) if np.size(repeats) in (1, shape[d]) else None
     if counts is None:
         raise promotion.error(

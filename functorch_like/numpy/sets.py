@@ -15,6 +15,7 @@ from functorch_like.core import Tracer, aval_of
 from functorch_like.errors import ArgumentError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.guarded_sizes import checked_size
 from functorch_like.numpy.indexing import getitem
 from functorch_like.numpy.reductions import plain
 from functorch_like.numpy.sorting_searching import _searchsorted, nonzero
@@ -141,7 +142,7 @@ def _set_function(name: str, kept: Callable[[Any, Any], Any], summary: str, valu
                 return asarray(found, aval_of(a).dtype)
             size = len(found)
         fill = asarray(0 if fill_value is None else fill_value)
-        return chosen(a, b, fill, size=int(size), sized_fill=fill_value is not None)
+        return chosen(a, b, fill, size=checked_size(size), sized_fill=fill_value is not None)
 
     return promotion.named(function, name, _DOC.format(summary=summary, name=name, value=value), __name__)
 
@@ -217,7 +218,7 @@ def intersect1d(
     if size is None:
         size = len(np.intersect1d(_known(a, "fnp.intersect1d"), _known(b, "fnp.intersect1d")))
     fill = asarray(0 if fill_value is None else fill_value)
-    return tuple(_common_places(a, b, fill, size=int(size), sized_fill=fill_value is not None))
+    return tuple(_common_places(a, b, fill, size=checked_size(size), sized_fill=fill_value is not None))
 
 
 @eager_jit(static=("size", "sized_fill"))

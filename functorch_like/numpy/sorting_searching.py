@@ -12,7 +12,7 @@ from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray, listed
-from functorch_like.numpy.guarded_sizes import count_true
+from functorch_like.numpy.guarded_sizes import checked_size, count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.logic import truth
 from functorch_like.primitives import elementwise, structural
@@ -257,7 +257,14 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | No
             )
         return tuple(asarray(i.astype(dtypes.default_int())) for i in np.nonzero(np.asarray(concrete)))
     fills = tuple(np.asarray(fill_value).reshape(-1).tolist()) if fill_value is not None else (0,)
-    return tuple(_nonzero(a, size=int(size), fills=fills))
+    n = aval_of(a).ndim
+    if len(fills) not in (1, n):
+        raise promotion.error(
+            ArgumentError,
+            f"fnp.nonzero of {aval_of(a)!r}: fill_value has {len(fills)} numbers",
+            f"give 1, or one for each of {n} axes",
+        )
+    return tuple(_nonzero(a, size=checked_size(size), fills=fills))
 
 
 @eager_jit(static=("size", "fills"))

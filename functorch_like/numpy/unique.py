@@ -18,7 +18,7 @@ from functorch_like.numpy.at_updates import IndexUpdate
 from functorch_like.numpy.axes import axis_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.cumulative import cumsum
-from functorch_like.numpy.guarded_sizes import count_true
+from functorch_like.numpy.guarded_sizes import checked_size, count_true
 from functorch_like.numpy.indexing import getitem, take
 from functorch_like.numpy.joining import _cut
 from functorch_like.numpy.selection import where
@@ -260,7 +260,7 @@ def distinct(ar: Any, axis: int | None, equal_nan: bool, size: int | None, fill:
     if size is None and isinstance(ar, Tracer) and ar.concrete() is None:
         size = _guarded(ar, d, equal_nan)
     if size is not None:
-        index, inverse, counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=int(size))
+        index, inverse, counts = _distinct(ar, axis=d, equal_nan=bool(equal_nan), size=checked_size(size))
         return _filled(ar, index, counts, d, fill), index, inverse, counts
     host = known(ar)
     if host is None:

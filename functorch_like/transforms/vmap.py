@@ -93,6 +93,11 @@ def vmap(
             f"in_axes of vmap({name}) must be an int, None, or a tuple with one entry per argument, got {in_axes!r}",
             fix="for a pytree argument write in_axes=({'w': 0},)",
         )
+    if axis_size is not None and not isinstance(axis_size, (int, np.integer)):
+        raise ArgumentError(
+            f"axis_size={axis_size!r:.60} of vmap({name}) is no int",
+            fix="give an int; an argument of jit that is one is static: jit(static_argnums=...)",
+        )
     _check_options(name, axis_name, spmd_axis_name, chunk_size, randomness)
     allowed = _bucket_sizes(name, buckets, axis_name, axis_size)
 

@@ -1,5 +1,7 @@
 """Methods of other libraries' arrays, and traced values as keys: what to do instead."""
 
+import importlib
+import importlib.util
 import os
 import re
 
@@ -66,6 +68,30 @@ def test_from_imports_say_the_same():
         from functorch_like.nn import Linear  # noqa: F401
     with pytest.raises(ImportError, match=r"use ft\.sharding\.NamedSharding"):
         from functorch_like import NamedSharding  # noqa: F401
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "remedy"),
+    [
+        ("functorch_like.nn.functional", "functorch_like.nn.functional", "use ft.nn"),
+        ("functorch_like.optim", "functorch_like.optim", "optax"),
+        ("functorch_like.utils.data", "functorch_like.utils", "ft.data"),
+        ("functorch_like.autograd", "functorch_like.autograd", "ft.grad(f)"),
+        ("functorch_like.nunpy", "functorch_like.nunpy", "'numpy'"),
+        ("functorch_like.example_libraries.optimizers", "functorch_like.example_libraries", "optimizers.md"),
+    ],
+)
+def test_imports_of_modules_say_the_same(module, name, remedy):
+    with pytest.raises(ModuleNotFoundError) as caught:
+        importlib.import_module(module)
+    says(str(caught.value), f"No module named {name!r}; ", remedy)
+    assert caught.value.name == name
+    assert name != module or importlib.util.find_spec(module) is None
+
+
+def test_modules_unlike_all_others_get_no_guess():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'functorch_like\.horse'$"):
+        importlib.import_module("functorch_like.horse")
 
 
 def test_a_name_unlike_all_others_gets_no_guess():

@@ -204,3 +204,76 @@ def test_batches_refuse_a_seed_where_they_are_made():
     message = refusal(lambda: ft.data.batches(np.ones((4, 2)), 2, 0), errors.DtypeError)
     says(message.head, "needs a key")
     says(message.remedy, "random.key(seed)")
+
+
+I = fnp.arange(3)
+STATIC = {
+    **{
+        f"fnp.{name}: size={size!r} is no int": lambda name=name, size=size, n=n: getattr(fnp, name)(
+            *(X,) * n, size=size
+        )
+        for n, names in (
+            (
+                1,
+                (
+                    "unique",
+                    "unique_all",
+                    "unique_counts",
+                    "unique_values",
+                    "nonzero",
+                    "argwhere",
+                    "flatnonzero",
+                    "where",
+                ),
+            ),
+            (2, ("union1d", "intersect1d", "setdiff1d", "setxor1d")),
+        )
+        for name in names
+        for size in ("a", 2.5)
+    },
+    "fnp.bincount: length='a' is no int": lambda: fnp.bincount(I, length="a"),
+    "fnp.bincount: minlength='a' is no int": lambda: fnp.bincount(I, minlength="a"),
+    "fnp.repeat: total_repeat_length='a' is no int": lambda: fnp.repeat(X, 2, total_repeat_length="a"),
+    "fnp.nonzero: fill_value='a' is no number": lambda: fnp.nonzero(X, size=3, fill_value="a"),
+    "fnp.take: fill_value='a' is no number": lambda: fnp.take(X, I + 9, mode="fill", fill_value="a"),
+    "axis_size='a' of vmap": lambda: ft.vmap(lambda x: x, axis_size="a")(X),
+    "fnp.histogram: bins='a'": lambda: fnp.histogram(X, bins="a"),
+    "size=-1 is negative": lambda: fnp.unique(X, size=-1),
+    "length=-1 is negative": lambda: fnp.bincount(I, length=-1),
+    "fnp.nonzero of f32[4]: fill_value has 2 numbers": lambda: fnp.nonzero(X, size=3, fill_value=(1, 2)),
+}
+
+
+@pytest.mark.parametrize("start", STATIC)
+def test_a_static_argument_of_another_kind(start):
+    message = refusal(STATIC[start], errors.ArgumentError)
+    assert message.head.startswith(start)
+    says(message.at, "test_unclear_errors.py")
+
+
+def test_a_traced_size_is_no_size():
+    for name in ("unique", "nonzero", "flatnonzero"):
+        use = ft.jit(lambda n, name=name: getattr(fnp, name)(X, size=n))
+        says(refusal(lambda use=use: use(3), errors.ConcretizationError).remedy, "static_argnums")
+
+
+@pytest.mark.parametrize(
+    ("use", "note"),
+    [
+        (lambda: ft.grad(lambda x: fnp.sum(x) / x.size())(X), "x.shape"),
+        (lambda: ft.jit(lambda x: fnp.sum(x) / x.size(min(0, 1)))(X), "x.shape[0]"),
+        (lambda: ft.vmap(lambda x: x / x.T.shape())(fnp.ones((2, 2))), "x.shape is an attribute"),
+        (lambda: ft.lax.scan(lambda c, x: (c.T(), x), 0.0, X), "x.T is an attribute"),
+    ],
+)
+def test_attributes_that_are_called_as_methods(use, note):
+    with pytest.raises(TypeError, match="is not callable") as caught:
+        use()
+    says(caught.value.__notes__[0], note)
+
+
+def test_other_calls_of_what_is_no_function_get_no_note():
+    for use in (lambda x: x(), lambda x: X.size.__abs__()(x.size)):
+        with pytest.raises(TypeError, match="is not callable") as caught:
+            ft.grad(use)(X)
+        assert not hasattr(caught.value, "__notes__")

@@ -10,6 +10,11 @@ FUNCTIONS = {
     "size": lambda x: fnp.abs(x + 1j * x),
     "sign": lambda x: fnp.real(fnp.sign(x + 1j * x)),
     "norm": lambda x: fnp.linalg.norm(fnp.stack([x, 2 * x])),
+    **{
+        f"norm of order {order}": lambda x, order=order: fnp.linalg.norm(fnp.stack([x, 2 * x]), order)
+        for order in (1, 2.5, 3, 4, np.inf)
+    },
+    "vector norm": lambda x: fnp.linalg.vector_norm(fnp.stack([[x, 2 * x], [x, x]]), ord=3),
     "complex norm": lambda x: fnp.linalg.norm(fnp.stack([x + 1j * x, 2 * x + 0j])),
 }
 

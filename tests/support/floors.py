@@ -20,6 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("functorch_like/on_import.py",),
     ("functorch_like/avals.py", "functorch_like/foreign_methods.py", "functorch_like/foreign_names.py"),
     ("functorch_like/public_names.py",),
+    ("functorch_like/foreign_modules.py",),
     ("backends/xla",),
     ("backends",),
     ("functorch_like/caches.py", "functorch_like/dtypes.py", "functorch_like/source_info.py", "functorch_like/tree.py"),

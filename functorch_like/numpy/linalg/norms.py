@@ -53,14 +53,12 @@ def norm(x: ArrayLike, ord: int | float | str | None = None, axis: Axis = None, 
     return _norm(x, ord, found, bool(keepdims))
 
 
-def _sqrt(total: Any) -> Any:
-    """The square root; of zero with derivative zero, the smallest subgradient."""
+def _root(total: Any, order: float = 2) -> Any:
+    """The root of a sum of powers; of zero with derivative zero, the smallest subgradient of the norm."""
     zero = elementwise.eq(total, structural.full_like(total, 0))
-    return elementwise.select_n(
-        zero,
-        elementwise.sqrt(elementwise.select_n(zero, total, structural.full_like(total, 1))),
-        structural.full_like(total, 0),
-    )
+    known = elementwise.select_n(zero, total, structural.full_like(total, 1))
+    root = elementwise.sqrt(known) if order == 2 else elementwise.pow(known, structural.full_like(total, 1 / order))
+    return elementwise.select_n(zero, root, structural.full_like(total, 0))
 
 
 def _wide(x: Any) -> tuple[Any, Any]:
@@ -84,7 +82,7 @@ def _norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     shape = aval_of(x).shape
     over = tuple(sorted(axes))
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
-        out = _sqrt(structural.reduce_sum(_squared(x), axes=over))
+        out = _root(structural.reduce_sum(_squared(x), axes=over))
     elif len(axes) == 1:
         out = _vector(elementwise.abs(x), ord, over)
     elif len(axes) == 2 and ord in (1, -1, math.inf, -math.inf):
@@ -125,7 +123,8 @@ def _vector(size: Any, ord: Any, axes: tuple[int, ...]) -> Any:
     if not isinstance(ord, (int, float)):
         raise promotion.error(ArgumentError, f"a vector norm of order {ord!r}", "use a number, inf or -inf")
     total = structural.reduce_sum(elementwise.pow(size, structural.full_like(size, ord)), axes=axes)
-    return elementwise.pow(total, structural.full_like(total, 1 / ord))
+    # Below 1 it is no norm, and has no subgradient at 0.
+    return _root(total, ord) if ord > 1 else elementwise.pow(total, structural.full_like(total, 1 / ord))
 
 
 def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, ord: int | float | str = 2) -> Array:
@@ -153,7 +152,7 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 @eager_jit(static=("ord", "axes", "keepdims"))
 def _vector_norm(x: Any, ord: Any, axes: tuple[int, ...], keepdims: bool) -> Any:
     x, dtype = _wide(x)
-    out = _sqrt(structural.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(elementwise.abs(x), ord, axes)
+    out = _root(structural.reduce_sum(_squared(x), axes=axes)) if ord == 2 else _vector(elementwise.abs(x), ord, axes)
     return promotion.convert(reductions.keep(out, aval_of(x).shape, axes) if keepdims else out, dtype)
 
 

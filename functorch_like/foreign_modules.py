@@ -1,0 +1,34 @@
+"""Modules of other libraries that users import from this package: the ImportError says what to import instead."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+from functorch_like.public_names import remedy_of
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class _Missing:
+    """The last of the finders: it is asked for what no other one has found, and finds nothing itself."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        parent, _, name = fullname.rpartition(".")
+        if not fullname.startswith(_PACKAGE + ".") or parent not in sys.modules:
+            return None
+        if sys._getframe(2).f_code.co_name != "_find_and_load_unlocked":
+            return None  # importlib.util.find_spec and its like, which get None
+        remedy = remedy_of(sys.modules[parent], name)
+        if remedy:
+            raise ModuleNotFoundError(f"No module named {fullname!r}{remedy}", name=fullname)
+        return None
+
+
+def install() -> None:
+    """Let errors of imports below this package name the remedy, where there is one."""
+    sys.meta_path.append(_Missing())  # pyright: ignore[reportArgumentType]
