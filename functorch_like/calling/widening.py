@@ -81,11 +81,13 @@ _WRAPPERS = {
 
 
 def _called() -> str:
-    """The function of the package that the user's line calls."""
+    """The function of the package that the user's line calls, or a library beneath it, as pandas for `series * x`."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     found = ""
     while frame is not None and not source_info.is_users(frame.f_code.co_filename):
-        found, frame = _name(frame) or found, frame.f_back
+        if source_info.is_ours(frame.f_code.co_filename):
+            found = _name(frame) or found
+        frame = frame.f_back
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -33,7 +34,7 @@ from functorch_like.interrupts import held
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import CapturedRefs, RefusingTrace, follower
 from functorch_like.primitives.higher_order.call import CallSpec, apply
-from functorch_like.transforms import recompile_reasons
+from functorch_like.transforms import compile_notices, recompile_reasons
 from functorch_like.transforms.disable_jit import jit_is_disabled
 from functorch_like.transforms.jit_stages import Lowered, Traced
 
@@ -266,6 +267,7 @@ class JitState:
                 size = f"{len(found.jaxpr.equations)} equations"
                 events.tell("trace", self.spec.name, found.seconds, why=why, size=size, traced=found)
             recompile_reasons.remember(self.fun)
+            compile_notices.captured(self.fun, self.spec.name, found.consts)
             if not any(isinstance(c, Tracer) for c in found.consts) and not (path is not None and path.guards):
                 self.traces.keep(key, found, _MOST_TRACES)
         return found
@@ -318,6 +320,7 @@ class JitState:
 
     def compile(self, traced: Traced, call: FlatCall, key: tuple[Any, ...], tiered: bool = False) -> Program:
         """Compile and keep the program of a key; `tiered`: in the quick tier, if that is worth it."""
+        started = time.perf_counter()
         # Ctrl-C cannot stop XLA. So the program is kept before it arrives, and the next call has it.
         with nullcontext() if self.spec.mode == "max-autotune" else held:
             found = traced.programs[key] = Program(
@@ -333,6 +336,9 @@ class JitState:
                 committed=key[2],
                 tiered=tiered,
             )
+        seconds = traced.seconds + time.perf_counter() - started
+        others = [k[0] for k in reversed(self.traces) if k[0] != call.key]
+        compile_notices.compiled(self.fun, self.spec.name, call, others, seconds)
         return found
 
     def place(self, traced: Traced, call: FlatCall) -> Any:

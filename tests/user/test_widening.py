@@ -265,3 +265,15 @@ def test_arrays_made_of_numpys_die_as_others_do():
     assert len(_MADE) == before + 1
     del x
     assert len(_MADE) == before
+
+
+@pytest.mark.parametrize(
+    ("body", "called"), [("x * w", "multiply"), ("w - x", "subtract"), ("fnp.hypot(w, x)", "hypot")]
+)
+def test_the_operation_is_named_that_a_library_calls_on_behalf_of_the_users_line(body, called):
+    """As pandas does for `series * w`."""
+    names = {"fnp": fnp}
+    file = "/elsewhere/site-packages/pandas/core/ops.py"
+    exec(compile(f"def new_method(w, x):\n    return {body}\n", file, "exec"), names)
+    [line], _ = told(lambda: names["new_method"](fnp.ones(3), X[0]))
+    assert line.startswith(f"{called}(f")

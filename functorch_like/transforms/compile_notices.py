@@ -1,0 +1,85 @@
+"""Notes, once for each function: it is compiled again and again, or closes over large arrays."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from functorch_like import source_info
+from functorch_like.caches import known
+from functorch_like.core import aval_of, state
+from functorch_like.errors import bytes_text
+from functorch_like.transforms import recompile_reasons
+
+if TYPE_CHECKING:
+    from functorch_like.calling.call_signature import FlatCall
+
+#: Programs of one function, and the seconds that they took, after which the user is told.
+PROGRAMS, SECONDS = 10, 5.0
+#: Bytes of the arrays that a function closes over, from which on the user is told.
+BYTES = 2**28
+
+#: By the code of a function, since `jit(lambda ...)` in a loop makes a new object each time: programs and seconds.
+_SPENT: weakref.WeakKeyDictionary[Any, tuple[int, float]] = known(weakref.WeakKeyDictionary())
+#: Codes of functions whose captured arrays were told of.
+_LARGE: weakref.WeakSet[Any] = known(weakref.WeakSet())
+
+
+def compiled(fun: Any, name: str, call: FlatCall, earlier: Sequence[Any], seconds: float) -> None:
+    """Count a program of a function.
+
+    Args:
+        fun: the function that was compiled.
+        name: its name.
+        call: the call that it was compiled for.
+        earlier: keys of other calls of the same function, the last one first.
+        seconds: how long tracing and compiling took.
+    """
+    code = getattr(fun, "__code__", None)
+    if code is None:
+        return
+    before, spent = _SPENT.get(code, (0, 0.0))
+    programs, total = _SPENT[code] = before + 1, spent + seconds
+    if not _is_much(before, spent) and _is_much(programs, total):
+        why = recompile_reasons.difference(call.key, earlier) or recompile_reasons.first_time(fun)
+        _tell(
+            "%s was compiled %d times, in %.0f s; now at %s, because of %s. %s. ft.explain(f)(x) tells why for a call",
+            name, programs, total, _line(), why, _remedy(why),
+        )  # fmt: skip
+
+
+def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
+    """Look at the arrays that a traced function closes over."""
+    code = getattr(fun, "__code__", None)
+    if code is None or code in _LARGE:
+        return
+    avals = sorted((aval_of(c) for c in consts), key=lambda a: -a.size * a.dtype.itemsize)
+    total = sum(a.size * a.dtype.itemsize for a in avals)
+    if total >= BYTES:
+        _LARGE.add(code)
+        _tell(
+            "%s, called at %s, closes over arrays of %s, the largest %r: they stay in memory as long as its programs, "
+            "and NumPy's are copied each time that it is traced. Pass them as arguments",
+            name, _line(), bytes_text(total), avals[0],
+        )  # fmt: skip
+
+
+def _is_much(programs: int, seconds: float) -> bool:
+    return programs >= PROGRAMS and seconds >= SECONDS
+
+
+def _remedy(why: str) -> str:
+    if " shape " in why:
+        return 'Pad to a few sizes; or let sizes share a program: jit(f, buckets={"x": 0})'
+    return "Pass numbers that change as arrays" if "static argument" in why else "See docs/concepts/caching.md"
+
+
+def _line() -> str:
+    return str(source_info.user_line(state.source) or "an unknown line")
+
+
+def _tell(text: str, *args: Any) -> None:
+    import logging  # seldom needed
+
+    logging.getLogger("functorch_like").warning(text, *args)
