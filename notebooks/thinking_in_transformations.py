@@ -15,8 +15,8 @@
 # # Thinking in transformations
 #
 # Some methods that usually need a library are two or three transformations, applied to a function of one example. This
-# notebook writes seven of them: per-sample gradients, private training (DP-SGD), Jacobians, Hessians with Newton's
-# method, ensembles, meta-learning (MAML), and the spectrum of a Hessian by Lanczos' method.
+# notebook writes eight of them: per-sample gradients, private training (DP-SGD), Jacobians, Hessians with Newton's
+# method, ensembles, neural tangent kernels, meta-learning (MAML), and the spectrum of a Hessian by Lanczos' method.
 #
 # Read `quickstart` first if `grad`, `vmap` and `jit` are new to you. All cells together take about 20 seconds.
 
@@ -252,6 +252,76 @@ axes.set(ylim=(-3, 3), xlabel="x")
 axes.legend(fontsize=7, loc="upper right")
 pictures.show(figure, "The band of ten networks is narrow where there are data, and wide between and beside them.")
 
+# %% [markdown]
+# ## Neural tangent kernels
+#
+# A wide network hardly moves its parameters while it learns, so its output is almost linear in them. Then training is
+# regression with a kernel: the inner product of two gradients in the parameters (Jacot et al. 2018). Write it for two
+# points; two `vmap`s make the matrix of all pairs. The second form needs one gradient: a `jvp` along it is its product
+# with the other.
+
+
+# %%
+def output(params, x):
+    return network(params, x)[0]
+
+
+def by_two_gradients(params, a, b):
+    left, right = ft.grad(output)(params, a), ft.grad(output)(params, b)
+    return sum(fnp.sum(g * h) for g, h in zip(tree.leaves(left), tree.leaves(right), strict=True))
+
+
+def by_a_product(params, a, b):
+    return ft.jvp(lambda params: output(params, b), (params,), (ft.grad(output)(params, a),))[1]
+
+
+def all_pairs(kernel):
+    return ft.jit(ft.vmap(ft.vmap(kernel, in_axes=(None, None, 0)), in_axes=(None, 0, None)))
+
+
+wide = init(ft.random.key(3), (1, 512, 1))
+kernel = all_pairs(by_a_product)(wide, inputs, inputs)
+same = all_pairs(by_two_gradients)(wide, inputs, inputs)
+print("largest value", float(kernel.max()), "largest difference", float(abs(kernel - same).max()))
+
+# %% [markdown]
+# Gradient descent on the kernel predicts what gradient descent on the network will find, before it is trained.
+
+# %%
+rate, steps = 0.004, 3000
+
+
+@ft.jit
+def fit_wide(start):
+    squares = lambda params: fnp.mean((network(params, inputs) - targets) ** 2) / 2
+    step = lambda params, _: (descend(params, ft.grad(squares)(params), rate), None)
+    return ft.lax.scan(step, start, None, length=steps)[0]
+
+
+before = np.asarray(network(wide, x))[:, 0]
+missing = (targets - np.asarray(network(wide, inputs)))[:, 0]
+weights = np.zeros(len(inputs))
+for _ in range(steps):
+    weights += rate / len(inputs) * (missing - np.asarray(kernel) @ weights)
+predicted = before + np.asarray(all_pairs(by_a_product)(wide, x, inputs)) @ weights
+trained = np.asarray(network(fit_wide(wide), x))[:, 0]
+
+order = np.argsort(inputs[:, 0])
+figure, (left, right) = plt.subplots(1, 2, figsize=(8, 2.4), layout="tight", width_ratios=(1, 2.5))
+left.imshow(kernel[order][:, order], cmap="Blues")
+left.set(title="kernel of all pairs", xticks=[], yticks=[])
+right.plot(x, before, color="lightgray", label="before training")
+right.plot(x, predicted, linewidth=4, alpha=0.4, label="predicted by the kernel")
+right.plot(x, trained, linewidth=1, label="trained")
+right.plot(inputs, targets, "k.", markersize=3, label="data")
+right.set(ylim=(-3, 3), xlabel="x")
+right.legend(fontsize=7, loc="upper right")
+pictures.show(
+    figure,
+    "Left, a matrix of kernel values, large where both points lie on one side. Right, the curve predicted by "
+    "the kernel lies on that of the trained network, far from the curve before training.",
+)
+print("largest difference of the two curves", abs(predicted - trained).max())
 
 # %% [markdown]
 # ## Meta-learning

@@ -13,6 +13,7 @@ from functorch_like.errors import ArgumentError, UnsupportedError
 from functorch_like.lax.matrix_updates import cholesky_update as cholesky_update
 from functorch_like.lax.matrix_updates import symmetric_product as symmetric_product
 from functorch_like.lax.operands import error, ints
+from functorch_like.lax.polar_iterations import qdwh as qdwh
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.linalg import cholesky_lu, eigen
 from functorch_like.primitives.linalg import matrix_algebra as M
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SvdAlgorithm", "cholesky", "cholesky_update", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product",
-    "lu", "lu_pivots_to_permutation", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
-    "tridiagonal_solve",
+    "lu", "lu_pivots_to_permutation", "qdwh", "qr", "schur", "svd", "symmetric_product", "triangular_solve",
+    "tridiagonal", "tridiagonal_solve",
 ]  # fmt: skip
 
 

@@ -221,3 +221,32 @@ def test_a_fresh_process_runs_a_program_from_the_disk(tmp_path):
     assert first == second
     assert int(compiled) > 0
     assert int(loaded) == 0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (7, 3), (1, 1)])
+def test_polar_factors_by_iterations(dtype, shape):
+    x = RNG.normal(size=shape) + (1j * RNG.normal(size=shape) if dtype.startswith("c") else 0)
+    u, h, count, done = lax.linalg.qdwh(x.astype(dtype))
+    tight = 2e-6 if dtype in ("float32", "complex64") else 1e-14
+    for got, want in zip((u, h), scipy.linalg.polar(x), strict=True):
+        np.testing.assert_allclose(got, want, atol=tight * max(1, abs(want).max()))
+    assert u.dtype == dtype and done.item() and 0 < count.item() < 10 and count.dtype == "int32"
+
+
+def test_polar_factors_of_matrices_that_are_hard():
+    q = np.linalg.qr(RNG.normal(size=(6, 6)))[0]
+    x = (q * np.logspace(0, -10, 6)) @ q
+    u, h, _, done = lax.linalg.qdwh(x)
+    assert done.item()
+    np.testing.assert_allclose(np.asarray(u).T @ u, np.eye(6), atol=1e-14)
+    np.testing.assert_allclose(u @ h, x, atol=1e-14)
+    for scale in (1e-30, 1e30):
+        np.testing.assert_allclose(lax.linalg.qdwh(fnp.eye(3) * scale)[0], np.eye(3), rtol=1e-6)
+    assert not lax.linalg.qdwh(x, max_iterations=2)[3].item()
+    mapped = ft.vmap(lambda x: lax.linalg.qdwh(x)[0])(A)
+    np.testing.assert_allclose(mapped[1], scipy.linalg.polar(A[1])[0], atol=1e-13)
+    with pytest.raises(ShapeError, match="as many rows as columns"):
+        lax.linalg.qdwh(fnp.ones((2, 3)))
+    with pytest.raises(UnsupportedError, match="dynamic_shape"):
+        lax.linalg.qdwh(fnp.ones((3, 2)), dynamic_shape=(2, 2))
