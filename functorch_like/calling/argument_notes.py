@@ -27,7 +27,9 @@ _RENAMED = (
     ("PyTorch", "input", "x"), ("PyTorch", "input", "a"),
     ("PyTorch", "batch_size", "size"), ("PyTorch", "shuffle", "key"), ("PyTorch", "in_dims", "in_axes"),
     ("NumPy", "size", "shape"), ("NumPy", "low", "minval"), ("NumPy", "high", "maxval"), ("NumPy", "loc", "mean"),
+    ("NumPy", "a_min", "min"), ("NumPy", "a_max", "max"),
 )  # fmt: skip
+_NONE = re.compile(r"^unsupported operand type.*'NoneType'")
 
 
 def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
@@ -41,6 +43,11 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
         called = _called(error.__traceback__).rpartition(".")[2]
         if called in _ATTRIBUTES:
             error.add_note(_ATTRIBUTES[called])
+        elif error.__traceback__ is not None and _inside(error.__traceback__):
+            error.add_note(call_of(fun))
+        return
+    if _NONE.match(str(error)) and not getattr(error, "__notes__", None):
+        error.add_note("one of them is None: a function without `return` gives None")
         return
     found = _MISMATCH.match(str(error))
     if found is None or getattr(error, "__notes__", None) or error.__traceback__ is None:
@@ -53,6 +60,8 @@ def add_note(error: TypeError, fun: Callable[..., Any]) -> None:
             for library, theirs, ours in _RENAMED
             if f"'{theirs}'" in str(error) and ours in parameters and theirs not in parameters
         ]
+        if "'requires_grad'" in str(error):
+            renamed.append("; a derivative belongs to a function: ft.grad(f)(x)")
         error.add_note(call_of(fun) + "".join(renamed[:1]))
     elif fun.__module__ == f"{_PACKAGE}.lax" and _inside(error.__traceback__):
         error.add_note(f"{name} called {found[1]}; help({name}) says with which arguments")

@@ -277,3 +277,18 @@ def test_other_calls_of_what_is_no_function_get_no_note():
         with pytest.raises(TypeError, match="is not callable") as caught:
             ft.grad(use)(X)
         assert not hasattr(caught.value, "__notes__")
+
+
+@pytest.mark.parametrize(
+    ("use", "note"),
+    [
+        (lambda: fnp.zeros(3, requires_grad=True), "ft.grad(f)(x)"),
+        (lambda: fnp.clip(X, a_min=0.0), "what NumPy calls a_min is min"),
+        (lambda: ft.tree.map({"a": 1}, lambda x: x), "ft.tree.map(f, tree"),
+        (lambda: ft.grad(lambda x: fnp.sum(x + None))(X), "without `return`"),
+    ],
+)
+def test_notes_on_calls_that_fail(use, note):
+    with pytest.raises(TypeError) as caught:
+        use()
+    says(caught.value.__notes__[0], note)
