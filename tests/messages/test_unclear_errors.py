@@ -173,7 +173,7 @@ def test_tuples_of_primals_and_tangents(name):
 def test_methods_are_named_as_they_are_called():
     with pytest.raises(TypeError) as caught:
         X.clip(a_min=2)
-    assert caught.value.__notes__ == ["x.clip(min=None, max=None)"]
+    assert caught.value.__notes__ == ["x.clip(min=None, max=None); what NumPy calls a_min is min"]
 
 
 def test_debug_print_takes_no_formatted_string():
