@@ -226,7 +226,7 @@ class Emitter(Attributes, Effects, Partitioned):
         """
         if aval.dtype.kind in "iub" or not aval.size or self._is_argument(x):
             return x
-        if self.platform != "cpu" or self.partitioning is not None:
+        if self.platform != "cpu":
             return self.op("stablehlo.optimization_barrier", [x], [aval])
         # XLA:CPU drops barriers before it fuses, and fuses nothing into a function that it may not inline.
         symbol = self.function(("materialized", aval), "materialized", [aval], [aval], lambda inner, y: [y])

@@ -53,3 +53,29 @@ def test_functions_without_numpy(name):
     f = ON_ONE_DEVICE[name]
     x = ft.device_put(A, NamedSharding(ft.make_mesh((4, 2), ("x", "y")), P("x", "y")))
     np.testing.assert_allclose(np.asarray(ft.jit(f)(x)), np.asarray(f(fnp.asarray(A))), rtol=2e-3, atol=2e-3)
+
+
+SPLIT = {
+    "rows and features": P("x", None, None, "y"),
+    "space": P(None, "x", "y"),
+    "rows, in shard_map": P("x"),
+}
+
+
+@pytest.mark.parametrize("split", SPLIT)
+def test_extremes_of_values_that_xla_may_compute_twice(split):
+    a, b, c, d = given = np.random.default_rng(0).standard_normal((4, 8, 16, 16, 8)).astype(np.float32)
+    blocks = lambda x: x.reshape(8, 8, 2, 8, 2, 8)
+
+    def loss(a, b, c, d):
+        x = nn.relu(a * b + c * d)
+        rows, height, width, features = x.shape
+        return fnp.sum(fnp.sin(fnp.max(x.reshape(rows, height // 2, 2, width // 2, 2, features), axis=(2, 4))))
+
+    mesh, spec = ft.make_mesh((4, 2), ("x", "y")), SPLIT[split]
+    slope = ft.shard_map(ft.grad(loss), mesh=mesh, in_specs=spec, out_specs=spec) if "map" in split else ft.grad(loss)
+    got = ft.jit(slope)(*(ft.device_put(x, NamedSharding(mesh, spec)) for x in given))
+    x = a.astype(np.float64) * b + c.astype(np.float64) * d
+    here = (blocks(x) == blocks(x).max((2, 4), keepdims=True)).reshape(x.shape) & (x > 0)
+    np.testing.assert_allclose(np.asarray(got), here * np.cos(x) * b, rtol=1e-4, atol=1e-4)
+    assert got.sharding.is_equivalent_to(NamedSharding(mesh, spec), 4)
