@@ -85,10 +85,13 @@ class FtError(Exception):
 
 
 def nearest(name: str, names: Any, likeness: float = 0.5) -> str:
-    """ "; did you mean 'x'?", where one of the names is close."""
+    """ "; did you mean 'x'?", where one of the names is close, or begins as this one does."""
     import difflib  # seldom needed
 
-    found = difflib.get_close_matches(name, list(names), n=1, cutoff=likeness)
+    names = sorted(names, key=len)
+    begins = [n for start in (name, name[:-1]) if len(start) >= 3 for n in names if n.startswith(start)]
+    found = difflib.get_close_matches(name, names, n=1, cutoff=max(likeness, 0.8))
+    found = found or begins or difflib.get_close_matches(name, names, n=1, cutoff=likeness)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

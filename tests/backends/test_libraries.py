@@ -153,6 +153,13 @@ def test_freed_memory_is_kept_for_the_next_array():
         assert faults >= PAGES
 
 
+def test_how_much_memory_is_kept_is_settled_with_the_first_array():
+    assert backends.cpu.kept_memory is None  # a part of what there is
+    ft.numpy.ones(3)
+    with pytest.raises(ft.errors.ArgumentError, match="cpu.kept_memory is settled"):
+        backends.cpu.kept_memory = 1 << 30
+
+
 def test_memory_that_the_process_may_have(tmp_path):
     machine = memory.available(tmp_path)
     assert machine == os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
