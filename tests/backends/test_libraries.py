@@ -156,7 +156,7 @@ def test_freed_memory_is_kept_for_the_next_array():
 def test_how_much_memory_is_kept_is_settled_with_the_first_array():
     assert backends.cpu.kept_memory is None  # a part of what there is
     ft.numpy.ones(3)
-    with pytest.raises(ft.errors.ArgumentError, match="cpu.kept_memory is settled"):
+    with pytest.raises(ft.errors.ArgumentError, match=r"cpu\.kept_memory is settled"):
         backends.cpu.kept_memory = 1 << 30
 
 
