@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from functorch_like import source_info
 from functorch_like.caches import known
-from functorch_like.core import aval_of, state
+from functorch_like.core import Tracer, aval_of, state
 from functorch_like.errors import bytes_text
 from functorch_like.transforms import recompile_reasons
 
@@ -50,11 +50,11 @@ def compiled(fun: Any, name: str, call: FlatCall, earlier: Sequence[Any], second
 
 
 def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
-    """Look at the arrays that a traced function closes over."""
+    """Look at the arrays that a traced function closes over; values of an outer trace are not kept."""
     code = getattr(fun, "__code__", None)
     if code is None or code in _LARGE:
         return
-    avals = sorted((aval_of(c) for c in consts), key=lambda a: -a.size * a.dtype.itemsize)
+    avals = sorted((aval_of(c) for c in consts if not isinstance(c, Tracer)), key=lambda a: -a.size * a.dtype.itemsize)
     total = sum(a.size * a.dtype.itemsize for a in avals)
     if total >= BYTES:
         _LARGE.add(code)

@@ -80,4 +80,5 @@ def test_large_arrays_that_a_function_closes_over(notes, array):
 def test_small_arrays_and_arguments_are_not_told(notes):
     small = fnp.ones(3)
     ft.jit(lambda x, big: x * small + big[:3])(fnp.ones(3), fnp.ones(10_000))
+    ft.grad(lambda big: ft.jit(lambda x: fnp.sum(x * big))(2.0))(fnp.ones(10_000))  # values of an outer trace
     assert notes() == []
