@@ -130,6 +130,7 @@ PRIVATE: dict[str, Private] = {
     "jax._src.dtypes.canonicalize_dtype": Private("jax.dtypes", "flax"),
     "jax._src.distributed.global_state": Private("jax.distributed", "orbax"),
     "jax._src.flatten_util.ravel_pytree": Private("jax.flatten_util", "mctx"),
+    "jax._src.interpreters.ad.CustomVJPException": Private("jax.interpreters.ad", "diffrax"),
     "jax._src.literals.LiteralArray": Private("jax.extend.core", "orbax"),
     "jax._src.literals.TypedNdArray": Private("", "jaxlib"),
     "jax._src.named_sharding.check_pspec": Private("", "jaxlib"),

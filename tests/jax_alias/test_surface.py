@@ -321,3 +321,21 @@ def test_derivatives_of_functions_of_numbers_are_checked(run):
         print("differs")
     """
     assert run(text) == "differs"
+
+
+def test_a_value_that_a_rule_of_derivatives_closes_over_is_refused_by_jax_s_name(run):
+    text = """
+    import jax
+    from jax._src.interpreters.ad import CustomVJPException
+
+    def loss(w):
+        f = jax.custom_vjp(lambda x: w * x)
+        f.defvjp(lambda x: (w * x, x), lambda x, g: (g * w,))
+        return f(2.0)
+
+    try:
+        jax.grad(jax.jit(loss))(3.0)
+    except CustomVJPException as error:
+        print("closes over" in str(error))
+    """
+    assert run(text) == "True"

@@ -9,6 +9,7 @@ already do not run again, so a run that was stopped goes on. What ends a process
 
 `--failing OURS` runs, with `--jax`, only what did not pass there, to know if it passes on JAX.
 `--every N` takes every Nth test of each file, by the order of collection: the same tests on both sides.
+`--together` runs all files in one process, of which every Nth test: faster, where a sample has few tests of each file.
 `--timeout S` stops a test after S seconds (pytest-timeout). What follows `--` goes to pytest.
 """
 
@@ -56,19 +57,21 @@ def run(options):
         files = [source / name for name in sorted({r["file"] for r in outcomes(options.failing).values() if bad(r)})]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HERE), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, "-m", "pytest", "-p", "suite_outcomes", "-p", "no:cacheprovider", "-q", "--tb=short"]
+    command += ["--continue-on-collection-errors"]
     command += [f"--timeout={options.timeout}", *([] if options.jax else ["--as-jax"]), *options.pytest]
-    for file in files:
+    for group in [files] if options.together and files else [[file] for file in files]:
         for _ in range(ATTEMPTS):
             log = out.with_suffix(".log").open("a")
             known = len(outcomes(out))
             status = subprocess.run(
-                [*command, str(file)], cwd=source, env=environment, stdout=log, stderr=log
+                [*command, *map(str, group)], cwd=source, env=environment, stdout=log, stderr=log
             ).returncode
             # 0 to 5 are pytest's own; a process that was ended goes on behind the test that ended it.
             if 0 <= status <= 5 or len(outcomes(out)) == known:
                 break
-        counts = Counter(r["outcome"] for r in outcomes(out).values() if r["file"] == str(file.relative_to(source)))
-        print(file.relative_to(source), status, dict(counts), flush=True)
+        names = [str(file.relative_to(source)) for file in group]
+        counts = Counter(record["outcome"] for record in outcomes(out).values() if record["file"] in names)
+        print(names[0] if len(names) == 1 else f"{len(names)} files", status, dict(counts), flush=True)
 
 
 def compare(ours, theirs):
@@ -103,6 +106,7 @@ def main(argv):
     one.add_argument("--jax", action="store_true")
     one.add_argument("--failing", type=Path)
     one.add_argument("--every", type=int, default=1)
+    one.add_argument("--together", action="store_true")
     one.add_argument("--timeout", type=int, default=120)
     one.set_defaults(act=run, pytest=extra)
     two = commands.add_parser("compare")

@@ -7,6 +7,7 @@ from typing import Any
 
 from functorch_like import numpy
 from functorch_like.core import aval_of
+from functorch_like.errors import DifferentiationError
 from functorch_like.interpreters.forward import Dual as JVPTracer
 from functorch_like.interpreters.forward import JVPTrace as JVPTrace
 from functorch_like.jax_alias.modules.user_primitives import (
@@ -18,6 +19,9 @@ from functorch_like.jax_alias.modules.user_primitives import (
 )
 
 __all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "primitive_jvps", "primitive_transposes"]
+
+#: Raised where a function with a `custom_vjp` rule closes over a value by which a derivative is taken.
+CustomVJPException = DifferentiationError
 
 
 def is_undefined_primal(x: Any) -> bool:
