@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, overload
 
@@ -61,8 +62,9 @@ def fori_loop(
     `while_loop`, which has not.
 
     Args:
-        lower: whole number, or integer scalar.
-        upper: whole number, or integer scalar.
+        lower: whole number, or integer scalar. If both bounds are floats, the index is one too: lower, lower + 1, and
+            so on below `upper`.
+        upper: whole number, or integer scalar; or a float, beside a float.
         body_fun: `(i, val) -> val`; what it returns has the structure, shapes and dtypes of what it takes.
         init_val: the first value, a pytree of arrays and numbers.
         unroll: how many steps are one round of the compiled loop; True for all of them. Only with known bounds.
@@ -71,10 +73,10 @@ def fori_loop(
         The last value; `init_val` where upper is not above lower.
 
     Raises:
-        DtypeError: where a bound is no integer, or dtypes of the value change.
+        DtypeError: where a bound is no integer and not both are floats, or dtypes of the value change.
         ShapeError: where a bound is no scalar, or shapes of the value change.
         TreeError: where the structure of the value changes.
-        ArgumentError: where unroll is no count, or given with bounds that are traced.
+        ArgumentError: where unroll is no count, or given with bounds that are traced; where upper is infinite.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
     110
@@ -90,9 +92,13 @@ def fori_loop(
             )
         first, last = (structural.convert_element_type(x, new_dtype=dtype, weak_type=weak) for x in (lower, upper))
         return run_while(_below, body_fun, (first, last, init_val), "fori_loop", _bounded)[2]
-    first = int(lower) if weak else np.asarray(int(lower), dtype)
+    if dtypes.is_float(dtype):
+        first, steps = _counted_floats(lower, upper, dtype)
+        first = float(first) if weak else first
+    else:
+        first = int(lower) if weak else np.asarray(int(lower), dtype)
+        steps = max(int(upper) - int(lower), 0)
     init = (first, init_val)
-    steps = max(int(upper) - int(lower), 0)
     return loop(body_fun, init, None, steps, False, unroll or 1, "fori_loop", _numbered)[0][1]
 
 
@@ -102,12 +108,29 @@ def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
         aval = aval_of(x)
         if aval.shape:
             raise error(ShapeError, f"{name} of lax.fori_loop is no scalar: {aval!r}", "give one number")
-        if not dtypes.is_integer(aval.dtype):
-            raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
         avals.append(aval)
+    floats = all(dtypes.is_float(aval.dtype) for aval in avals)
+    for name, aval in zip(("lower", "upper"), avals, strict=True):
+        if not (floats or dtypes.is_integer(aval.dtype)):
+            raise error(DtypeError, f"{name} of lax.fori_loop is no whole number: {aval!r}", "convert it to an int")
     dtype, _ = dtypes.promote(*avals)
     # Counted from Python's numbers, the index takes the dtype of the arrays that it meets.
-    return dtype, avals[0].weak_type and dtype == dtypes.default_int()
+    return dtype, avals[0].weak_type and dtype in (dtypes.default_int(), dtypes.default_float())
+
+
+def _counted_floats(lower: Any, upper: Any, dtype: np.dtype[Any]) -> tuple[Any, int]:
+    """Return the first index, and how often one can be added to it below `upper`, with the loop's rounding."""
+    first, last = np.asarray(lower, dtype), np.asarray(upper, dtype)
+    if not (first < last):
+        return first, 0
+    if math.isinf(distance := float(last) - float(first)):
+        told = f"the bounds {float(first)} and {float(last)} of lax.fori_loop"
+        raise error(ArgumentError, f"{told} are without end", "give finite bounds, or use lax.while_loop")
+    steps = math.ceil(distance)
+    if float(first).is_integer():
+        return first, steps
+    reached = np.add.accumulate(np.append(first, np.ones(steps + 1, dtype)), dtype=dtype)
+    return first, int(np.sum(reached < last))
 
 
 def _numbered(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -128,7 +151,8 @@ def _bounded(body: Callable[[Any, Any], Any]) -> Callable[..., Any]:
 
 def _next(i: Any) -> Any:
     aval = aval_of(i)
-    return elementwise.add(i, 1 if aval is aval_of(1) else np.ones((), aval.dtype))
+    one = next((one for one in (1, 1.0) if aval is aval_of(one)), None)
+    return elementwise.add(i, np.ones((), aval.dtype) if one is None else one)
 
 
 def _below(carry: Any) -> Any:

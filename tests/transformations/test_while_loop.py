@@ -159,6 +159,40 @@ def test_dtypes_of_bounds():
         lax.fori_loop(np.zeros(2, int), 2, lambda i, v: v, 0.0)
 
 
+def test_bounds_that_are_floats():
+    array = fnp.asarray
+    count = lambda lower, upper: lax.fori_loop(lower, upper, lambda i, v: (v[0] + 1, v[1] + i), (0, 0.0))
+    pairs = [
+        (0.0, 3.0),
+        (1.5, 4.7),
+        (0.1, 3.1),
+        (-0.25, 1.75),
+        (2.0, 2.0),
+        (3.0, -1.0),
+        (0.0, np.nan),
+        (array(1.0), 4.5),
+    ]
+    pairs += [(array(0.1, "float64"), 7.1), (array(0.1, "bfloat16"), 5.1), (2, 5)]
+    for lower, upper in pairs:
+        dtype = np.dtype(getattr(lower, "dtype", "float32"))
+        i, last, rounds, total = np.asarray(float(lower), dtype), np.asarray(upper, dtype), 0, 0.0
+        while i < last:
+            rounds, total, i = rounds + 1, total + float(i), np.asarray(i + np.ones((), dtype), dtype)
+        for f in (count, ft.jit(count)):
+            got = f(lower, upper)
+            assert got[0].item() == rounds, (lower, upper, got)
+            np.testing.assert_allclose(float(got[1]), total, rtol=2e-2 if dtype.itemsize == 2 else 1e-6)
+    # The index of Python's numbers is weak; known bounds have reverse mode.
+    assert lax.fori_loop(0.0, 2.0, lambda i, v: v * i, fnp.ones(2, "float16")).dtype == "float16"
+    same(ft.grad(lambda x: lax.fori_loop(1.0, 3.0, lambda i, v: v * x * i, 1.0))(np.float32(3.0)), np.float32(12.0))
+    same(ft.vmap(lambda n: count(0.0 * n, n)[0])(fnp.array([3.0, 0.5, -1.0])), np.array([3, 1, 0], np.int32))
+    for lower, upper in ((0, 2.5), (0.5, 2), (fnp.float32(1), fnp.int32(2))):
+        with pytest.raises(ft.errors.DtypeError, match=r"of lax.fori_loop is no whole number: f32\[\]"):
+            count(lower, upper)
+    with pytest.raises(ft.errors.ArgumentError, match="without end"):
+        count(0.0, np.inf)
+
+
 # ------------------------------------------------------------------------------------------ what is traced, kept, run
 def test_nothing_is_traced_or_compiled_again():
     calls = []
