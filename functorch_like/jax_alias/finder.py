@@ -12,6 +12,7 @@ from functorch_like import dtypes
 from functorch_like.backends import promotion
 from functorch_like.backends.xla import jax_import_stubs
 from functorch_like.backends.xla.configuration import switched_on
+from functorch_like.core import Tracer
 from functorch_like.jax_alias import callers, missing, options
 from functorch_like.jax_alias.names import MODULES, PRIVATE
 
@@ -144,6 +145,7 @@ def install() -> None:
         return
     sys.meta_path.insert(0, AliasFinder())  # type: ignore[arg-type]
     _source(".modules.sharding").attach()
+    Tracer.__hash__ = None  # type: ignore[assignment]  # libraries ask for collections.abc.Hashable; JAX's are none
     promotion.widening = "allow"  # programs for JAX mix in NumPy's float64 arrays without a thought
     if switched_on("JAX_ENABLE_X64"):
         dtypes.set_default_dtype("float64")

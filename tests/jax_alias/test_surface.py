@@ -295,6 +295,44 @@ def test_functions_that_are_traced_with_some_arguments_known(run):
     ]
 
 
+def test_programs_are_recorded_for_types_without_arrays(run):
+    text = """
+    import jax, jax.numpy as jnp, numpy as np
+    from jax.api_util import shaped_abstractify
+    from jax.extend import linear_util as lu
+    from jax.interpreters.partial_eval import trace_to_jaxpr_dynamic
+    class Described:
+        shape, dtype = (2, 3), np.dtype("int64")
+    key = jax.random.key(0)
+    given = [jax.ShapeDtypeStruct((2,), "int32"), Described(), jax.ShapeDtypeStruct((), "float32", weak_type=True), 1.0]
+    given += [key, jax.eval_shape(lambda: key), jax.ShapeDtypeStruct((4,), key.dtype)]
+    for aval in map(shaped_abstractify, given):
+        print(aval.shape, aval.dtype, aval.weak_type)
+    fun = lambda x, key: [x + jax.random.uniform(key), jax.random.fold_in(key, 1)]
+    jaxpr, avals, _ = trace_to_jaxpr_dynamic(lu.wrap_init(fun), [shaped_abstractify(jnp.ones(2)), shaped_abstractify(key)])
+    print(len(jaxpr.invars), [aval.shape for aval in avals])
+    """
+    lines = ["(2,) int32 False", "(2, 3) int32 False", "() float32 True", "() float32 True"]
+    lines += ["() key<fry> False"] * 2 + ["(4,) key<fry> False", "2 [(2,), (2,)]"]
+    assert run(text).splitlines() == lines
+
+
+def test_traced_values_are_not_hashable(run):
+    text = """
+    import jax, jax.numpy as jnp
+    from collections.abc import Hashable
+    def f(x):
+        try:
+            hash(x)
+        except TypeError as e:
+            print(isinstance(x, Hashable), "unhashable" in str(e))
+        return x.sum()
+    x = jnp.ones((2, 2))
+    f(x), jax.grad(f)(x), jax.vmap(f)(x), jax.jit(f)(x)
+    """
+    assert run(text).splitlines() == ["False True"] * 4
+
+
 def test_flags_of_absl_have_their_defaults(run):
     pytest.importorskip("absl")
     text = """

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from functorch_like import tree
-from functorch_like.core import argument_aval
+from functorch_like import dtypes, tree
+from functorch_like.avals import ShapedArray
+from functorch_like.core import argument_aval, is_value
 from functorch_like.jax_alias.modules.core import DebugInfo
 from functorch_like.jax_alias.modules.linear_util import Store, WrappedFun
 
@@ -61,8 +62,11 @@ def debug_info(traced_for: str, fun: Any, args: Any, kwargs: Any, **options: Any
 
 
 def shaped_abstractify(x: Any) -> Any:
-    """Return the type of an argument."""
-    return argument_aval(x)
+    """Return the type of an argument, or of what has a shape and a dtype in its place."""
+    if is_value(x) or not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        return argument_aval(x)
+    aval = ShapedArray(x.shape, x.dtype, bool(getattr(x, "weak_type", False)))
+    return aval.update(dtype=dtypes.narrowed(aval.dtype))
 
 
 def flatten_axes(name: str, treedef: Any, axis_tree: Any, **options: Any) -> list[Any]:
