@@ -317,7 +317,7 @@ def test_programs_are_recorded_for_types_without_arrays(run):
     assert run(text).splitlines() == lines
 
 
-def test_traced_values_are_not_hashable(run):
+def test_traced_values_are_not_hashable_and_pass_the_way_to_the_host(run):
     text = """
     import jax, jax.numpy as jnp
     from collections.abc import Hashable
@@ -329,8 +329,10 @@ def test_traced_values_are_not_hashable(run):
         return x.sum()
     x = jnp.ones((2, 2))
     f(x), jax.grad(f)(x), jax.vmap(f)(x), jax.jit(f)(x)
+    same = lambda x: jnp.sin(jax.device_get({"x": x, "name": "x", "host": jnp.ones(2)})["x"])
+    print(jax.grad(same)(0.0), jax.jit(same)(0.0), type(jax.device_get([x, 1.0])[0]).__name__)
     """
-    assert run(text).splitlines() == ["False True"] * 4
+    assert run(text).splitlines() == ["False True"] * 4 + ["1.0 0.0 ndarray"]
 
 
 def test_flags_of_absl_have_their_defaults(run):

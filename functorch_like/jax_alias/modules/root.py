@@ -13,7 +13,7 @@ from functorch_like import checkpoint_policies
 from functorch_like.arrays.devices import Device
 from functorch_like.backends.xla.guard import check_jaxlib
 from functorch_like.calling.call_signature import FlatCall, resolve_argnums
-from functorch_like.core import named_axis
+from functorch_like.core import Tracer, named_axis
 from functorch_like.jax_alias.modules import programs
 from functorch_like.jax_alias.modules.arrays import Array
 from functorch_like.jax_alias.modules.configuration import config
@@ -157,6 +157,11 @@ def no_tracing(enable: bool = True) -> Any:
 def fwd_and_bwd(*args: Any, **kwargs: Any) -> Any:
     """As `ft.fwd_and_bwd`."""
     return ft.fwd_and_bwd(*args, **kwargs)
+
+
+def device_get(x: Any) -> Any:
+    """Copy a pytree of arrays to the host; traced values pass."""
+    return ft.tree.map(lambda leaf: leaf if isinstance(leaf, Tracer) else ft.device_get(leaf), x)
 
 
 def block_until_ready(x: Any) -> Any:
