@@ -65,8 +65,9 @@ def fixed_point(
             raise _changed(f, what, (carry_tree, given), (taken, outs))
         joined = [_join(a, o) for a, o in zip(taken, outs, strict=True)]
         wanted = [w for w in joined if w is not None]
+        # A number that comes back as strong as an array fits, as in JAX: the body is not traced again for it.
+        same = len(wanted) == n and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
         # At the fixed point a number may still be of a higher kind than what the body returns: 0.0 for an integer.
-        same = wanted == taken and all(a.dtype == o.dtype for a, o in zip(taken, outs, strict=True))
         if len(wanted) < n or (wanted == taken and not same):
             raise _changed(f, what, (carry_tree, given), (taken, outs))
         if same:
@@ -78,7 +79,7 @@ def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
     """The type that a carry must have to be both taken and returned; None where there is no such type."""
     if taken.shape != given.shape:
         return None
-    if not taken.weak_type:
+    if taken.dtype == given.dtype or not taken.weak_type:
         return taken if given.dtype == taken.dtype else None
     dtype, weak = dtypes.promote(taken, given)
     return taken.update(dtype=dtype, weak_type=weak)

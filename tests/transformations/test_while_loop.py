@@ -193,6 +193,39 @@ def test_bounds_that_are_floats():
         count(0.0, np.inf)
 
 
+def test_numbers_that_come_back_as_arrays_cost_no_second_trace():
+    calls = []
+    scale = fnp.float32(3.0)
+
+    def body(c, x):
+        calls.append(1)
+        return c * x, c * fnp.float16(2)
+
+    x = fnp.array([2.0, 0.5, 4.0], "float32")
+    last, ys = lax.scan(body, 1.0, x)
+    assert len(calls) == 1 and last.dtype == "float32" and not last.weak_type and ys.dtype == "float16"
+    same(last, np.float32(4.0))
+    same(ys, np.array([2, 4, 2], np.float16))
+    doubled = lambda c: lax.while_loop(lambda c: c < 50, lambda c: (calls.append(1), c * scale)[1], c)
+    out = doubled(1.0)
+    assert len(calls) == 2 and not out.weak_type
+    same(out, np.float32(81.0))
+    looped = lambda x: lax.fori_loop(0, 3, lambda i, c: (calls.append(1), (c[0] * x, c[1] + 1))[1], (1.0, 0))[0]
+    same(looped(scale), np.float32(27.0))
+    assert len(calls) == 3
+    total = lambda x: lax.scan(lambda c, v: (c * v, c + v), 1.0, x)[0]
+    want = np.array([2.0, 8.0, 1.0], np.float32)
+    for f in (ft.grad(total), ft.jit(ft.grad(total)), ft.jacfwd(total), ft.grad(ft.checkpoint(total))):
+        same(f(x), want)
+    same(ft.vmap(ft.grad(total))(fnp.stack([x, x])), np.stack([want, want]))
+    same(ft.hessian(total)(x), np.array([[0, 4, 0.5], [4, 0, 2], [0.5, 2, 0]], np.float32))
+    same(ft.grad(looped)(scale), np.float32(27.0))
+    same(ft.jvp(looped, (scale,), (fnp.float32(1.0),))[1], np.float32(27.0))
+    # A carry of which another number takes a wider kind is traced twice, and keeps what fits.
+    (a, b), _ = lax.scan(lambda c, _: ((c[0] * scale, c[1] + fnp.float16(1)), None), (1.0, 0), None, length=2)
+    assert (a.dtype.name, b.dtype.name) == ("float32", "float16")
+
+
 # ------------------------------------------------------------------------------------------ what is traced, kept, run
 def test_nothing_is_traced_or_compiled_again():
     calls = []

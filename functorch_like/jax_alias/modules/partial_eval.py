@@ -89,7 +89,6 @@ def _value(aval: Any, words: Any) -> Any:
 def trace_to_jaxpr_dynamic(fun: Any, in_avals: Sequence[Any], **options: Any) -> tuple[Jaxpr, list[Any], list[Any]]:
     """Record a flat function; return the program, the types of its results, and what it closes over."""
 
-
     def flat(*args: Any) -> list[Any]:
         out = fun.call_wrapped(*map(_value, in_avals, args))
         return [x._words if is_keys(x) else x for x in out]
