@@ -79,8 +79,10 @@ def _join(taken: ShapedArray, given: ShapedArray) -> ShapedArray | None:
     """The type that a carry must have to be both taken and returned; None where there is no such type."""
     if taken.shape != given.shape:
         return None
-    if taken.dtype == given.dtype or not taken.weak_type:
-        return taken if given.dtype == taken.dtype else None
+    if taken.dtype == given.dtype:
+        return taken
+    if not taken.weak_type:
+        return None
     dtype, weak = dtypes.promote(taken, given)
     return taken.update(dtype=dtype, weak_type=weak)
 

@@ -309,7 +309,7 @@ def test_programs_are_recorded_for_types_without_arrays(run):
     for aval in map(shaped_abstractify, given):
         print(aval.shape, aval.dtype, aval.weak_type)
     fun = lambda x, key: [x + jax.random.uniform(key), jax.random.fold_in(key, 1)]
-    jaxpr, avals, _ = trace_to_jaxpr_dynamic(lu.wrap_init(fun), [shaped_abstractify(jnp.ones(2)), shaped_abstractify(key)])
+    jaxpr, avals, _ = trace_to_jaxpr_dynamic(lu.wrap_init(fun), list(map(shaped_abstractify, [jnp.ones(2), key])))
     print(len(jaxpr.invars), [aval.shape for aval in avals])
     """
     lines = ["(2,) int32 False", "(2, 3) int32 False", "() float32 True", "() float32 True"]
