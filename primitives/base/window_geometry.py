@@ -81,6 +81,23 @@ def emit_tap(e: Any, x: Any, tap: Sequence[slice], out: ShapedArray) -> Any:
     return e.op("stablehlo.slice", [x], [out], attrs=attrs)
 
 
+def emit_pad(
+    e: Any, x: Any, aval: ShapedArray, fill: Any, low: Sequence[int], high: Sequence[int], holes: Sequence[int] = ()
+) -> tuple[Any, ShapedArray]:
+    """Elements put before, after and in between along each dimension, or cut off where negative; and the aval."""
+    holes = holes or [0] * aval.ndim
+    if not any((*low, *high, *holes)):
+        return x, aval
+    sizes = zip(aval.shape, low, high, holes, strict=True)
+    out = aval.update(shape=tuple(before + dilated(n, inner + 1) + after for n, before, after, inner in sizes))
+    attrs = {
+        "edge_padding_low": e.i64s(low),
+        "edge_padding_high": e.i64s(high),
+        "interior_padding": e.i64s(holes),
+    }
+    return e.op("stablehlo.pad", [x, e.constant(np.asarray(fill, aval.dtype))], [out], attrs=attrs), out
+
+
 def padded(x: Any, fill: Any, params: dict[str, Any]) -> Any:
     """A NumPy array with padding and holes filled in."""
     sizes = [dilated(n, b) for n, b in zip(x.shape, params["base_dilation"], strict=True)]

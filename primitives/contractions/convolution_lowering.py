@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.primitives.base.window_geometry import dilated, emit_tap
+from functorch_like.primitives.base.window_geometry import dilated, emit_pad, emit_tap
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.precision import emit_dot, precision_config
 
@@ -96,18 +96,11 @@ class Conv(NamedTuple):
 
     def line(self) -> tuple[Any, ShapedArray]:
         """The left operand with its padding and holes filled in."""
-        ls, shape = self.specs[0], list(self.left.shape)
-        low, high, inner = [0] * len(shape), [0] * len(shape), [0] * len(shape)
-        for d, (lo, hi), hole in zip(ls[2:], self.params["padding"], self.params["lhs_dilation"], strict=True):
-            low[d], high[d], inner[d] = lo, hi, hole - 1
-            shape[d] = lo + dilated(shape[d], hole) + hi
-        aval = self.left.update(shape=tuple(shape))
-        if aval is self.left:
-            return self.lhs, aval
-        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-        attrs = {name: self.e.i64s(v) for name, v in zip(names, (low, high, inner), strict=True)}
-        zero = self.e.full(0, ShapedArray((), aval.dtype))
-        return self.e.op("stablehlo.pad", [self.lhs, zero], [aval], attrs=attrs), aval
+        low, high, holes = ([0] * self.left.ndim for _ in range(3))
+        spaces = zip(self.specs[0][2:], self.params["padding"], self.params["lhs_dilation"], strict=True)
+        for d, (lo, hi), hole in spaces:
+            low[d], high[d], holes[d] = lo, hi, hole - 1
+        return emit_pad(self.e, self.lhs, self.left, 0, low, high, holes)
 
     def cut(self, line: Any, aval: ShapedArray, starts: Any, counts: Any, steps: Any) -> tuple[Any, ShapedArray]:
         """Elements of the line's spatial dimensions, all of the others."""

@@ -16,6 +16,7 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
+from functorch_like.primitives.base.window_geometry import emit_pad
 from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan
 from functorch_like.primitives.ordering.sort_cpu import rows_at, sort_integers
 
@@ -111,16 +112,8 @@ def _of_groups(e: Any, x: Any, aval: ShapedArray, k: int) -> tuple[Any, Any]:
 
 def _filled(e: Any, x: Any, aval: ShapedArray) -> Any:
     """Whole groups: elements after the end that are greater than none."""
-    short = -aval.shape[-1] % GROUP
-    if not short:
-        return x
-    out = aval.update(shape=(*aval.shape[:-1], aval.shape[-1] + short))
-    attrs = {
-        "edge_padding_low": e.i64s([0] * aval.ndim),
-        "edge_padding_high": e.i64s([0] * (aval.ndim - 1) + [short]),
-        "interior_padding": e.i64s([0] * aval.ndim),
-    }
-    return e.op("stablehlo.pad", [x, e.constant(_least(aval.dtype))], [out], attrs=attrs)
+    after = [0] * (aval.ndim - 1) + [-aval.shape[-1] % GROUP]
+    return emit_pad(e, x, aval, _least(aval.dtype), [0] * aval.ndim, after)[0]
 
 
 def _least(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

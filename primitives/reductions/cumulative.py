@@ -15,7 +15,7 @@ from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
-from functorch_like.primitives.base.window_geometry import emit_tap, window_attrs, window_params
+from functorch_like.primitives.base.window_geometry import emit_pad, emit_tap, window_attrs, window_params
 from functorch_like.primitives.indexing.gather_and_scatter_add import along
 from functorch_like.primitives.reductions.makers import highest, lowest, roomy
 
@@ -47,13 +47,8 @@ class Fold(NamedTuple):
 
     def pad(self, x: Any, aval: ShapedArray, before: int, after: int) -> tuple[Any, ShapedArray]:
         """Identities put before and after along the axis, or cut away where negative."""
-        e, of = self.e, lambda v: [v if d == self.axis else 0 for d in range(aval.ndim)]
-        out = self.sized(aval, aval.shape[self.axis] + before + after)
-        if out is aval and not before:
-            return x, aval
-        names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-        attrs = {name: e.i64s(of(v)) for name, v in zip(names, (before, after, 0), strict=True)}
-        return e.op("stablehlo.pad", [x, e.constant(self.identity)], [out], attrs=attrs), out
+        of = lambda v: [v if d == self.axis else 0 for d in range(aval.ndim)]
+        return emit_pad(self.e, x, aval, self.identity, of(before), of(after))
 
     def sized(self, aval: ShapedArray, n: int) -> ShapedArray:
         """The aval with n elements along the axis."""

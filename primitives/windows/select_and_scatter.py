@@ -23,6 +23,7 @@ from functorch_like.primitives.base.elementwise_makers import align
 from functorch_like.primitives.base.lowering import Lowering
 from functorch_like.primitives.base.window_geometry import (
     batched_params,
+    emit_pad,
     emit_tap,
     few,
     padded,
@@ -32,7 +33,7 @@ from functorch_like.primitives.base.window_geometry import (
     window_samples,
     windowed_shape,
 )
-from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, WOVEN, edge_padded, keeps, undilated
+from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, WOVEN, keeps, undilated
 from functorch_like.primitives.windows.select_and_scatter_deterministic import scatter_in_order
 
 
@@ -96,8 +97,8 @@ def _gather_lower(e: Any, tangents: Any, operand: Any, *, select: str, **params:
             1
         ]
     low, high = zip(*params["padding"], strict=True) if params["padding"] else ((), ())
-    operand, _ = edge_padded(e, operand, x, identity(x.dtype), low, high)
-    tangents, _ = edge_padded(e, tangents, x, 0, low, high)
+    operand, _ = emit_pad(e, operand, x, identity(x.dtype), low, high)
+    tangents, _ = emit_pad(e, tangents, x, 0, low, high)
     best = result = None
     for tap in taps(out.shape, params):
         here, tangent = emit_tap(e, operand, tap, out), emit_tap(e, tangents, tap, out)

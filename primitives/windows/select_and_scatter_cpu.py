@@ -12,7 +12,14 @@ from functorch_like import dtypes
 from functorch_like.avals import ShapedArray
 from functorch_like.core import SampleInput
 from functorch_like.primitives.base.lowering import Alternative
-from functorch_like.primitives.base.window_geometry import disjoint, emit_tap, taps, window_params, windowed_shape
+from functorch_like.primitives.base.window_geometry import (
+    disjoint,
+    emit_pad,
+    emit_tap,
+    taps,
+    window_params,
+    windowed_shape,
+)
 from functorch_like.primitives.reductions.makers import highest, lowest
 
 #: For each `select` the comparison under which an element that came first stays, and what no element is beyond.
@@ -32,21 +39,6 @@ def keeps(e: Any, a: Any, b: Any, aval: ShapedArray, direction: str) -> Any:
     kind = "FLOAT" if floats else "SIGNED" if dtypes.is_signed(aval.dtype) else "UNSIGNED"
     kept = e.compare(direction, a, b, flags, kind)
     return e.op("stablehlo.or", [kept, e.compare("NE", a, a, flags, "FLOAT")], [flags]) if floats else kept
-
-
-def edge_padded(
-    e: Any, x: Any, aval: ShapedArray, fill: Any, low: Sequence[int], high: Sequence[int]
-) -> tuple[Any, ShapedArray]:
-    """Elements put before and after along each dimension; cut away where negative."""
-    if not any((*low, *high)):
-        return x, aval
-    out = aval.update(shape=tuple(n + lo + hi for n, lo, hi in zip(aval.shape, low, high, strict=True)))
-    attrs = {
-        "edge_padding_low": e.i64s(low),
-        "edge_padding_high": e.i64s(high),
-        "interior_padding": e.i64s([0] * aval.ndim),
-    }
-    return e.op("stablehlo.pad", [x, e.constant(np.asarray(fill, aval.dtype))], [out], attrs=attrs), out
 
 
 # -------------------------------------------------------------------------------------- select_and_scatter_add on CPUs
@@ -84,7 +76,7 @@ def _woven(e: Any, source: Any, operand: Any, *, select: str, **params: Any) -> 
     covered = given.update(shape=tuple(n * w for n, w in zip(given.shape, window, strict=True)))
     y = e.op("stablehlo.reshape", woven, [covered])
     rest = [n - m for n, m in zip(out.shape, covered.shape, strict=True)]
-    return edge_padded(e, y, covered, 0, [0] * out.ndim, rest)[0]
+    return emit_pad(e, y, covered, 0, [0] * out.ndim, rest)[0]
 
 
 def _fits(ins: Sequence[ShapedArray], outs: Sequence[ShapedArray], **params: Any) -> bool:

@@ -14,8 +14,8 @@ import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.backends import determinism
-from functorch_like.primitives.base.window_geometry import FEW, emit_tap, few, taps
-from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, edge_padded, keeps, undilated
+from functorch_like.primitives.base.window_geometry import FEW, emit_pad, emit_tap, few, taps
+from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, keeps, undilated
 
 
 def scatter_in_order(e: Any, source: Any, operand: Any, *, select: str, **params: Any) -> Any:
@@ -31,9 +31,9 @@ def scatter_in_order(e: Any, source: Any, operand: Any, *, select: str, **params
         )
     low, high = zip(*params["padding"], strict=True)
     flags, numbers = given.update(dtype=dtypes.bool_), given.update(dtype=dtypes.int32)
-    padded, line = edge_padded(e, operand, x, identity(x.dtype), low, high)
+    padded, line = emit_pad(e, operand, x, identity(x.dtype), low, high)
     everywhere = x.update(dtype=dtypes.bool_)
-    real, _ = edge_padded(e, e.full(True, everywhere), everywhere, False, low, high)
+    real, _ = emit_pad(e, e.full(True, everywhere), everywhere, False, low, high)
     cuts = list(taps(given.shape, params))
     number, best = e.full(-1, numbers), emit_tap(e, padded, cuts[0], given)
     for k, tap in enumerate(cuts):  # padding is never chosen
@@ -51,12 +51,7 @@ def scatter_in_order(e: Any, source: Any, operand: Any, *, select: str, **params
         mine = e.compare("EQ", number, e.full(k, numbers), flags, "SIGNED")
         share = e.op("stablehlo.select", [mine, source, e.full(0, shares)], [shares])
         rest = [n - i - (m - 1) * s - 1 for n, i, m, s in zip(line.shape, at, given.shape, strides, strict=True)]
-        attrs = {
-            "edge_padding_low": e.i64s(at),
-            "edge_padding_high": e.i64s(rest),
-            "interior_padding": e.i64s([s - 1 for s in strides]),
-        }
-        spread.append(e.op("stablehlo.pad", [share, e.constant(np.zeros((), wide))], [sums], attrs=attrs))
+        spread.append(emit_pad(e, share, shares, 0, at, rest, [s - 1 for s in strides])[0])
     total = functools.reduce(lambda a, b: e.op("stablehlo.add", [a, b], [sums]), spread)
-    whole, _ = edge_padded(e, total, sums, 0, [-n for n in low], [-n for n in high])
+    whole, _ = emit_pad(e, total, sums, 0, [-n for n in low], [-n for n in high])
     return e.convert(whole, out)
