@@ -54,14 +54,15 @@ def captured(fun: Any, name: str, consts: Sequence[Any]) -> None:
     code = getattr(fun, "__code__", None)
     if code is None or code in _LARGE:
         return
-    avals = sorted((aval_of(c) for c in consts if not isinstance(c, Tracer)), key=lambda a: -a.size * a.dtype.itemsize)
-    total = sum(a.size * a.dtype.itemsize for a in avals)
+    avals = [aval_of(c) for c in consts if not isinstance(c, Tracer)]
+    size = lambda aval: aval.size * aval.dtype.itemsize
+    total = sum(map(size, avals))
     if total >= BYTES:
         _LARGE.add(code)
         _tell(
             "%s, called at %s, closes over arrays of %s, the largest %r: they stay in memory as long as its programs, "
             "and NumPy's are copied each time that it is traced. Pass them as arguments",
-            name, _line(), bytes_text(total), avals[0],
+            name, _line(), bytes_text(total), max(avals, key=size),
         )  # fmt: skip
 
 
