@@ -77,7 +77,8 @@ class _Settings(Module, name="cpu"):
         "0 is the C library's own way: glibc returns each block of more than 32 MB to the system, and the next array "
         "of that size pays for its pages again, which takes longer than most operations on them. With None, what "
         "the environment tells glibc (MALLOC_TRIM_THRESHOLD_ and its like) holds. `ft.clear_caches()` returns what "
-        "is kept. Other C libraries have no such setting.",
+        "is kept. Threads other than the main one keep 64 MB each, unless MALLOC_ARENA_MAX=1 is in the environment. "
+        "Other C libraries have no such setting.",
         changes="glibc's mallopt: M_MMAP_THRESHOLD and M_TRIM_THRESHOLD",
         env="FT_CPU_KEPT_MEMORY",
         elsewhere={"gpu": "it is about the memory of the host"},
