@@ -46,42 +46,62 @@ class Description(Display):
         """The table, and below it why settings have no effect here; of one setting, all there is to say."""
         if len(self._chosen) == 1:
             return self._whole(*self._chosen.values())
-        reasons = list(dict.fromkeys(effect for *_, effect in self.rows if effect != "yes"))
-        marks = {reason: f"no ({number})" for number, reason in enumerate(reasons, 1)}
+        marks = self._marks()
         lines: list[tuple[str, ...]] = [tuple(paint(title, "head") for title in (*_HEAD[:3], _HEAD[4]))]
         for name, value, source, _, effect in self.rows:
             changed = "orange" if source != "default" else "blue"
             lines.append((name, paint(terminal.trimmed(value, 22), changed), source, marks.get(effect, effect)))
-        found = [*terminal.columns(lines), *([""] if reasons else [])]
+        found = [*terminal.columns(lines), *([""] if marks else [])]
         for reason, mark in marks.items():
             found += terminal.wrapped(reason.removeprefix("no: "), f"{mark:<8} ")
         return "\n".join(found)
 
     def _whole(self, setting: Setting[Any]) -> str:
-        summary, _, more = (setting.__doc__ or "").partition("\n\n")
         wrap = lambda text: textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ")
-        parts = {
-            "value": f"{setting.value!r} (from: {setting.source})",
-            "takes": setting.kind.allowed,
-            "default": repr(setting.default),
-            "environment": setting.env,
-            "changes": setting.changes,
-            "effect here": _effect(setting, self.platform),
-            **{f"not on {platform}": why for platform, why in setting.elsewhere.items() if platform != self.platform},
-        }
-        told = [f"  {name}: {text}" for name, text in parts.items() if text]
-        lines = [line for text in told for line in terminal.wrapped(text[2:], "  ", "    ")]
-        return "\n".join([setting.name, *wrap(summary), *wrap(more), *lines])
+        about = [line for text in (setting.__doc__ or "").split("\n\n", 1) for line in wrap(text)]
+        told = [f"{name}: {text}" for name, text in self._parts(setting) if text]
+        lines = [line for text in told for line in terminal.wrapped(text, "  ", "    ")]
+        return "\n".join([setting.name, *about, *lines])
+
+    def _parts(self, setting: Setting[Any]) -> list[tuple[str, str]]:
+        """Name and text of each fact about a setting; some are empty."""
+        elsewhere = ((f"not on {name}", why) for name, why in setting.elsewhere.items() if name != self.platform)
+        return [
+            ("value", f"{setting.value!r} (from: {setting.source})"),
+            ("takes", setting.kind.allowed),
+            ("default", repr(setting.default)),
+            ("environment", setting.env),
+            ("changes", setting.changes),
+            ("effect here", _effect(setting, self.platform)),
+            *elsewhere,
+        ]
+
+    def _marks(self) -> dict[str, str]:
+        """For each reason why settings have no effect here, the mark that stands for it in the table."""
+        reasons = dict.fromkeys(effect for *_, effect in self.rows if effect != "yes")
+        return {reason: f"no ({number})" for number, reason in enumerate(reasons, 1)}
 
     def markup(self) -> elements.Markup:
-        """The table, with the settings that have no effect here in grey; explanations are shown on their names."""
-        return elements.table(_HEAD, [self._cells(row) for row in self.rows])
+        """The same as a table; explanations are shown on the settings' names."""
+        if len(self._chosen) == 1:
+            return self._whole_markup(*self._chosen.values())
+        marks = self._marks()
+        reasons = [(mark, reason.removeprefix("no: ")) for reason, mark in marks.items()]
+        table = elements.table(_HEAD, [self._cells(row, marks) for row in self.rows])
+        return elements.join([table, elements.facts(reasons) if reasons else None])
 
-    def _cells(self, row: tuple[str, ...]) -> list[object]:
+    def _whole_markup(self, setting: Setting[Any]) -> elements.Markup:
+        name = elements.element("div", elements.element("code", setting.name, cls="head"))
+        about = [elements.element("div", text) for text in (setting.__doc__ or "").split("\n\n")]
+        return elements.join([name, *about, elements.facts(self._parts(setting))])
+
+    def _cells(self, row: tuple[str, ...], marks: dict[str, str]) -> list[object]:
         name, value, source, changes, effect = row
-        about = elements.element("code", name, title=self._chosen[name].__doc__ or "")
-        shown = elements.element("code", value, cls="blue" if source == "default" else "orange head")
-        return [about, shown, source, changes, effect if effect == "yes" else elements.span(effect, "grey")]
+        about = elements.element("code", elements.breakable(name), title=self._chosen[name].__doc__ or "")
+        style = "blue" if source == "default" else "orange head"
+        shown = elements.element("code", elements.breakable(terminal.trimmed(value, 80)), cls=style, title=value)
+        works = effect if effect == "yes" else elements.element("span", marks[effect], cls="grey", title=effect[4:])
+        return [about, shown, source, elements.breakable(changes), works]
 
 
 def bug_report() -> str:

@@ -103,7 +103,7 @@ def markup(operations: list[Any], seconds: float, rows: int = 30) -> elements.Ma
     head = elements.element("div", _summary(total, seconds), cls="head")
     if not operations:
         return head
-    code = lambda text: elements.element("code", text)
+    code = lambda text: elements.element("code", elements.breakable(text))
     each_row = [
         (f"{e.seconds * 1e3:.3f}", f"{e.seconds / total:.1%}", elements.bar(e.seconds / total), e.calls, code(e.name),
          code(e.program), elements.element("code", _short(e.line), title=e.line))

@@ -50,7 +50,7 @@ class Explanation(Display):
         rows = [
             (
                 elements.span(_TOLD[event.kind] + _AFTER.get(event.kind, ""), _STYLES.get(event.kind, "blue")),
-                elements.element("code", event.name),
+                elements.element("code", elements.breakable(event.name)),
                 _duration(event.seconds) if event.seconds else "",
                 elements.bar(event.seconds / longest) if event.seconds else "",
                 _reasons(event),

@@ -12,7 +12,7 @@ from functorch_like.markup import elements
 
 _WIDTH = 78
 _PIXELS = 360
-_CELL = "border:1px solid #fff;padding:4px;text-align:center;font:12px monospace;color:#111"
+_CELL = "border:0;padding:4px;text-align:center;vertical-align:middle;font:12px monospace;color:#111"
 
 
 class Picture:
@@ -39,7 +39,7 @@ class Picture:
         return _boxes(np.vectorize(_label, otypes=[object])(self._cells))
 
     def _repr_html_(self) -> str:
-        return str(self.markup())
+        return str(elements.document(self.markup()))
 
     def markup(self) -> elements.Markup:
         """Return a table for notebooks: parts on other devices have other colours."""
@@ -54,7 +54,9 @@ class Picture:
             elements.element(
                 "tr",
                 *(
-                    elements.element("td", _label(devices), style=f"{cell}hsl({hue[devices[0]]},65%,78%)")
+                    elements.element(
+                        "td", elements.breakable(_label(devices)), style=f"{cell}hsl({hue[devices[0]]},65%,78%)"
+                    )
                     for devices in row
                 ),
             )
@@ -63,9 +65,9 @@ class Picture:
         caption = f"{self._shape} {getattr(self._where, 'spec', '')!r}".replace("''", "").strip()
         return elements.element(
             "table",
-            elements.element("caption", caption, style="font:12px monospace"),
+            elements.element("caption", caption, style="font:12px monospace;text-align:left;color:inherit;padding:0"),
             elements.element("tbody", *body),
-            style="border-collapse:collapse;table-layout:fixed",
+            style="border-collapse:separate;border-spacing:1px;max-width:none",
         )
 
 

@@ -6,7 +6,11 @@ dark themes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+
+#: Within words: no break stands before a blank, at an end, or beside another one.
+_BREAKS = re.compile(r"(?<=[._/,])(?=[^\s._/,])")
 
 
 class Markup(str):
@@ -30,7 +34,7 @@ _SHADE = "color-mix(in srgb,currentColor 6%,transparent)"
 _RULES = (
     ".ft{font:13px/1.45 system-ui,sans-serif;color:inherit;max-width:100%;overflow-x:auto;text-align:left}"
     ".ft table{border-collapse:collapse;margin:4px 0;color:inherit;font-size:12px}"
-    f".ft th,.ft td{{padding:2px 10px 2px 0;text-align:left;vertical-align:top;border:0;"
+    f".ft th,.ft td{{padding:2px 10px 2px 0;text-align:left;vertical-align:baseline;border:0;"
     f"border-bottom:1px solid {_LINE};background:none;color:inherit;white-space:normal;overflow-wrap:break-word}}"
     ".ft tbody tr:nth-child(n){background:none}"  # notebooks shade every other row
     ".ft td.n,.ft th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}"
@@ -107,6 +111,15 @@ def bar(share: float, most: int = 160) -> Markup:
 def span(text: object, style: str) -> Markup:
     """Return text in one of the styles: a name of `HUES`, or "head"."""
     return element("span", text, cls=style)
+
+
+def breakable(text: str) -> Markup:
+    """Return text that may go on in the next line after each of `._/,`: long names and paths in narrow columns.
+
+    >>> breakable("a.b_c<d")
+    'a.<wbr>b_<wbr>c&lt;d'
+    """
+    return Markup(_BREAKS.sub("<wbr>", _text(text)))
 
 
 def document(*children: object) -> Markup:

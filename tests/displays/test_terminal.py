@@ -95,6 +95,12 @@ def test_attributes():
     assert elements.element("rect", x=0, open=True, hidden=False, rx=None) == '<rect x="0" open></rect>'
 
 
+def test_long_names_and_paths_may_break_within():
+    assert elements.breakable("/tmp/a_b.c") == "/<wbr>tmp/<wbr>a_<wbr>b.<wbr>c"
+    assert elements.breakable("one, two... _") == "one, two... _"
+    assert elements.breakable("a_<b>") == "a_<wbr>&lt;b&gt;"
+
+
 def test_a_display_without_html_of_its_own():
     class Plain(Display):
         def layout(self, paint=terminal.plain):

@@ -2,11 +2,11 @@
 
 from html.parser import HTMLParser
 
-_VOID = {"br", "hr", "img", "input", "meta", "link"}
+_VOID = {"br", "hr", "img", "input", "meta", "link", "wbr"}
 #: What a display may be made of: nothing that loads or runs anything.
 _TAGS = {
     "b", "caption", "code", "del", "details", "div", "ins", "pre", "span", "style", "summary", "table", "tbody", "td",
-    "th", "thead", "tr",
+    "th", "thead", "tr", "wbr",
     "svg", "title", "path", "g", "rect", "text",
 }  # fmt: skip
 
