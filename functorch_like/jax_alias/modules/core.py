@@ -6,6 +6,8 @@ import contextlib
 from collections.abc import Generator, Iterator
 from typing import Any
 
+import numpy as np
+
 import functorch_like as ft
 from functorch_like import core as _core
 from functorch_like import dtypes as _dtypes
@@ -46,7 +48,8 @@ InconclusiveDimensionOperation = JaxprTypeError = FtError
 set_current_trace = _core.set_current_trace
 ensure_compile_time_eval = eval_context = ft.ensure_compile_time_eval
 array_types = {_core.ArrayImpl}
-pytype_aval_mappings: dict[Any, Any] = {}
+#: Libraries add types of their own, under the entry of NumPy's arrays; what arrays are is known without.
+pytype_aval_mappings: dict[Any, Any] = {np.ndarray: _core.aval_of}
 
 
 class Effect:

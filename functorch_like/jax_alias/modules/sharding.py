@@ -162,4 +162,4 @@ def attach() -> None:
     aval: Any = _ShapedArray
     aval.sharding = property(lambda self: _Unplaced(self.ndim))
     aval.vma = frozenset()
-    aval.to_tangent_aval = _tangent_aval
+    aval.to_tangent_aval = aval.at_least_vspace = _tangent_aval
