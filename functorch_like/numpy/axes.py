@@ -6,8 +6,19 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from functorch_like.core import Tracer
 from functorch_like.errors import AxisError, ShapeError
 from functorch_like.numpy import promotion
+
+
+def ints_of(given: Any) -> list[int]:
+    """An int, or several of them in a list, an array, or another library's shape, as a list.
+
+    Raises:
+        TypeError: for what is no int, and for traced values.
+    """
+    one = isinstance(given, Tracer) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
+    return [operator.index(n) for n in ((given,) if one else given)]
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.axes import axis_of, ints_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
@@ -27,7 +26,7 @@ def _checked(a: Any, kth: Any, axis: int | None, what: str) -> tuple[Any, int]:
     a, axis = (reshape(a, (aval_of(a).size,)), 0) if axis is None else (a, axis)
     d = axis_of(axis, ndim(a), what)
     n = aval_of(a).shape[d]
-    for k in map(operator.index, kth if isinstance(kth, (list, tuple)) else (kth,)):
+    for k in ints_of(kth):
         if n and not -n <= k < n:
             raise promotion.error(
                 ShapeError, f"{what}: kth={k} is out of bounds for axis {d} of {aval_of(a)!r}", f"use {-n} to {n - 1}"

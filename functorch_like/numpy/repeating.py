@@ -12,7 +12,7 @@ from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.foreign_values import quote
 from functorch_like.numpy import promotion
-from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.axes import axis_of, ints_of
 from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.guarded_sizes import checked_size, guarded_size
 from functorch_like.numpy.indexing import getitem
@@ -41,7 +41,7 @@ def tile(A: ArrayLike, reps: Shape) -> Array:
     [0, 1, 0, 1]
     """
     a = asarray(A)
-    counts = [operator.index(n) for n in (reps if isinstance(reps, Sequence) else (reps,))]
+    counts = ints_of(reps)
     n = max(len(counts), ndim(a))
     counts = [1] * (n - len(counts)) + counts
     sizes = (1,) * (n - ndim(a)) + aval_of(a).shape

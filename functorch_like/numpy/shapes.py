@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from functorch_like.core import ArrayImpl, Tracer, array_of, aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.axes import axes_of, axis_of
+from functorch_like.numpy.axes import axes_of, axis_of, ints_of
 from functorch_like.numpy.creation import asarray, listed
 from functorch_like.primitives import structural
 from functorch_like.transforms.eager_jit import eager_jit
@@ -90,7 +89,7 @@ def new_shape(given: Any, aval: Any) -> tuple[int, ...]:
     try:
         if type(given) is tuple and (given, aval) in _KNOWN:
             return given
-        sizes = [operator.index(n) for n in ((given,) if not isinstance(given, (list, tuple)) else given)]
+        sizes = ints_of(given)
     except TypeError:
         traced = isinstance(given, Tracer) or any(isinstance(n, Tracer) for n in given)
         raise promotion.error(
@@ -450,7 +449,7 @@ def broadcast_to(array: ArrayLike, shape: Shape) -> Array:
     [[0, 1], [0, 1]]
     """
     a = arr(array, "fnp.broadcast_to")
-    wanted = tuple(operator.index(n) for n in (shape if isinstance(shape, Sequence) else (shape,)))
+    wanted = tuple(ints_of(shape))
     sizes = aval_of(a).shape
     if len(sizes) > len(wanted) or any(n not in (1, m) for n, m in zip(sizes[::-1], wanted[::-1], strict=False)):
         raise promotion.error(

@@ -111,6 +111,25 @@ def test_arrays_from_anything():
             fnp.asarray(bad)
 
 
+class OfAnotherLibrary:
+    """A shape that is no sequence to Python, as tensorflow-probability's."""
+
+    def __init__(self, sizes):
+        self.sizes = sizes
+
+    def __iter__(self):
+        return iter(self.sizes)
+
+
+@pytest.mark.parametrize("of", [np.array, fnp.array, OfAnotherLibrary])
+def test_sizes_from_anything_that_holds_ints(of):
+    x = np.arange(2.0)
+    assert fnp.reshape(x, of([1, 2])).shape == fnp.broadcast_to(x, of([1, 2])).shape == fnp.zeros(of([1, 2])).shape
+    np.testing.assert_array_equal(fnp.tile(x, of([3, 2])), np.tile(x, (3, 2)))
+    np.testing.assert_array_equal(fnp.partition(x[::-1], of([0, 1])), x)
+    assert fnp.reshape(x, np.array(2)).shape == (2,)
+
+
 def test_traced_shapes_are_refused():
     for f in (lambda n: fnp.zeros(n), lambda n: fnp.arange(n), lambda n: fnp.ones(4).reshape(n, 2)):
         with pytest.raises(TypeError, match="static_argnums"):
