@@ -76,7 +76,7 @@ def fori_loop(
         DtypeError: where a bound is no integer and not both are floats, or dtypes of the value change.
         ShapeError: where a bound is no scalar, or shapes of the value change.
         TreeError: where the structure of the value changes.
-        ArgumentError: where unroll is no count, or given with bounds that are traced; where upper is infinite.
+        ArgumentError: where unroll is no count, or given with bounds that are traced; for floats too far to count.
 
     >>> lax.fori_loop(0, 5, lambda i, x: x + i, 100).item()
     110
@@ -118,14 +118,20 @@ def _bounds_dtype(lower: Any, upper: Any) -> tuple[np.dtype[Any], bool]:
     return dtype, avals[0].weak_type and dtype in (dtypes.default_int(), dtypes.default_float())
 
 
+#: Floats are counted up to here, beyond which adding one to a float32 does nothing.
+_MOST_FLOATS = 2**24
+
+
 def _counted_floats(lower: Any, upper: Any, dtype: np.dtype[Any]) -> tuple[Any, int]:
     """Return the first index, and how often one can be added to it below `upper`, with the loop's rounding."""
     first, last = np.asarray(lower, dtype), np.asarray(upper, dtype)
     if not (first < last):
         return first, 0
-    if math.isinf(distance := float(last) - float(first)):
-        told = f"the bounds {float(first)} and {float(last)} of lax.fori_loop"
-        raise error(ArgumentError, f"{told} are without end", "give finite bounds, or use lax.while_loop")
+    if max(distance := float(last) - float(first), float(last)) > min(
+        2 ** (dtypes.finfo(dtype).nmant + 1), _MOST_FLOATS
+    ):
+        told = f"the bounds {float(first)} and {float(last)} of lax.fori_loop in {dtype}"
+        raise error(ArgumentError, f"{told} are too far to count by ones", "give integers as bounds")
     steps = math.ceil(distance)
     if float(first).is_integer():
         return first, steps

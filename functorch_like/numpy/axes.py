@@ -17,8 +17,8 @@ def ints_of(given: Any) -> list[int]:
     Raises:
         TypeError: for what is no int, and for traced values.
     """
-    one = isinstance(given, Tracer) or not hasattr(given, "__iter__") or getattr(given, "ndim", 1) == 0
-    return [operator.index(n) for n in ((given,) if one else given)]
+    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) and not isinstance(given, Tracer)
+    return [operator.index(n) for n in given] if several else [operator.index(given)]
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

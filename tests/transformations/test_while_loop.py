@@ -189,7 +189,7 @@ def test_bounds_that_are_floats():
     for lower, upper in ((0, 2.5), (0.5, 2), (fnp.float32(1), fnp.int32(2))):
         with pytest.raises(ft.errors.DtypeError, match=r"of lax.fori_loop is no whole number: f32\[\]"):
             count(lower, upper)
-    with pytest.raises(ft.errors.ArgumentError, match="without end"):
+    with pytest.raises(ft.errors.ArgumentError, match="too far to count"):
         count(0.0, np.inf)
 
 
