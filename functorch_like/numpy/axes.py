@@ -17,7 +17,7 @@ def ints_of(given: Any) -> list[int]:
     Raises:
         TypeError: for what is no int, and for traced values.
     """
-    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) and not isinstance(given, Tracer)
+    several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) and not issubclass(type(given), Tracer)
     return [operator.index(n) for n in given] if several else [operator.index(given)]
 
 
