@@ -127,9 +127,8 @@ def _counted_floats(lower: Any, upper: Any, dtype: np.dtype[Any]) -> tuple[Any, 
     first, last = np.asarray(lower, dtype), np.asarray(upper, dtype)
     if not (first < last):
         return first, 0
-    if max(distance := float(last) - float(first), float(last)) > min(
-        2 ** (dtypes.finfo(dtype).nmant + 1), _MOST_FLOATS
-    ):
+    distance, furthest = float(last) - float(first), min(2 ** (dtypes.finfo(dtype).nmant + 1), _MOST_FLOATS)
+    if max(distance, float(last)) > furthest:
         told = f"the bounds {float(first)} and {float(last)} of lax.fori_loop in {dtype}"
         raise error(ArgumentError, f"{told} are too far to count by ones", "give integers as bounds")
     steps = math.ceil(distance)

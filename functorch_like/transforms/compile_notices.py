@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like import source_info
@@ -26,7 +26,7 @@ _SPENT: weakref.WeakKeyDictionary[Any, tuple[int, float]] = known(weakref.WeakKe
 _LARGE: weakref.WeakSet[Any] = known(weakref.WeakSet())
 
 
-def compiled(fun: Any, name: str, call: FlatCall, earlier: Sequence[Any], seconds: float) -> None:
+def compiled(fun: Any, name: str, call: FlatCall, earlier: Iterable[Any], seconds: float) -> None:
     """Count a program of a function.
 
     Args:

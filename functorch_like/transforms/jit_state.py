@@ -337,7 +337,7 @@ class JitState:
                 tiered=tiered,
             )
         seconds = traced.seconds + time.perf_counter() - started
-        others = [k[0] for k in reversed(self.traces) if k[0] != call.key]
+        others = (k[0] for k in reversed(self.traces) if k[0] != call.key)  # looked at where there is something to tell
         compile_notices.compiled(self.fun, self.spec.name, call, others, seconds)
         return found
 

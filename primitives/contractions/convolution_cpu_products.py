@@ -84,15 +84,10 @@ def spread(conv: Conv) -> Any:
 def _product(conv: Conv, rhs: Any, left: Sequence[int], right: Sequence[int]) -> Any:
     """The product over these dimensions, in the layout of the result."""
     first, second = _places(conv, left, right)
-    places, operands, avals, dims = (
-        first + second,
-        (conv.lhs, rhs),
-        (conv.left, conv.right),
-        (tuple(left), tuple(right)),
-    )
-    if not _in_order(places) and _in_order(second + first):
-        places, operands, avals, dims = second + first, operands[::-1], avals[::-1], dims[::-1]
-    x, _ = conv.dot(*operands, *avals, dims, ((), ()))
+    operands, avals, dims = (conv.lhs, rhs), (conv.left, conv.right), (tuple(left), tuple(right))
+    kernel_first = not _in_order(first + second) and _in_order(second + first)
+    places, turn = (second + first, -1) if kernel_first else (first + second, 1)
+    x, _ = conv.dot(*operands[::turn], *avals[::turn], dims[::turn], ((), ()))
     if not _in_order(places):
         long = conv.out.update(shape=tuple(conv.out.shape[d] for d in places))
         x = conv.transpose(conv.reshape(x, long), long, sorted(range(len(places)), key=places.__getitem__))
