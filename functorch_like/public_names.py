@@ -54,7 +54,7 @@ def missing(module: types.ModuleType, name: str) -> Exception:
 
 def remedy_of(module: types.ModuleType, name: str) -> str:
     """Return what to write in the place of a name, beginning with a semicolon; or an empty text."""
-    if name.startswith("__"):
+    if name.startswith("_"):  # tools ask every module for some; to look for a near name takes milliseconds
         return ""
     renamed = RENAMED.get(module.__name__, {}).get(name) or _in_sibling(module, name)
     elsewhere = ELSEWHERE.get(module.__name__, {}).get(name)
@@ -66,7 +66,7 @@ def remedy_of(module: types.ModuleType, name: str) -> str:
 def _in_scipy(module: types.ModuleType, name: str) -> str:
     """Return SciPy's own name of what a module under SciPy's names lacks; or an empty text."""
     path = module.__name__.partition(".")[2]
-    if name.startswith("_") or path.partition(".")[0] != "scipy" or _is_importing():
+    if path.partition(".")[0] != "scipy" or _is_importing():
         return ""
     try:
         original = importlib.import_module(path)

@@ -1,5 +1,6 @@
 """Settings of the whole run: all primitives loaded, how much is drawn and sampled, how programs are compiled."""
 
+import gc
 import os
 import platform
 import sys
@@ -30,9 +31,9 @@ settings.load_profile(PROFILE)
 EVERY, LEAST = 8, 4
 #: all of them where it takes every primitive to XLA, or draws programs itself.
 WHOLE = {"test_compiled_is_the_meaning", "test_law"}
-#: Folders whose tests without parameters run on every other version of Python, by turns: what they see of a jaxlib, the
-#: tests of primitives, devices and processes see, too.
-BY_TURNS = {"transformations", "user", "jax_alias", "numerics", "testing", "effects", "displays", "messages"}
+#: Folders whose tests run on every other version of Python, by turns: what they see of a jaxlib, the tests of
+#: primitives, devices and processes see, too.
+BY_TURNS = {"transformations", "user", "jax_alias", "numerics", "testing", "effects", "displays", "messages", "types"}
 
 
 def pytest_collection_modifyitems(config, items):
@@ -45,11 +46,17 @@ def pytest_collection_modifyitems(config, items):
     for name, same in sets.items():
         whole = name.rpartition("::")[2] in WHOLE
         others = (zlib.crc32(name.encode()) + sys.version_info[1]) % 2
-        if others and len(same) == 1 and not BY_TURNS.isdisjoint(name.split("/")):
+        if others and not whole and not BY_TURNS.isdisjoint(name.split("/")):
             continue
         kept.update(same if whole else same[:: min(EVERY, -(-len(same) // LEAST))])
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = [item for item in items if item in kept]
+
+
+def pytest_collection_finish(session):
+    """Take what stays until the end, the tests themselves, out of what the garbage collector walks each time."""
+    gc.collect()
+    gc.freeze()
 
 
 #: What tests count with: by these names of theirs, or of a helper beside them, they are known.

@@ -226,11 +226,11 @@ def _write(name: str, body: bytes) -> bool:
 
 
 class File(NamedTuple):
-    """A file of the cache."""
+    """A file of the cache: when it was used last, its size in bytes and its name."""
 
     used: float
     size: int
-    path: Path
+    name: str
 
 
 def files(folder: Path) -> list[File]:
@@ -241,7 +241,7 @@ def files(folder: Path) -> list[File]:
             seen = entry.stat()
         except OSError:
             continue  # another process was faster
-        found.append(File(seen.st_mtime, seen.st_size, Path(entry.path)))
+        found.append(File(seen.st_mtime, seen.st_size, entry.name))
     return found
 
 
@@ -255,7 +255,7 @@ def sweep(folder: Path) -> None:
     for file in sorted(found):
         if total <= limit * 0.9:
             return
-        _remove(file.path)
+        _remove(folder / file.name)
         total -= file.size
 
 
@@ -264,15 +264,15 @@ def clear() -> int:
     folder = directory()
     if folder is None:
         return 0
-    ours = [file for file in files(folder) if _NAME.fullmatch(file.path.name)]
+    ours = [file for file in files(folder) if _NAME.fullmatch(file.name)]
     for file in ours:
-        _remove(file.path)
+        _remove(folder / file.name)
     return programs(ours)
 
 
 def programs(found: Sequence[File]) -> int:
     """Return how many of the files are programs; others are texts, or were not finished."""
-    return sum(not file.path.name.startswith(_UNFINISHED) and file.path.suffix != _TEXT for file in found)
+    return sum(not file.name.startswith(_UNFINISHED) and not file.name.endswith(_TEXT) for file in found)
 
 
 def _touch(path: Path) -> None:

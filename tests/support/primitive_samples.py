@@ -135,9 +135,10 @@ def rule_cases() -> Iterator[Case]:
         yield from (c for c in same if c.index in chosen)
 
 
-def differentiable(smooth: bool = False) -> Iterator[Case]:
+@functools.cache
+def differentiable(smooth: bool = False) -> list[Case]:
     """The samples whose derivatives exist, in double precision, each once."""
-    seen: set[Any] = set()
+    found: dict[Any, Case] = {}
     for case in all_cases():
         if isinstance(case.prim.jvp, NotDefined) or not case.floats or (smooth and not case.sample.smooth):
             continue
@@ -147,9 +148,8 @@ def differentiable(smooth: bool = False) -> Iterator[Case]:
         if case.prim.partial_eval is None and not any(isinstance(v, Jaxpr) for v in case.sample.params.values()):
             case = case.wide
         key = (case.prim.name, repr(case.sample.operands), repr(case.sample.params), case.sample.domain)
-        if key not in seen:
-            seen.add(key)
-            yield case
+        found.setdefault(key, case)
+    return list(found.values())
 
 
 def results(prim: Primitive, out: Any) -> list[Any]:
