@@ -189,7 +189,7 @@ def export(fun_jit: Any, *, platforms: Sequence[str] | None = None) -> Callable[
         jaxpr = _with_constants(traced.jaxpr, traced.consts)
         programs, version = [], ""
         for platform in names:
-            lowered = lowering.lower(jaxpr, name=traced.spec.name, keep_unused=True, platform=platform)
+            lowered = lowering.lower(jaxpr, name=traced.spec.name, keep_unused=True, platform=platform, portable=True)
             if lowered.calls_python or "ffi_call" in str(jaxpr):
                 raise UnsupportedError(
                     f"{traced.spec.name} calls functions of this process, which are not there in another one",

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from functorch_like.backends.xla import counters, digest, processor, sharding
+from functorch_like.backends.xla import counters, digest, host_kernels, processor, sharding
 from functorch_like.backends.xla.jaxlib_api import FULL_VERSION, JaxRuntimeError
 
 _MAGIC = b"functorch_like executable 2\n"
@@ -131,8 +131,11 @@ def has(home: str) -> bool:
     return bool(home) and Path(home.partition(":")[2]).exists()
 
 
-def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] = ()) -> Any:
-    """The program kept under a key, or None; its callbacks call `host_calls` now. A damaged file is removed."""
+def load(name: str | None, device: Any, options: Any, host_calls: list[Any]) -> Any:
+    """The program kept under a key, or None; its callbacks call `host_calls` now. A damaged file is removed.
+
+    Where nobody lowered the program, so that `host_calls` is empty, it receives the kernels that the program calls.
+    """
     folder, body = directory(), _read(name)
     if folder is None or name is None or body is None:
         return None
@@ -144,6 +147,7 @@ def load(name: str | None, device: Any, options: Any, host_calls: Sequence[Any] 
         from functorch_like.backends.xla import cusolver
 
         cusolver.ensure_hybrid()
+    host_kernels.bind(body, host_calls)
     try:
         rebound = [list(host_calls)] if host_calls else []
         found = device.client.deserialize_executable(body, sharding.device_list(device), options, *rebound)

@@ -28,6 +28,7 @@ _MOST_FAILURES = 64
 _failures: dict[int, BaseException] = {}
 _numbers = itertools.count()
 _MARK = re.compile(r"functorch_like callback failure (\d+)")
+_INTERRUPT = re.compile(r"\bKeyboardInterrupt\b")
 
 
 def target(platform: str) -> str:
@@ -59,11 +60,7 @@ class HostCall:
         try:
             outs = checked(self.fun(*(args[:-1] if self.ordered else args)), self.out_avals)
         except BaseException as error:
-            while len(_failures) >= _MOST_FAILURES:
-                _failures.pop(next(iter(_failures)), None)
-            number = next(_numbers)
-            _failures[number] = error
-            raise RuntimeError(f"functorch_like callback failure {number}") from None
+            raise recorded(error) from None
         finally:
             _inside.depth -= 1
         return (*outs, np.False_) if self.ordered else tuple(outs)
@@ -101,10 +98,23 @@ def _is_int(out: Any, aval: ShapedArray) -> bool:
     return isinstance(out, (bool, int)) and aval.dtype.kind != "b"
 
 
+def recorded(error: BaseException) -> RuntimeError:
+    """The exception to raise into C++ in place of one that `original` is to find again."""
+    while len(_failures) >= _MOST_FAILURES:
+        _failures.pop(next(iter(_failures)), None)
+    number = next(_numbers)
+    _failures[number] = error
+    return RuntimeError(f"functorch_like callback failure {number}")
+
+
 def original(error: BaseException) -> BaseException | None:
     """The exception of a callback that an error of C++ stands for."""
-    found = _MARK.search(str(error))
-    return None if found is None else _failures.pop(int(found[1]), None)
+    text = str(error)
+    found = _MARK.search(text)
+    if found is not None:
+        return _failures.pop(int(found[1]), None)
+    # An interrupt that came before the first line of the callback.
+    return KeyboardInterrupt() if _INTERRUPT.search(text) else None
 
 
 # ----------------------------------------------------------------------------------------------------------- waiting

@@ -1,4 +1,4 @@
-"""Effects of programs: calls of Python functions, a method of the emitter; and the token that keeps them in order."""
+"""Calls of Python functions, methods of the emitter; and the token that keeps effects of programs in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from functorch_like.avals import ShapedArray
-from functorch_like.backends.xla import callbacks, mlir
+from functorch_like.backends.xla import callbacks, host_kernels, mlir
 
 #: Of the value that ordered effects hand on. An ordinary array: it passes through loops and branches like any other.
 TOKEN = ShapedArray((), np.dtype(bool))
@@ -53,3 +53,20 @@ class Effects:
         if ordered:
             *outs, self.token = outs
         return outs
+
+    def sorted_rows(self: Any, x: Any, aval: ShapedArray) -> Any:
+        """Integers sorted along the last dimension by NumPy, in the memory of x where nothing else reads it."""
+        kernel = host_kernels.sort_rows
+        if kernel not in self.host_calls:
+            self.host_calls.append(kernel)
+        attrs = {
+            "call_target_name": mlir.string(host_kernels.TARGET),
+            "api_version": mlir.integer(4, 32),
+            "backend_config": mlir.parsed(f"{{index = {self.host_calls.index(kernel)} : ui64}}"),
+            "has_side_effect": mlir.flags[False],
+            "output_operand_aliases": mlir.parsed(
+                "[#stablehlo.output_operand_alias<output_tuple_indices = [], operand_index = 0, "
+                "operand_tuple_indices = []>]"
+            ),
+        }
+        return self.op("stablehlo.custom_call", [x], [aval], attrs)

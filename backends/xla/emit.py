@@ -42,6 +42,7 @@ class Emitter(Attributes, Effects, Partitioned):
             What is emitted into a region starts with the token outside of it, which no region can change: a primitive
             with ordered effects in a region or a function carries the token in and out of it.
         host_calls: the Python functions that the module calls.
+        host_kernels: whether it may call kernels of NumPy.
         memo: what rules have decided for operands and parameters of this module, for those that meet the same again.
     """
 
@@ -55,6 +56,7 @@ class Emitter(Attributes, Effects, Partitioned):
         "_symbols",
         "_token",
         "host_calls",
+        "host_kernels",
         "ins",
         "manual",
         "memo",
@@ -67,6 +69,7 @@ class Emitter(Attributes, Effects, Partitioned):
     def __init__(self, module: ir.Module, platform: str, host_calls: list[Any] | None = None) -> None:
         self.platform = platform
         self.host_calls: list[Any] = [] if host_calls is None else host_calls
+        self.host_kernels = False
         self.ins: Any = ()
         self.outs: Any = ()
         self.memo: dict[Any, Any] = {}
@@ -325,6 +328,7 @@ def build(
     aliases: Mapping[int, int] | None = None,
     platform: str = "cpu",
     host_calls: list[Any] | None = None,
+    host_kernels: bool = False,
     partitioning: Partitioning | None = None,
     out_avals: Sequence[ShapedArray] = (),
 ) -> ir.Module:
@@ -338,6 +342,7 @@ def build(
         aliases: positions of arguments whose memory goes to the result of that position.
         platform: what `Emitter.platform` will say.
         host_calls: receives the Python functions that the module calls, for `compile`.
+        host_kernels: whether it may call kernels of NumPy: it will run in a process that has this package.
         partitioning: how the program is split over a mesh; None for one device.
         out_avals: of the results; needed with a partitioning that says how they are split.
     """
@@ -347,6 +352,7 @@ def build(
         module = ir.Module.create(mlir.unknown)
         module.operation.attributes["sym_name"] = mlir.string(_identifier(name))
         emitter = Emitter(module, platform, host_calls)
+        emitter.host_kernels = host_kernels
         arguments = results = None
         if partitioning is not None:
             emitter.partitioning = partitioning

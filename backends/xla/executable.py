@@ -18,6 +18,7 @@ from functorch_like.backends.xla import (
     compile_options,
     counters,
     events,
+    host_kernels,
     library_check,
     memory,
     option_sets,
@@ -245,7 +246,7 @@ def compile(
     out_avals: Sequence[ShapedArray],
     name: str = "",
     fingerprint: bytes | None = None,
-    host_calls: Sequence[Callable[..., Any]] = (),
+    host_calls: list[Any] | None = None,
 ) -> Executable:
     """Compile a module for a device, or load what was compiled from an equal module before.
 
@@ -259,12 +260,14 @@ def compile(
         name: for messages.
         fingerprint: tells the program from all others, so that the module need not be made where the program is on
             disk. The module itself does, if None.
-        host_calls: what the module's callbacks call: the list that `build` fills.
+        host_calls: what the module's callbacks call: the list that `build` fills; or, where the program is on disk and
+            no module is made, loading.
 
     Raises:
         CompileError: where XLA refuses, quoting it.
     """
     client.check_not_forked()
+    host_calls = [] if host_calls is None else host_calls
     device = client.default_device() if device is None else device
     made: Any = functools.cache(module) if callable(module) else lambda: module
     inner = loaded(made, device, options, fitting, name, fingerprint, host_calls)
@@ -285,7 +288,7 @@ def load(
     out_avals: Sequence[ShapedArray],
     name: str,
     fingerprint: bytes | None,
-    host_calls: Sequence[Callable[..., Any]],
+    host_calls: list[Any],
 ) -> Executable | None:
     """Load what was compiled for one device from an equal module before; arguments as for `compile`.
 
@@ -304,7 +307,7 @@ def loaded(
     fitting: dict[str, Any] | None,
     name: str,
     fingerprint: bytes | None,
-    host_calls: Sequence[Callable[..., Any]],
+    host_calls: list[Any],
 ) -> Any:
     """jaxlib's executable of the module that a function makes, for a device or a mesh; arguments as for `compile`."""
     spanned = processes.spanned(device)
@@ -327,7 +330,7 @@ def _loaded(
     fitting: dict[str, Any] | None,
     name: str,
     fingerprint: bytes | None,
-    host_calls: Sequence[Callable[..., Any]],
+    host_calls: list[Any],
 ) -> Any:
     while True:
         chosen = compile_options.options(device, overrides, fitting)
@@ -368,7 +371,7 @@ def _from_disk(
     chosen: Any,
     name: str,
     fingerprint: bytes | None,
-    host_calls: Sequence[Callable[..., Any]],
+    host_calls: list[Any],
 ) -> tuple[Any, str | None, str | None]:
     """Return the program on disk or None, the key of it, and the key of the note that leads to that key."""
     started = time.perf_counter()
@@ -395,11 +398,11 @@ _latest: deque[Any] = deque(maxlen=4)
 memory.on_clear(_latest.clear)
 
 
-def _kept(make: Callable[..., Any], *args: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:
+def _kept(make: Callable[..., Any], *args: Any, host_calls: list[Any]) -> Any:
     """Return the program that `make(*args, host_calls)` returns, which lives on until others were made; or its None."""
     with interrupts.held:
         made = make(*args, host_calls)
-        if made is not None and not host_calls:
+        if made is not None and host_kernels.only_kernels(host_calls):
             _latest.append(made)
     return made
 
@@ -408,7 +411,7 @@ def _kept(make: Callable[..., Any], *args: Any, host_calls: Sequence[Callable[..
 _REMEDIES = (option_sets.NO_FUSIONS, option_sets.NONE)
 
 
-def _built(module: Any, device: Any, options: Any, host_calls: Sequence[Callable[..., Any]]) -> Any:
+def _built(module: Any, device: Any, options: Any, host_calls: list[Any]) -> Any:
     from functorch_like.backends.xla import mlir
 
     where = sharding.device_list(device)

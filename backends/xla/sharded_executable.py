@@ -170,7 +170,7 @@ def compile(
     out_avals: Sequence[ShapedArray],
     name: str = "",
     fingerprint: bytes | None = None,
-    host_calls: Sequence[Callable[..., Any]] = (),
+    host_calls: list[Any] | None = None,
 ) -> ShardedExecutable:
     """Compile a module for a mesh, or load what was compiled before; see `executable.compile`.
 
@@ -186,6 +186,7 @@ def compile(
         host_calls: what the module's callbacks call.
     """
     client.check_not_forked()
+    host_calls = [] if host_calls is None else host_calls
     inner = loaded(functools.cache(make), partitioning.mesh, options, fitting, name, fingerprint, host_calls)
     made = ShardedExecutable(inner, partitioning, in_avals, out_avals, name, bool(host_calls))
     if events.heard() and made.settled() is None:

@@ -13,7 +13,7 @@ import numpy as np
 from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
-from functorch_like.backends.xla import compile_options, events
+from functorch_like.backends.xla import client, compile_options, events, host_kernels
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline
@@ -77,9 +77,9 @@ class Lowered:
 
     @property
     def calls_python(self) -> bool:
-        """True if the program has callbacks."""
+        """True if the program has callbacks; kernels of NumPy are none."""
         assert self.module is not None  # building it finds them
-        return bool(self._host_calls)
+        return not host_kernels.only_kernels(self._host_calls)
 
     def identify(self) -> bytes | None:
         """The fingerprint of the program under the settings in force; None where it cannot be had."""
@@ -163,6 +163,7 @@ def lower(
     physical: Sequence[np.dtype[Any] | None] | None = None,
     platform: str = "cpu",
     partitioning: Any = None,
+    portable: bool = False,
 ) -> Lowered:
     """Lower a jaxpr.
 
@@ -174,6 +175,7 @@ def lower(
         physical: the dtype an input arrives in where that differs from its aval: Python numbers arrive 64 bits wide.
         platform: "cpu" or "gpu"; primitives may lower differently.
         partitioning: how inputs, all of them, and results are split over a mesh; None for one device.
+        portable: whether the program may run where this package is not.
     """
     jaxpr = passes.simplify(jaxpr)
     used = passes.used_inputs(jaxpr)
@@ -195,6 +197,8 @@ def lower(
     given = [d for d, k in zip(donated or [False] * len(kept), kept, strict=True) if k]
     given = tuple(i for i, d in enumerate(given) if d)
     host_calls: list[Any] = []
+    # Not where calls return before they are done: a process that ends must not leave a kernel running.
+    with_kernels = platform == "cpu" and partitioning is None and not portable and not client.CPU_ASYNC
     if partitioning is not None:
         partitioning = partitioning._replace(ins=tuple(s for s, k in zip(partitioning.ins, kept, strict=True) if k))
 
@@ -207,13 +211,14 @@ def lower(
             donated=given,
             platform=platform,
             host_calls=host_calls,
+            host_kernels=with_kernels,
             partitioning=partitioning,
             out_avals=jaxpr.out_avals,
         )
 
     def identify(partitioning: Any) -> bytes | None:
         split = () if partitioning is None else partitioning.text()
-        return fingerprint(jaxpr, name, kept, arriving, given, platform, split)
+        return fingerprint(jaxpr, name, kept, arriving, given, platform, split, with_kernels)
 
     return Lowered(build, jaxpr, kept, arriving, name, identify, host_calls, partitioning)
 

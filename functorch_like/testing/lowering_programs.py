@@ -7,6 +7,7 @@ from functorch_like.testing.product_programs import Drawer
 from functorch_like.testing.source_programs import Program, Value
 
 _LENGTHS = (3, 1, 2, 7, 12, 13, 31, 32, 33, 64, 65, 100, 255, 256, 257, 1025, 2047, 2048, 2049)
+_SORTED = (*_LENGTHS, 8191, 8192, 8200)
 _FLAT = (3, 8192, 1, 8191, 8193)
 _ELEMENTWISE = ("sin", "cos", "tan", "arcsin", "arccos", "arctan", "cbrt")
 _CUMULATIVE = ("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp")
@@ -40,11 +41,11 @@ class LoweringDrawer(Drawer):
         return self.w.write(f"lax.{name}({x}, axis={axis}, reverse={self.c.below(2) == 1})")
 
     def _sorted(self) -> Value | None:
-        shape, axis = self.rows(self.c.pick(_LENGTHS))
+        shape, axis = self.rows(self.c.pick(_SORTED))
         return self.w.write(f"fnp.{self.c.pick(('sort', 'argsort'))}({self.operand(shape, 1)}, axis={axis}).astype(F)")
 
     def _sorted_together(self) -> Value | None:
-        shape, axis = self.rows(self.c.pick(_LENGTHS[:-3]))
+        shape, axis = self.rows(self.c.pick(_SORTED))
         key = self.operand(shape, 1)
         if self.c.below(2):
             key = f"(10 * {key}).astype({self.c.pick(('int8', 'int32', 'int16', 'bool'))!r})"

@@ -26,7 +26,7 @@ from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
 
-#: Programs kept by one function for calls that cannot take the C++ path (Python ints).
+#: Programs kept by one function for calls that cannot take the C++ path (Python ints, kernels of NumPy).
 _MOST_PROGRAMS = 256
 
 
@@ -64,11 +64,11 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
             return inner(*args, **kwargs), None, True
         narrow = call.narrowed or (not ints and any(type(a) is int for a in call.leaves))
         stays = narrow or INSPECTED.value is not None
-        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves)) if stays else None
-        found = programs.get(key) if key else None
+        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves))
+        found = programs.get(key)
         if found is None:
             found = _compile(fun, call, name)
-            if key:
+            if stays or not found[0].leaves_python():
                 programs.keep(key, found, _MOST_PROGRAMS)
         program, out_tree = found
         results = program.run(call.leaves)

@@ -24,6 +24,7 @@ class Alternative(NamedTuple):
         takes: `(ins, outs, **params) -> bool`: the same, of avals.
         lower: as the primitive's own rule.
         edges: `() -> [(sample, taken), ...]`: samples on both sides of each limit.
+        on_host: whether it calls a kernel of NumPy, which programs that leave the process may not.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Alternative(NamedTuple):
     takes: Callable[..., bool]
     lower: Callable[..., Any]
     edges: Callable[[], list[tuple[SampleInput, bool]]]
+    on_host: bool = False
 
 
 class Lowering:
@@ -43,21 +45,22 @@ class Lowering:
         self._on = fast_lowering(primitive, "; ".join(f"{a.name}: {a.limits}" for a in alternatives))
 
     def pick(
-        self, platform: str, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any]
+        self, platform: str, ins: Sequence[Any], outs: Sequence[Any], params: dict[str, Any], host_kernels: bool = True
     ) -> Alternative | None:
         """The alternative that is taken for operands and results of these avals, if any."""
         if platform != "cpu" or not self._on():
             return None
-        return next((a for a in self.alternatives if a.takes(ins, outs, **params)), None)
+        allowed = self.alternatives if host_kernels else [a for a in self.alternatives if not a.on_host]
+        return next((a for a in allowed if a.takes(ins, outs, **params)), None)
 
     def __call__(self, e: Any, *operands: Any, **params: Any) -> Any:
         key = (self, *e.ins, *e.outs, *params.values())
         try:
             found = e.memo[key]
         except KeyError:  # programs apply a primitive to the same shapes over and over
-            found = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params)
+            found = e.memo[key] = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
         except TypeError:  # a parameter without a hash
-            found = self.pick(e.platform, e.ins, e.outs, params)
+            found = self.pick(e.platform, e.ins, e.outs, params, e.host_kernels)
         return (self.standard if found is None else found.lower)(e, *operands, **params)
 
 

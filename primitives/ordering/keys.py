@@ -32,6 +32,6 @@ def flip(e: Any, i: Any, aval: ShapedArray) -> Any:
 
 
 def as_integer(e: Any, x: Any, aval: ShapedArray) -> tuple[Any, ShapedArray]:
-    """f32 or f64 as integers of the same order."""
-    bits = aval.update(dtype=dtypes.int64 if aval.dtype == dtypes.float64 else dtypes.int32)
+    """Floats of 16, 32 or 64 bits as integers of the same order."""
+    bits = aval.update(dtype=np.dtype(f"i{aval.dtype.itemsize}"))
     return flip(e, e.op("stablehlo.bitcast_convert", [x], [bits]), bits), bits

@@ -1,10 +1,11 @@
-"""Sorting by integers, which XLA:CPU does natively (docs/lowerings.md): floats as integers of the same order, and a key
-with its position in one integer.
+"""Sorting by integers (docs/lowerings.md): floats as integers of the same order, and a key with its position in one
+integer. XLA:CPU sorts few integers natively, and NumPy's kernel sorts many.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,23 @@ from functorch_like.primitives.ordering.keys import as_integer, flip, one_nan, o
 
 #: The distance between neighbours, in elements, from which sorting a copy that has them side by side is faster.
 FAR = 2048
+#: The number of elements from which NumPy's kernel is faster. Fewer gain less than calling it takes.
+MANY = 8192
+
+
+def _many(ins: Any, dimension: int) -> bool:
+    return ins[0].size >= MANY and ins[0].shape[dimension] > 1
+
+
+def _sort_on_host(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
+    """Integers by NumPy's kernel, which sorts rows."""
+    last = aval.ndim - 1
+    if dimension == last:
+        return e.sorted_rows(x, aval)
+    swap = [last if d == dimension else dimension if d == last else d for d in range(aval.ndim)]
+    turned = aval.update(shape=tuple(aval.shape[d] for d in swap))
+    turn = lambda v, out: e.op("stablehlo.transpose", [v], [out], attrs={"permutation": e.i64s(swap)})
+    return turn(e.sorted_rows(turn(x, turned), turned), aval)
 
 
 def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
@@ -37,6 +55,14 @@ def sort_integers(e: Any, x: Any, aval: ShapedArray, dimension: int) -> Any:
     return e.op("stablehlo.sort", [x], [aval], attrs=attrs, regions=(region,))
 
 
+def _sort_one_on_host(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
+    (aval,) = e.ins
+    if not dtypes.is_float(aval.dtype):
+        return [_sort_on_host(e, x, aval, dimension)]
+    key, bits = as_integer(e, one_nan(e, x, aval), aval)
+    return [e.op("stablehlo.bitcast_convert", [flip(e, _sort_on_host(e, key, bits, dimension), bits)], [aval])]
+
+
 def _sort_floats(e: Any, x: Any, *, dimension: int, **_: Any) -> list[Any]:
     (aval,) = e.ins
     wide = aval if aval.dtype.itemsize >= 4 else aval.update(dtype=dtypes.float32)
@@ -54,7 +80,15 @@ def _packs(dtype: Any) -> bool:
 
 
 def _sort_packed(e: Any, *operands: Any, dimension: int, **_: Any) -> list[Any]:
-    """Key and position in one integer, sorted natively; then all operands are gathered by position. Stable."""
+    return _sort_by_position(e, operands, dimension, sort_integers)
+
+
+def _sort_packed_on_host(e: Any, *operands: Any, dimension: int, **_: Any) -> list[Any]:
+    return _sort_by_position(e, operands, dimension, _sort_on_host)
+
+
+def _sort_by_position(e: Any, operands: Sequence[Any], dimension: int, sort: Callable[..., Any]) -> list[Any]:
+    """Key and position in one integer, sorted; then all operands are gathered by position. Stable."""
     key, x = e.ins[0], operands[0]
     if dtypes.is_float(key.dtype):
         wide = key.update(dtype=dtypes.float32)
@@ -66,7 +100,7 @@ def _sort_packed(e: Any, *operands: Any, dimension: int, **_: Any) -> list[Any]:
     if key.dtype == dtypes.uint32:  # its upper half would become negative
         x = e.op("stablehlo.subtract", [x, e.full(2**31, long)], [long])
     high = e.op("stablehlo.shift_left", [x, e.full(32, long)], [long])
-    packed = sort_integers(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
+    packed = sort(e, e.op("stablehlo.or", [high, places], [long]), long, dimension)
     order = e.convert(e.op("stablehlo.and", [packed, e.full(2**32 - 1, long)], [long]), index)
     return [rows_at(e, v, order, a, index, dimension) for v, a in zip(operands, e.outs, strict=True)]
 
@@ -129,7 +163,59 @@ def _packed_edges() -> list[tuple[SampleInput, bool]]:
     ]
 
 
+def _counted(shape: tuple[int, ...], dtype: Any) -> np.ndarray[Any, Any]:
+    """All over the range of a dtype, with equal ones; of floats also zeros of both signs, infinities and NaNs."""
+    places = np.arange(math.prod(shape)).reshape(shape) * 7919 % 1009
+    if not dtypes.is_float(np.dtype(dtype)):
+        least, most = int(dtypes.iinfo(dtype).min), int(dtypes.iinfo(dtype).max)
+        return np.array([least + p * ((most - least) // 1008) for p in places.ravel().tolist()], dtype).reshape(shape)
+    numbers = ((places - 500.0) / 8).astype(dtype)
+    flat = numbers.reshape(-1)
+    flat[1::97], flat[2::89] = -0.0, 0.0
+    flat[3::101], flat[4::103], flat[5::107], flat[6::109] = np.nan, -np.nan, np.inf, -np.inf
+    return numbers
+
+
+_ON_HOST = ("bfloat16", "float16", "float32", "float64", *(f"{u}int{b}" for u in ("", "u") for b in (8, 16, 32, 64)))
+
+
+def _host_edges() -> list[tuple[SampleInput, bool]]:
+    taken = [sort_sample(_counted((MANY,), dtypes.as_dtype(d))) for d in _ON_HOST]
+    taken += [sort_sample(_counted((2, MANY // 4, 2), np.float32), dimension=d) for d in range(3)]
+    left = [sort_sample(_counted((MANY - 1,), d)) for d in (np.float32, np.int32)]
+    left += [sort_sample(_counted((MANY, 1), np.int32), dimension=1), sort_sample(np.arange(MANY) % 3 == 1)]
+    return [*((s, True) for s in taken), *((s, False) for s in left)]
+
+
+def _packed_host_edges() -> list[tuple[SampleInput, bool]]:
+    places = np.arange(MANY, dtype=np.int32)
+    kinds = ("bfloat16", "float16", "float32", "int8", "uint16", "int32", "uint32")
+    taken = [sort_sample(_counted((MANY,), dtypes.as_dtype(d)), places) for d in kinds]
+    rows = _counted((4, MANY // 4), np.int16)
+    taken += [sort_sample(rows, rows.astype(np.float64), rows == 3, dimension=d) for d in (0, 1)]
+    left = [sort_sample(_counted((MANY - 1,), np.int32), places[1:]), sort_sample(_counted((MANY,), np.int64), places)]
+    return [*((s, True) for s in taken), *((s, False) for s in left)]
+
+
 FORMS = (
+    Alternative(
+        "NumPy's kernel, floats as integers",
+        f"one operand of 8 to 64 bits (floats: 16), no booleans, from {MANY} elements",
+        lambda ins, outs, *, dimension, **_: len(ins) == 1 and ins[0].dtype.name in _ON_HOST and _many(ins, dimension),
+        _sort_one_on_host,
+        _host_edges,
+        on_host=True,
+    ),
+    Alternative(
+        "NumPy's kernel, key and position in one integer",
+        f"several operands, one key of at most 32 bits, from {MANY} elements",
+        lambda ins, outs, *, dimension, num_keys=1, **_: (
+            len(ins) > 1 and num_keys == 1 and _packs(ins[0].dtype) and _many(ins, dimension)
+        ),
+        _sort_packed_on_host,
+        _packed_host_edges,
+        on_host=True,
+    ),
     Alternative(
         "keys as integers",
         "one floating operand of at least 16 bits",

@@ -1,0 +1,50 @@
+"""NumPy's kernels in compiled programs for CPUs: the sort of rows, for which XLA has no vector code.
+
+A kernel is called as a callback is, through a target that jaxlib registers itself: C++ takes the interpreter's lock,
+hands over the memory of operands and results, and turns an exception into an error of the run. NumPy lets go of the
+lock while it sorts. The target is found by its name in the code of a program, so a program on disk is bound to its
+kernel when it is loaded.
+
+TRAP: the number that the code calls by is a position in the list a program is compiled with. So there is one kernel,
+and a program without callbacks of the user has it at position 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from functorch_like.backends.xla import callbacks
+
+#: What C++ calls Python functions by that get the memory of operands and results itself.
+TARGET = "xla_buffer_python_cpu_callback"
+
+
+def sort_rows(context: Any, rows: Any, result: Any) -> tuple[()]:
+    """Sort each row, in place: the result has the memory of the operand, which holds what it held before."""
+    try:
+        found = np.asarray(result)
+        # A stable sort of at most 16 bits is a radix sort; equal integers are the same in any order.
+        found.sort(axis=-1, kind="stable" if found.dtype.itemsize <= 2 else None)
+    except BaseException as error:
+        # Without the frame, whose arrays show memory that is gone after the call.
+        raise callbacks.recorded(error.with_traceback(None)) from None
+    return ()
+
+
+def is_kernel(call: Any) -> bool:
+    """Return True for a kernel, False for a callback of the user."""
+    return call is sort_rows
+
+
+def bind(body: bytes, host_calls: list[Any]) -> None:
+    """Give a program loaded without its module, of these bytes, the functions that it calls."""
+    if not host_calls and TARGET.encode() in body:
+        host_calls.append(sort_rows)
+
+
+def only_kernels(host_calls: Collection[Any]) -> bool:
+    """Return True if a program calls no function of the user."""
+    return all(map(is_kernel, host_calls))
