@@ -123,7 +123,9 @@ class _Inside(threading.local):
 
 
 _inside = _Inside()
-_changed = threading.Condition()
+# TRAP: `with` of a condition runs Python code, and an interrupt there would leave the lock taken for good.
+_lock = threading.Lock()
+_changed = threading.Condition(_lock)
 _running: set[int] = set()
 
 
@@ -135,7 +137,7 @@ def running() -> Generator[None]:
     try:
         yield
     finally:
-        with _changed:
+        with _lock:
             _running.discard(number)
             _changed.notify_all()
 
@@ -144,6 +146,7 @@ def barrier() -> None:
     """Wait for the programs with callbacks that run now, in other threads. (Inside of a callback: for nothing.)"""
     if _inside.depth:
         return
-    with _changed:
+    with _lock:
         before = set(_running)
-        _changed.wait_for(lambda: not before & _running)
+        while not _changed.wait_for(lambda: not before & _running, timeout=1.0):  # an interrupt may stop a notice
+            pass

@@ -6,6 +6,7 @@ import functools
 import time
 from collections import deque, namedtuple
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from functorch_like import interrupts
@@ -77,11 +78,21 @@ class Executable:
         device: where it runs.
         name: of the module.
         in_avals, out_avals: of its arguments and results.
-        calls_python: whether it has callbacks. A call of it then returns when they are done, and never leaves Python,
-            where their exceptions are caught.
+        calls_python: whether it has callbacks or kernels of NumPy. A call of it then returns when they are done, and
+            never leaves Python, where their exceptions are caught.
     """
 
-    __slots__ = ("_handlers", "_inner", "_sharding", "calls_python", "device", "in_avals", "name", "out_avals")
+    __slots__ = (
+        "_handlers",
+        "_inner",
+        "_only_kernels",
+        "_sharding",
+        "calls_python",
+        "device",
+        "in_avals",
+        "name",
+        "out_avals",
+    )
 
     def __init__(
         self,
@@ -90,9 +101,10 @@ class Executable:
         in_avals: Sequence[ShapedArray],
         out_avals: Sequence[ShapedArray],
         name: str,
-        calls_python: bool = False,
+        host_calls: Sequence[Any] = (),
     ) -> None:
-        self._inner, self.device, self.name, self.calls_python = inner, device, name, calls_python
+        self._inner, self.device, self.name, self.calls_python = inner, device, name, bool(host_calls)
+        self._only_kernels = host_kernels.only_kernels(host_calls)
         self.in_avals = list(in_avals)
         self._sharding = sharding.single(device)
         self.out_avals = list(out_avals)
@@ -136,7 +148,7 @@ class Executable:
         raise raised  # not in the clause above, which would call C++'s error its context
 
     def _run_and_wait(self, ready: Sequence[Any]) -> Any:
-        with callbacks.running():
+        with nullcontext() if self._only_kernels else callbacks.running():
             results = self._inner.execute_sharded(ready, with_tokens=True)
             results.consume_token().block_until_ready()
             return results
@@ -275,7 +287,7 @@ def compile(
         from functorch_like.backends.xla import mlir  # 15 ms, and whoever has a module has paid them
 
         in_avals = mlir.argument_avals(made())
-    return Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
+    return Executable(inner, device, in_avals, out_avals, name, host_calls)
 
 
 def load(
@@ -297,7 +309,7 @@ def load(
     client.check_not_forked()
     chosen = compile_options.options(device, options, fitting)
     inner, _, _ = _from_disk(make, device, chosen, name, fingerprint, host_calls)
-    return None if inner is None else Executable(inner, device, in_avals, out_avals, name, bool(host_calls))
+    return None if inner is None else Executable(inner, device, in_avals, out_avals, name, host_calls)
 
 
 def loaded(

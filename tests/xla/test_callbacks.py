@@ -1,5 +1,9 @@
 """Python functions called by programs, at the door: what C++ does not check."""
 
+import sys
+import threading
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -90,3 +94,29 @@ def test_platforms_without_callbacks_say_so():
     assert callbacks.target("gpu") != callbacks.target("cpu")
     with pytest.raises(UnsupportedError, match="tpu"):
         callbacks.target("tpu")
+
+
+def test_an_interrupt_at_the_end_of_a_call_leaves_no_lock_taken():
+    """In other calls and threads everything goes on."""
+    run = program(lambda x: [x + 1])
+    x = np.ones(3, np.float32)
+
+    def at_return(frame, event, arg):
+        if event == "return":
+            raise KeyboardInterrupt
+        return at_return
+
+    def trace(frame, event, arg):
+        return at_return if frame.f_code is threading.Condition.__enter__.__code__ else None
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            run.execute([x])
+    finally:
+        sys.settrace(before)
+    other = threading.Thread(target=run.execute, args=([x],), daemon=True)
+    other.start()
+    other.join(60)
+    assert not other.is_alive()
