@@ -26,7 +26,7 @@ class _Settings(Module, name="compilation"):
     tiers = Setting(
         "auto",
         one_of("auto", "off", "quick"),
-        "The tiers in which jit compiles programs for CPUs.\n\n"
+        "The tiers in which programs for CPUs are compiled, those of eager functions among them.\n\n"
         "'auto': a program that is new is compiled under quick options, and compiled again in the background once the "
         "time that it has run is worth that; a later call then runs the optimised form. The disk keeps that form. "
         "'off': each program is compiled under its full options at once. 'quick': under quick options alone, for "

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from functorch_like.backends.xla.jaxlib_api import VERSION
-from functorch_like.core import Primitive
 from functorch_like.ir.jaxpr import Equation, Jaxpr, inner_jaxprs
 
 #: Seconds that XLA takes longer under full options: for a program, and for each equation that computes.
@@ -21,6 +20,8 @@ _FUNCTION, _BITS = 5, 100
 _STEPS = 1000
 #: Equations' worth of an operation of several kernels: sorting, cumulative sums, factorizations, random bits.
 _KERNELS = 6
+#: Equations' and elements' worth of special functions, by family. Those that iterate are as long as whole programs.
+_SPECIAL = {"incomplete_gamma": (150, 2000), "incomplete_beta": (300, 400), "zeta": (20, 40), "erf_and_gamma": (4, 30)}
 #: Equations below which both forms compile in about the same time.
 FEWEST = 2
 
@@ -47,11 +48,6 @@ class Estimate(NamedTuple):
         return _ELEMENT * self.elements
 
 
-def is_of_library(prim: Primitive) -> bool:
-    """Return True for products and linear algebra, which XLA leaves to libraries."""
-    return prim.kind == "product" or prim.where.startswith("linalg/")
-
-
 def estimate(jaxpr: Jaxpr) -> Estimate:
     """Return the estimate of a program."""
 
@@ -72,6 +68,9 @@ def _of_equation(e: Equation) -> Estimate:
         return Estimate(0, size)
     if e.prim.where.startswith("random/"):
         return Estimate(_KERNELS, _BITS * size)
+    if e.prim.family in _SPECIAL:
+        equations, elements = _SPECIAL[e.prim.family]
+        return Estimate(equations, elements * size)
     if e.prim.kind not in ("elementwise", "reduction", "product"):
         return Estimate(_KERNELS, size)
     return Estimate(1, size if e.prim.fusible or e.prim.kind != "elementwise" else _FUNCTION * size)

@@ -26,8 +26,10 @@ from functorch_like.compiler.lower import Lowered
 _PATIENCE = 0.5
 #: The same, where an earlier process has left the quick form on disk: the program comes again.
 _PATIENCE_AGAIN = 0.1
-#: Seconds that an eager call may take longer: less than calling it takes.
-_UNNOTICED = 2.5e-6
+#: Seconds that an eager call may take longer: a fifth of what calling it takes.
+_UNNOTICED = 1e-6
+#: Seconds of compile time below which an eager program is not measured: its calls would come to Python meanwhile.
+_LARGE = 40e-3
 
 
 class QuickTier:
@@ -46,6 +48,12 @@ class QuickTier:
         self.watchers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._compile, self._settings = compile, configuration.snapshot()
         _alive.add(self)
+
+    def credit(self, seconds: float) -> None:
+        """Add time that it has run; once that is worth it, have the optimised form compiled."""
+        self.spent += seconds
+        if self.spent >= self.worth and self.compiled is None:
+            self.optimise()
 
     def optimise(self) -> Future[xla.Executable]:
         """Compile the optimised form in the background, once."""
@@ -160,18 +168,21 @@ def begin(
     return executable, QuickTier(compile_full, cost * (_PATIENCE_AGAIN if again else _PATIENCE), lowered.name)
 
 
-def fitting_when_eager(lowered: Lowered, device: Any) -> dict[str, Any] | None:
-    """Return the options for the only form of an eager program; None for its full options.
+def begin_eager(
+    lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str
+) -> tuple[xla.Executable, QuickTier | None]:
+    """Compile a program that runs outside of jit; as `begin`, with the same arguments and results.
 
-    Products and factorizations are a library's, and small ones run as long under quick options, which compile in a
-    third of the time. A derivative that is not under jit has dozens of them, each of other shapes.
+    On small arrays a program runs as long under quick options, which compile in a third of the time, so these are for
+    good. A large program has tiers. Others, such as one operation on many elements, are optimised at once.
     """
-    if not _may_be_quick(lowered, device, None):
-        return None
-    small = tier_costs.estimate(lowered.jaxpr).run_seconds <= _UNNOTICED
-    if not small or not any(tier_costs.is_of_library(e.prim) for e in lowered.jaxpr.equations):
-        return None
-    return {**lowered.fitting(device), **option_sets.QUICK}
+    if mode == "default" and _may_be_quick(lowered, device, options):
+        found = tier_costs.estimate(lowered.jaxpr)
+        if found.run_seconds <= _UNNOTICED:
+            return lowered.compile(device, options, fitting={**lowered.fitting(device), **option_sets.QUICK}), None
+        if found.compile_seconds >= _LARGE:
+            return begin(lowered, device, options, mode)
+    return lowered.compile(device, options, mode=mode), None
 
 
 def _has_tiers(lowered: Lowered, device: Any, options: dict[str, Any] | None, mode: str) -> bool:

@@ -18,10 +18,10 @@ from functorch_like.caches import Cache
 from functorch_like.compiler.lower import Lowered, lower
 from functorch_like.compiler.placement import device_for as device_for
 from functorch_like.compiler.placement import settle
-from functorch_like.compiler.tiers import QuickTier, begin, fitting_when_eager
+from functorch_like.compiler.tiers import QuickTier, begin, begin_eager
 from functorch_like.core import ArrayImpl, Primitive, Tracer, aval_of
 from functorch_like.errors import FtError
-from functorch_like.interpreters import eager_notice, host_evaluation
+from functorch_like.interpreters import eager_notice, eager_tiers, host_evaluation
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.jaxpr import Jaxpr
 from functorch_like.ir.trace_to_jaxpr import stage
@@ -76,10 +76,11 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
         if narrowed:
             args = tuple(map(core.in_width, args))
         program = program_for(args, programs, make)
-        out = program.run(args)
+        out = eager_tiers.run(program, args)
         dtype_origins.follow(args, out)
         tree = xla.structure(list(range(len(out))) if prim.multiple_results else 0)
-        return (out if prim.multiple_results else out[0]), None if narrowed else program.fastpath(tree), False
+        told = (None, False) if narrowed else eager_tiers.remembered(program, tree)
+        return out if prim.multiple_results else out[0], *told
 
     return xla.function(prim.name, fun, miss)
 
@@ -116,7 +117,7 @@ class Program:
         options: compile options of XLA.
         mode: how others are chosen: see `jit`.
         tiered: whether it may start in the quick tier.
-        eager: whether it is one operation, which stays in its first form.
+        eager: the same for a program outside of jit, which `eager_tiers` runs.
 
     Attributes:
         executable: the form that runs now.
@@ -173,10 +174,10 @@ class Program:
         self.quick: QuickTier | None = None
         with settings:
             self.lowered = lowered(donated)
-            if tiered:
-                self.executable, self.quick = begin(self.lowered, self.device, options, mode)
+            if tiered or (eager and fitting is None):
+                start = begin if tiered else begin_eager
+                self.executable, self.quick = start(self.lowered, self.device, options, mode)
             else:
-                fitting = fitting_when_eager(self.lowered, self.device) if eager else fitting
                 self.executable = self.lowered.compile(self.device, options, mode=mode, fitting=fitting)
         self.consts = list(consts) if partitioning is None else self._placed(consts)
         self.kept = self.lowered.kept

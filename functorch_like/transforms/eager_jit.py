@@ -20,13 +20,14 @@ from functorch_like import dtypes
 from functorch_like.backends import xla
 from functorch_like.caches import Cache
 from functorch_like.calling.call_signature import FlatCall, Static
-from functorch_like.core import EVALUATE, Tracer, in_width, state
+from functorch_like.core import EVALUATE, ArrayImpl, Tracer, in_width, state
 from functorch_like.errors import ArgumentError
-from functorch_like.interpreters.evaluate import INSPECTED, Program, device_for
+from functorch_like.interpreters import eager_tiers
+from functorch_like.interpreters.evaluate import Program, device_for
 from functorch_like.ir import dtype_origins
 from functorch_like.ir.trace_to_jaxpr import stage
 
-#: Programs kept by one function for calls that cannot take the C++ path (Python ints, kernels of NumPy).
+#: Programs kept by one function for calls that do not take the C++ path: Python ints, NumPy's kernels, the quick tier.
 _MOST_PROGRAMS = 256
 
 
@@ -63,18 +64,18 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         if call.traced():
             return inner(*args, **kwargs), None, True
         narrow = call.narrowed or (not ints and any(type(a) is int for a in call.leaves))
-        stays = narrow or INSPECTED.value is not None
-        key = (call.key, tuple(map(type, call.leaves)), device_for(call.leaves))
+        kinds = tuple((type(a), type(a) is ArrayImpl and a._committed) for a in call.leaves)
+        key = (call.key, kinds, device_for(call.leaves))
         found = programs.get(key)
         if found is None:
             found = _compile(fun, call, name)
-            if stays or not found[0].leaves_python():
+            if narrow or found[0].quick is not None or not found[0].leaves_python():  # the next call comes here, too
                 programs.keep(key, found, _MOST_PROGRAMS)
         program, out_tree = found
-        results = program.run(call.leaves)
+        results = eager_tiers.run(program, call.leaves)
         dtype_origins.follow(call.leaves, results)
         out = out_tree.unflatten(results)
-        return out, None if narrow else program.fastpath(out_tree), False
+        return out, *((None, False) if narrow else eager_tiers.remembered(program, out_tree))
 
     made = xla.function(name, plain, miss, static_argnums=which.nums, static_argnames=which.names)
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from functorch_like.backends.xla import events, nesting
+from functorch_like.interpreters import eager_tiers
 from functorch_like.interpreters.evaluate import Program
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class TierWatch:
         started = time.perf_counter()
         results = program.run(leaves)
         self.follow(program)
-        self._credit(program, time.perf_counter() - started)
+        _credit(program, time.perf_counter() - started)
         if events.heard():
             events.tell("tier", program.lowered.name, how="in the quick tier")
         return results
@@ -92,19 +92,11 @@ class TierWatch:
             return
         program = self._jitted.compiled_before(args, kwargs)
         if program is not None:
-            self._credit(program, spent)
+            _credit(program, spent)
 
     def _now(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
         program = self._jitted.compiled_before(args, kwargs)
         return "optimised" if program is None or program.quick is None else "in the quick tier"
-
-    def _credit(self, program: Program, seconds: float) -> None:
-        quick = program.quick
-        if quick is None:
-            return
-        quick.spent += seconds
-        if quick.spent >= quick.worth and quick.compiled is None:
-            quick.optimise()
 
     def note(self) -> None:
         """Take note that a program has been compiled: the next call exchanges it before it runs."""
@@ -127,25 +119,10 @@ class TierWatch:
             self._jitted.fast._clear_cache()
         for program in finished:
             self._programs.discard(program)
-            self._exchange(program)
+            eager_tiers.exchange(program)
         self._limit = max(_LEAST, _SHARE * min((p.quick.worth for p in self._programs if p.quick), default=0.0))
         if not self._programs:
             self._uninstall()
-
-    def _exchange(self, program: Program) -> None:
-        name, quick = program.lowered.name, program.quick
-        if quick is None or quick.compiled is None or quick.compiled.cancelled():
-            program.quick = None  # another function of the same program was first, or the process ends
-            return
-        try:
-            program.exchange()
-        except Exception as error:
-            warnings.warn(
-                f"{name} stays in the quick tier, which runs slower: its optimised form could not be compiled: {error}",
-                stacklevel=2,
-            )
-            return
-        events.tell("exchange", name, how=f"after {quick.spent * 1e3:.3g} ms of running in the quick tier")
 
     def _uninstall(self) -> None:
         public = self._jitted.public
@@ -167,3 +144,8 @@ class TierWatch:
             if not future.cancelled():
                 future.exception()  # waits
         self.exchange()
+
+
+def _credit(program: Program, seconds: float) -> None:
+    if program.quick is not None:
+        program.quick.credit(seconds)

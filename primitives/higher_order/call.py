@@ -20,7 +20,7 @@ from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.lower import emit_carrying, token_avals
 from functorch_like.core import BatchAxis, Primitive, SampleInput, Tracer, UndefinedPrimal, state
 from functorch_like.errors import ShapeError
-from functorch_like.interpreters import reverse
+from functorch_like.interpreters import eager_tiers, reverse
 from functorch_like.interpreters.evaluate import Program, program_for
 from functorch_like.ir import passes
 from functorch_like.ir.jaxpr import Jaxpr, evaluate, inner_jaxprs
@@ -165,15 +165,15 @@ def _kernel(jaxpr: Jaxpr, spec: CallSpec) -> Any:
     programs: Cache[Any, Program] = Cache()
 
     def make(*args: Any) -> Program:
-        return Program(jaxpr, [], args, name=spec.name, options=dict(spec.options), mode=spec.mode)
+        return Program(jaxpr, [], args, name=spec.name, options=dict(spec.options), mode=spec.mode, eager=True)
 
     def miss(*args: Any) -> tuple[Any, Any, bool]:
         for a in args:
             if isinstance(a, Tracer):
                 raise core.leak(a, spec.name)
         program = program_for(args, programs, make)
-        outs = program.run(args)
-        return outs, program.fastpath(xla.structure(list(range(len(outs))))), False
+        outs = eager_tiers.run(program, args)
+        return outs, *eager_tiers.remembered(program, xla.structure(list(range(len(outs)))))
 
     def fun(*args: Any) -> list[Any]:
         return evaluate(jaxpr, args)

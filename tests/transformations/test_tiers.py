@@ -16,7 +16,7 @@ import pytest
 
 import functorch_like as ft
 import functorch_like.numpy as fnp
-from functorch_like import backends, lax
+from functorch_like import backends, lax, scipy
 from functorch_like.backends.xla import client, counters, memory
 from functorch_like.compiler import tier_costs, tiers
 from functorch_like.compiler.lower import Lowered
@@ -42,7 +42,7 @@ def clock(monkeypatch):
         state[0] += state[1]
         return state[0]
 
-    monkeypatch.setattr(tier_watch.time, "perf_counter", read)
+    monkeypatch.setattr(tier_watch.time, "perf_counter", read)  # for eager_tiers, too: it is the module's
     return state
 
 
@@ -433,8 +433,9 @@ def test_one_long_run_is_worth_its_compile_time():
         assert in_quick_tier(ft.jit(f), X * 0 + 3 if f is unknown else X)
 
 
-def test_small_eager_products_have_quick_options(monkeypatch):
-    """They are a library's, and run as long under them."""
+@pytest.fixture
+def options_of(monkeypatch):
+    """The programs compiled so far, each with whether its options are quick ones."""
     made, compile_ = [], Lowered.compile
 
     def noted(self, device, options=None, *, fitting=None, **more):
@@ -442,19 +443,76 @@ def test_small_eager_products_have_quick_options(monkeypatch):
         return compile_(self, device, options, fitting=fitting, **more)
 
     monkeypatch.setattr(Lowered, "compile", noted)
+    return made
+
+
+def test_eager_operations_on_small_arrays_have_quick_options(options_of):
+    """They run as long under them."""
     x = fnp.asarray(np.random.default_rng(0).normal(size=(9, 9)), "float32")
     spd = np.asarray(lax.dot(x, x.T)) + 9 * np.eye(9, dtype=np.float32)
     np.testing.assert_allclose(lax.linalg.cholesky(spd), np.linalg.cholesky(spd), rtol=1e-4, atol=1e-5)
-    names = {"dot_general", "cholesky"}
-    assert {(name, quick) for name, quick in made if name in names} == {(name, True) for name in names}
-    made.clear()
-    fnp.exp(x)
+    np.testing.assert_allclose(fnp.exp(x), np.exp(x), rtol=1e-6)
+    assert {("dot_general", True), ("cholesky", True), ("exp", True)} <= set(options_of)
+    assert all(quick for _, quick in options_of)
+    options_of.clear()
+    fnp.exp(np.ones((64, 64), np.float32))
     lax.dot(fnp.ones((64, 64)), fnp.ones((64, 64)))
-    assert made and not any(quick for _, quick in made)
-    made.clear()
+    assert [quick for name, quick in options_of if name in ("exp", "dot_general")] == [False, False]
+    options_of.clear()
     with backends.compilation.flags(tiers="off"):
         lax.dot(fnp.ones((7, 8)), fnp.ones((8, 7)))
-    assert [quick for name, quick in made if name == "dot_general"] == [False]
+    assert [quick for name, quick in options_of if name == "dot_general"] == [False]
+
+
+def _eager_function():
+    return lambda x: scipy.special.gammainc(x, x + 1)
+
+
+def _mapped_jit():
+    def deep(x):
+        for k in range(20):
+            x = fnp.sin(x) * (1 + 0.1 * k) + x
+        return x
+
+    return ft.vmap(ft.jit(deep))
+
+
+@pytest.mark.parametrize("make", [_eager_function, _mapped_jit])
+def test_large_eager_programs_have_tiers(make, options_of, clock):
+    x = np.linspace(0.5, 2, 3000)
+    f = make()
+    first = np.asarray(f(x))
+    large = max(options_of, key=lambda made: made[0] in ("gammainc", "igamma", "deep"))[0]
+    assert (large, True) in options_of and (large, False) not in options_of
+    f(x)  # too short to be worth anything
+    finish()
+    assert (large, False) not in options_of
+    clock[1] = 10.0
+    f(x)
+    clock[1] = 0.0
+    finish()
+    assert (large, False) in options_of
+    before = counters.misses
+    np.testing.assert_allclose(f(x), first, rtol=1e-9)  # exchanges
+    misses = counters.misses - before
+    f(x)
+    assert counters.misses < before + 2 * misses  # from now on C++ runs the program
+
+
+def test_an_eager_program_that_cannot_be_compiled_again_stays_quick(monkeypatch, clock):
+    x = np.linspace(0.5, 2, 3000)
+    f = _eager_function()
+    first = np.asarray(f(x))
+    monkeypatch.setattr(Lowered, "compile", lambda *a, **k: 1 / 0)
+    clock[1] = 10.0
+    f(x)
+    clock[1] = 0.0
+    finish()
+    with pytest.warns(UserWarning, match="stays in the quick tier"):
+        f(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(f(x), first)
 
 
 def test_small_programs_have_one_tier():
