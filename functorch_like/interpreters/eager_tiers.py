@@ -35,11 +35,14 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
     return results
 
 
-def remembered(program: Program, out_tree: Any) -> tuple[Any, bool]:
+def remembered(program: Program, out_tree: Any, narrowed: bool = False) -> tuple[Any, bool]:
     """Return what C++ is told after a call: the record that lets it run later ones or None, and whether to forget all.
 
-    In the quick tier it forgets: of what has no record once, it never asks for one again.
+    In the quick tier it forgets: of what has no record once, it never asks for one again. Where arguments were
+    `narrowed` in Python, all calls come there.
     """
+    if narrowed:
+        return None, False
     return (program.fastpath(out_tree), False) if program.quick is None else (None, True)
 
 

@@ -79,8 +79,7 @@ def _kernel_of(prim: Primitive, params: dict[str, Any]) -> Any:
         out = eager_tiers.run(program, args)
         dtype_origins.follow(args, out)
         tree = xla.structure(list(range(len(out))) if prim.multiple_results else 0)
-        told = (None, False) if narrowed else eager_tiers.remembered(program, tree)
-        return out if prim.multiple_results else out[0], *told
+        return out if prim.multiple_results else out[0], *eager_tiers.remembered(program, tree, narrowed)
 
     return xla.function(prim.name, fun, miss)
 

@@ -75,7 +75,7 @@ def eager_jit(fun: Any = None, *, static: tuple[str, ...] = (), ints: bool = Fal
         results = eager_tiers.run(program, call.leaves)
         dtype_origins.follow(call.leaves, results)
         out = out_tree.unflatten(results)
-        return out, *((None, False) if narrow else eager_tiers.remembered(program, out_tree))
+        return out, *eager_tiers.remembered(program, out_tree, narrow)
 
     made = xla.function(name, plain, miss, static_argnums=which.nums, static_argnames=which.names)
     for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
