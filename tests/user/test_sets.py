@@ -56,6 +56,24 @@ def test_unique_of_the_standard():
     agrees("unique_values", x)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64", "bfloat16", "complex64"])
+def test_values_alone_are_those_beside_positions(dtype):
+    """To the bit: of equal elements the first one, of zeros and of NaNs, too."""
+    x = drawn("float32")
+    if dtype not in ("bool", "int8", "uint64"):
+        x = np.concatenate([x.ravel(), np.array([-0.0, np.nan, 0.0, -np.nan, np.inf, -np.inf], np.float32)])
+        x = np.concatenate([x, -x])
+    x = fnp.asarray(np.abs(x) if dtype == "uint64" else x).astype(dtype)
+    in_bits = lambda v: np.asarray(v).view(np.uint8).tolist()
+    for each in (x, x[::-1], fnp.zeros((2, 0), dtype)):
+        for equal_nan in (True, False):
+            alone = fnp.unique(each, equal_nan=equal_nan)
+            beside = fnp.unique(each, return_index=True, equal_nan=equal_nan)[0]
+            assert in_bits(alone) == in_bits(beside) and alone.dtype == beside.dtype == each.dtype
+        assert in_bits(fnp.unique_values(each)) == in_bits(fnp.unique_all(each).values)
+    assert fnp.unique(2.5).tolist() == fnp.unique([2.5]).tolist() == [2.5]
+
+
 def test_unique_edges():
     for x in (np.zeros(0), np.zeros((0, 3)), np.array(3.0)):
         agrees("unique", x, True, True, True)
