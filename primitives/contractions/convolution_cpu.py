@@ -196,14 +196,15 @@ def split(conv: Conv) -> Any:
     groups = p["feature_group_count"] if features else p["batch_group_count"]
     parts = []
     for g in range(groups):
-        cut: list[Any] = []
+        cut, avals = [], []
         for x, aval, d in ((conv.lhs, conv.left, ls[1] if features else ls[0]), (conv.rhs, conv.right, rs[0])):
             n = aval.shape[d] // groups
             tap = [slice(g * n, g * n + n, 1) if i == d else slice(0, m, 1) for i, m in enumerate(aval.shape)]
-            cut.append(emit_tap(e, x, tap, aval.update(shape=tuple(s.stop - s.start for s in tap))))
+            avals.append(aval.update(shape=tuple(s.stop - s.start for s in tap)))
+            cut.append(emit_tap(e, x, tap, avals[-1]))
         shape = tuple(n // groups if d == os[1] else n for d, n in enumerate(conv.out.shape))
         alone = p | {"feature_group_count": 1, "batch_group_count": 1}
-        parts.append(convolution(e, cut[0], cut[1], conv.out.update(shape=shape), alone))
+        parts.append(convolution(e, *cut, avals, conv.out.update(shape=shape), alone))
     return e.op("stablehlo.concatenate", parts, [conv.out], attrs={"dimension": e.i64(os[1])})
 
 

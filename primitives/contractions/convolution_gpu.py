@@ -33,7 +33,7 @@ def _complex(e: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
     a, b = (part(which, lhs, left) for which in ("real", "imag"))
     c, d = (part(which, rhs, right) for which in ("real", "imag"))
     made = out.update(dtype=real)
-    product = lambda x, y: convolution(e, x, y, made, params)
+    product = lambda x, y: convolution(e, x, y, e.ins, made, params)
     first = e.op("stablehlo.subtract", [product(a, c), product(b, d)], [made])
     second = e.op("stablehlo.add", [product(a, d), product(b, c)], [made])
     return e.op("stablehlo.complex", [first, second], [out])
@@ -51,7 +51,7 @@ def _integer(e: Any, lhs: Any, rhs: Any, params: dict[str, Any]) -> Any:
     rights = _digits(e, rhs, right, count)
     for i, x in enumerate(_digits(e, lhs, left, count)):
         for j, y in enumerate(rights[: count - i]):
-            term = e.convert(convolution(e, x, y, made, params), wide)
+            term = e.convert(convolution(e, x, y, e.ins, made, params), wide)
             if i + j:
                 term = e.op("stablehlo.shift_left", [term, e.full(_DIGIT * (i + j), wide)], [wide])
             total = e.op("stablehlo.add", [total, term], [wide])

@@ -19,11 +19,13 @@ def plain(e: Any, lhs: Any, rhs: Any, **params: Any) -> Any:
     (left, right), (out,) = e.ins, e.outs
     if not out.size or not left.size or not right.size:
         return e.full(0, out)
-    return convolution(e, lhs, rhs, out, params)
+    return convolution(e, lhs, rhs, e.ins, out, params)
 
 
-def convolution(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, Any]) -> Any:
-    """The operation, for given operands and parameters."""
+def convolution(
+    e: Any, lhs: Any, rhs: Any, ins: Sequence[ShapedArray], out: ShapedArray, params: dict[str, Any]
+) -> Any:
+    """The operation, for given operands of avals `ins`, and parameters."""
 
     def spec(dims: Sequence[int], first: str, second: str) -> str:
         names = [""] * len(dims)
@@ -33,12 +35,16 @@ def convolution(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, 
 
     ls, rs, os = params["dimension_numbers"]
     n = len(ls) - 2
+    backwards = _mistaken(*ins, params) if e.platform == "cpu" else []
+    if backwards:
+        dimensions = {"dimensions": e.i64s([rs[2 + k] for k in backwards])}
+        rhs = e.op("stablehlo.reverse", [rhs], [ins[1]], attrs=dimensions)
     attrs = {
         "window_strides": e.i64s(params["window_strides"]),
         "padding": e.dense_i64(np.reshape(np.array(params["padding"], np.int64), (n, 2))),
         "lhs_dilation": e.i64s(params["lhs_dilation"]),
         "rhs_dilation": e.i64s(params["rhs_dilation"]),
-        "window_reversal": e.bools([False] * n),
+        "window_reversal": e.bools([k in backwards for k in range(n)]),
         "dimension_numbers": e.attr(
             f"#stablehlo.conv<{spec(ls, 'b', 'f')}x{spec(rs, 'o', 'i')}->{spec(os, 'b', 'f')}>"
         ),
@@ -47,6 +53,23 @@ def convolution(e: Any, lhs: Any, rhs: Any, out: ShapedArray, params: dict[str, 
         "precision_config": precision_config(e, params.get("precision"), e.ins[0].dtype),
     }
     return e.op("stablehlo.convolution", [lhs, rhs], [out], attrs=attrs)
+
+
+def _mistaken(left: ShapedArray, right: ShapedArray, params: dict[str, Any]) -> list[int]:
+    """The spatial dimensions that XLA takes for groups, and then ends the process where their sizes are not.
+
+    It writes groups as windows of k elements over k, k - 1 apart, with holes of k. Where it exchanges the operands it
+    looks at distance and holes only, which a window of 2 elements at stride 1 over twice as many may have, too. A
+    reversed window and a reversed kernel mean the same, and are never taken for groups.
+    """
+    ls, rs, _ = params["dimension_numbers"]
+    found = []
+    for d, (i, j) in enumerate(zip(ls[2:], rs[2:], strict=True)):
+        k = right.shape[j]
+        bare = tuple(params["padding"][d]) == (0, 0) and params["rhs_dilation"][d] == 1
+        if bare and left.shape[i] != k > 1 and params["lhs_dilation"][d] == k == params["window_strides"][d] + 1:
+            found.append(d)
+    return found
 
 
 class Conv(NamedTuple):
