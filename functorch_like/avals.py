@@ -176,6 +176,16 @@ class ShapeDtypeStruct:
             raise ArgumentError(f"{self!r} has symbolic dimensions, which are for arguments of export alone")
         return ShapedArray(self.shape, self.dtype, self.weak_type)
 
+    def update(self, **changes: object) -> ShapeDtypeStruct:
+        """Return another with some of its parts changed, by the names of the parameters.
+
+        >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
+        ShapeDtypeStruct(shape=(4,), dtype=float32)
+        """
+        parts: dict[str, Any] = {name: getattr(self, name) for name in ("shape", "dtype", "weak_type", "sharding")}
+        parts.update(changes)
+        return ShapeDtypeStruct(**parts)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self.aval is other.aval and self.sharding == other.sharding
 

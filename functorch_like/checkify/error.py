@@ -90,12 +90,19 @@ class Error:
         found = self.failures()
         return "\n".join(f"{text} ({line})" if line else text for text, line in found) if found else None
 
+    def get_exception(self) -> CheckError | None:
+        """Return the error that `throw` raises; None if nothing failed."""
+        found = self.failures()
+        if not found:
+            return None
+        lines = dict.fromkeys(line for _, line in found)
+        return CheckError("\n".join(text for text, _ in found), at=", ".join(filter(None, lines)))
+
     def throw(self) -> None:
         """Raise CheckError if something went wrong."""
-        found = self.failures()
-        if found:
-            lines = dict.fromkeys(line for _, line in found)
-            raise CheckError("\n".join(text for text, _ in found), at=", ".join(filter(None, lines)))
+        failed = self.get_exception()
+        if failed is not None:
+            raise failed
 
     def failures(self) -> list[tuple[str, str]]:
         """Return the failure and its line for each element of a map."""

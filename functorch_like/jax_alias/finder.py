@@ -27,6 +27,8 @@ class AliasModule(ModuleType):
         self.__dict__.update(__path__=[], __backend__=_PACKAGE, _sources=sources)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # of `from jax.numpy import *`
+            return dir(self)
         if name.startswith("__") and name.endswith("__") and name not in ("__version__", "__version_info__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         value = _look_up(self.__name__, self.__dict__["_sources"], name)

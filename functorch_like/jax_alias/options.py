@@ -21,10 +21,6 @@ _LAX_PLACED = (
     "ragged_dot reduce reduce_sum reshape rng_bit_generator split"
 )
 _ROUNDED = "cbrt cos exp exp2 expm1 log log1p logistic rsqrt sin sqrt tan tanh"
-_DYNAMIC = (
-    "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim dynamic_update_slice "
-    "dynamic_update_slice_in_dim"
-)
 _CHECKED = (
     "cho_factor cho_solve cholesky det eigh hessenberg inv lu lu_factor lu_solve qr qr_multiply rsf2csf solve "
     "solve_triangular svd"
@@ -37,15 +33,28 @@ IGNORED: tuple[tuple[str, str, str], ...] = (
     ("jax.numpy.linalg", "tensordot matmul", "out_sharding"),
     ("jax.lax", _LAX_PLACED, "out_sharding"),
     ("jax.lax", _ROUNDED, "accuracy"),
-    ("jax.lax", _DYNAMIC, "allow_negative_indices"),
     ("jax.lax", "all_gather", "to"),
     ("jax.lax", "scan", "_split_transpose"),
     ("jax.lax", "gather", "mode_hint"),
+    ("jax.lax", "reduce_max reduce_min", "out_sharding"),
+    ("jax.lax", "top_k", "is_stable"),
+    ("jax.lax.linalg", "eig", "enable_eigvec_derivs implementation use_magma"),
+    ("jax.lax.linalg", "eigh", "implementation"),
+    ("jax.lax.linalg", "qr", "use_magma"),
+    ("jax.nn", "standardize", "algorithm"),
     ("jax.nn.initializers", "ones zeros", "out_sharding"),
     ("jax.ops", "segment_max segment_min segment_prod segment_sum", "out_sharding"),
     ("jax.random", _DRAWN, "out_sharding"),
     ("jax.random", "bernoulli categorical choice gumbel", "mode"),
+    ("jax.random", "beta chisquare gamma loggamma poisson", "method"),
     ("jax.scipy.linalg", _CHECKED, "overwrite_a overwrite_b overwrite_c check_finite lwork lapack_driver turbo debug"),
+    ("jax.scipy.linalg", "polar", "method eps max_iterations"),
+    ("jax.scipy.linalg", "solve_sylvester", "method tol"),
+    ("jax.scipy.linalg", "expm_frechet", "method"),
+    ("jax.scipy.linalg", "sqrtm", "blocksize"),
+    ("jax.scipy.linalg", "eigh_tridiagonal", "tol"),
+    ("jax.scipy.sparse.linalg", "gmres", "solve_method"),
+    ("jax.scipy.special", "log_ndtr", "series_order"),
 )
 
 _SWITCHES = "check_tracer_leaks debug_infs debug_nans log_compiles no_tracing"

@@ -48,6 +48,23 @@ class GatherScatterMode(enum.StrEnum):
     FILL_OR_DROP = "fill"
     PROMISE_IN_BOUNDS = "promise_in_bounds"
 
+    @staticmethod
+    def from_any(mode: str | None) -> GatherScatterMode:
+        """Return the mode of a name, which may be "drop", or None for the default.
+
+        Raises:
+            ArgumentError: for an unknown one.
+
+        >>> lax.GatherScatterMode.from_any("drop").value
+        'fill'
+        """
+        try:
+            return GatherScatterMode(mode_of(mode))
+        except ValueError:
+            raise error(
+                ArgumentError, f"mode={mode!r} is unknown", "use 'clip', 'fill', 'drop' or 'promise_in_bounds'"
+            ) from None
+
 
 def mode_of(mode: Any) -> str:
     """Return the mode for indices out of bounds by the primitive's name for it."""

@@ -105,7 +105,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 # ------------------------------------------------------------------------------------------------------ dynamic slices
-def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int]) -> tuple[Any, ...]:
+def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int], wrap: Any) -> tuple[Any, ...]:
     """Starts as scalars of one dtype; Python's are put in bounds at once."""
     if isinstance(start_indices, (ArrayImpl, Tracer, np.ndarray)):
         aval = aval_of(start_indices)
@@ -116,9 +116,19 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int]) -> t
         else:
             start_indices = [reshape(slice(start_indices, (i,), (i + 1,)), ()) for i in range(aval.shape[0])]
     starts = same_rank(tuple(start_indices), len(shape), "start_indices")
+    wraps = (wrap,) * len(shape) if isinstance(wrap, (bool, np.bool_)) else tuple(wrap)
+    same_rank(wraps, len(shape), "allow_negative_indices")
     known: list[Any] = []
-    for start, n, size in zip(starts, shape, sizes, strict=True):
+    for start, n, size, wrapped in zip(starts, shape, sizes, wraps, strict=True):
+        if isinstance(start, np.ndarray) and not start.shape and start.dtype.kind in "iu":
+            start = int(start)
         if isinstance(start, (int, np.integer)):
+            if start < 0 and not wrapped:
+                raise error(
+                    BoundsError,
+                    f"the start {int(start)} is negative, and allow_negative_indices=False",
+                    "use starts from 0 on; one that is data is moved to 0",
+                )
             i = int(start) + (n if start < 0 else 0)
             known.append(min(max(i, 0), max(n - size, 0)))
         else:
@@ -126,18 +136,19 @@ def _starts(start_indices: Any, shape: Sequence[int], sizes: Sequence[int]) -> t
     given = [aval_of(s).dtype for s in known if type(s) is not int]
     wide = any(d not in (dtypes.int32, dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16) for d in given)
     dtype = dtypes.int64 if wide or any(n >= 2**31 for n in shape) else dtypes.int32
-    return tuple(host(s, dtype) if type(s) is int else _start(s, n, dtype) for s, n in zip(known, shape, strict=True))
-
-
-def _start(start: Any, n: int, dtype: Any) -> Any:
-    """A start that is data: counted from the end where it is negative."""
-    return start if isinstance(start, np.ndarray) else _wrap(start, size=n, dtype=dtype)
+    return tuple(
+        host(s, dtype) if type(s) is int else _wrap(s, size=n if wrapped else 0, dtype=dtype)
+        for s, n, wrapped in zip(known, shape, wraps, strict=True)
+    )
 
 
 @eager_jit(static=("size", "dtype"))
 def _wrap(start: Any, size: int, dtype: Any) -> Any:
+    """A start that is data, of a dtype: counted from the end of `size` elements where it is negative; 0 for never."""
     if aval_of(start).dtype != dtype:
         start = structural.convert_element_type(start, new_dtype=dtype)
+    if not size:
+        return start
     return elementwise.select_n(
         elementwise.lt(start, structural.full_like(start, 0)),
         start,
@@ -145,7 +156,13 @@ def _wrap(start: Any, size: int, dtype: Any) -> Any:
     )
 
 
-def dynamic_slice(operand: ArrayLike, start_indices: Arrays, slice_sizes: Sequence[int]) -> Array:
+def dynamic_slice(
+    operand: ArrayLike,
+    start_indices: Arrays,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """A window of fixed sizes, at starts that are data.
 
     Args:
@@ -153,12 +170,15 @@ def dynamic_slice(operand: ArrayLike, start_indices: Arrays, slice_sizes: Sequen
         start_indices: integer scalars, one for each dimension, or a vector of them. Negative ones count from the
             end; then they are moved so that the window lies inside.
         slice_sizes: the shape of the window.
+        allow_negative_indices: False where no start counts from the end: negative data is moved to 0, and a negative
+            Python int is refused. One for all dimensions, or one for each.
 
     Returns:
         An array of the shape `slice_sizes`, in the operand's dtype.
 
     Raises:
         ShapeError: where the window is larger than the operand, or starts do not fit its rank.
+        BoundsError: for a negative Python int, where that is not allowed.
 
     >>> lax.dynamic_slice(fnp.arange(6), [5], [3]).tolist()
     [3, 4, 5]
@@ -166,7 +186,9 @@ def dynamic_slice(operand: ArrayLike, start_indices: Arrays, slice_sizes: Sequen
     operand, sizes = value(operand), ints(slice_sizes, "slice_sizes")
     shape = aval_of(operand).shape
     same_rank(sizes, len(shape), "slice_sizes")
-    return slicing.dynamic_slice(operand, *_starts(start_indices, shape, sizes), slice_sizes=sizes)
+    return slicing.dynamic_slice(
+        operand, *_starts(start_indices, shape, sizes, allow_negative_indices), slice_sizes=sizes
+    )
 
 
 def _along(operand: Any, start: Any, axis: int) -> tuple[list[Any], int]:
@@ -177,7 +199,14 @@ def _along(operand: Any, start: Any, axis: int) -> tuple[list[Any], int]:
     return starts, at
 
 
-def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size: int, axis: int = 0) -> Array:
+def dynamic_slice_in_dim(
+    operand: ArrayLike,
+    start_index: ArrayLike,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """`slice_size` positions of one dimension, from a start that is data.
 
     Args:
@@ -185,6 +214,7 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
         start_index: integer, which may be traced; moved inside where the window does not fit.
         slice_size: int: size of the window.
         axis: int: the dimension.
+        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's dtype, with `slice_size` along the dimension.
@@ -195,10 +225,17 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     starts, at = _along(operand, start_index, axis)
     sizes = list(aval_of(operand).shape)
     sizes[at] = slice_size
-    return dynamic_slice(operand, starts, sizes)
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, keepdims: bool = True) -> Array:
+def dynamic_index_in_dim(
+    operand: ArrayLike,
+    index: ArrayLike,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """One position of a dimension, which is data; moved inside where it is out of bounds.
 
     Args:
@@ -206,6 +243,7 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
         index: integer, which may be traced.
         axis: int: the dimension.
         keepdims: keep the dimension, with size 1.
+        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's dtype, with size 1 along the dimension, or without it.
@@ -213,23 +251,31 @@ def dynamic_index_in_dim(operand: ArrayLike, index: ArrayLike, axis: int = 0, ke
     >>> lax.dynamic_index_in_dim(fnp.arange(6), 2, keepdims=False).item()
     2
     """
-    out = dynamic_slice_in_dim(operand, index, 1, axis)
+    out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else squeeze(out, (axis,))
 
 
-def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: Arrays) -> Array:
+def dynamic_update_slice(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_indices: Arrays,
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Array:
     """The operand with a window overwritten, at starts that are data.
 
     Args:
         operand: array.
         update: array of the same rank and dtype.
         start_indices: as for `dynamic_slice`.
+        allow_negative_indices: as for `dynamic_slice`.
 
     Returns:
         An array of the operand's shape and dtype.
 
     Raises:
         ShapeError: where the update is larger than the operand.
+        BoundsError: for a negative Python int, where that is not allowed.
         DtypeError: where the dtypes differ.
 
     >>> lax.dynamic_update_slice(fnp.zeros(4), fnp.ones(2), [1]).tolist()
@@ -238,10 +284,17 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike, start_indices: A
     operand, update = value(operand), value(update)
     shape, sizes = aval_of(operand).shape, aval_of(update).shape
     same_rank(sizes, len(shape), "the shape of the update")
-    return slicing.dynamic_update_slice(operand, update, *_starts(start_indices, shape, sizes))
+    return slicing.dynamic_update_slice(operand, update, *_starts(start_indices, shape, sizes, allow_negative_indices))
 
 
-def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_index: ArrayLike, axis: int) -> Array:
+def dynamic_update_slice_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    start_index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """The operand with some positions of one dimension overwritten.
 
     Args:
@@ -249,6 +302,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
         update: array of the same rank, no larger.
         start_index: integer, which may be traced; moved inside where the window does not fit.
         axis: int: the dimension.
+        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's shape and dtype.
@@ -256,10 +310,18 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     >>> lax.dynamic_update_slice_in_dim(fnp.zeros(4), fnp.ones(2), 1, axis=0).tolist()
     [0.0, 1.0, 1.0, 0.0]
     """
-    return dynamic_update_slice(operand, update, _along(operand, start_index, axis)[0])
+    starts, _ = _along(operand, start_index, axis)
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 
 
-def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: ArrayLike, axis: int) -> Array:
+def dynamic_update_index_in_dim(
+    operand: ArrayLike,
+    update: ArrayLike,
+    index: ArrayLike,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
     """The operand with one position of a dimension overwritten; the update may lack that dimension.
 
     Args:
@@ -267,6 +329,7 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
         update: array for the position.
         index: integer, which may be traced; moved inside where it is out of bounds.
         axis: int: the dimension.
+        allow_negative_indices: False where the start never counts from the end, as for `dynamic_slice`.
 
     Returns:
         An array of the operand's shape and dtype.
@@ -280,4 +343,4 @@ def dynamic_update_index_in_dim(operand: ArrayLike, update: ArrayLike, index: Ar
     if aval_of(update).ndim != aval.ndim:
         shape = aval_of(update).shape
         update = reshape(update, (*shape[:at], 1, *shape[at:]))
-    return dynamic_update_slice(operand, update, starts)
+    return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)

@@ -57,8 +57,8 @@ def reduce_window(
     init_value: PyTree,
     computation: Callable[[Any, Any], Any],
     window_dimensions: Sequence[int],
-    window_strides: Sequence[int] | None,
-    padding: Padding,
+    window_strides: Sequence[int] | None = None,
+    padding: Padding = "VALID",
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> T:
@@ -71,7 +71,7 @@ def reduce_window(
         computation: lax.add, lax.max or lax.min; or `(a, b) -> c` of scalars (of pytrees of scalars, where the operand
             is one), associative and commutative.
         window_dimensions: sizes of the window, one for each dimension.
-        window_strides: steps from one window to the next.
+        window_strides: steps from one window to the next; 1 by default.
         padding: "SAME", "SAME_LOWER", "VALID", or a pair (low, high) for each dimension.
         base_dilation: distances between neighbouring elements of the operand; 1 by default.
         window_dilation: likewise of the window.

@@ -310,6 +310,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.partitions import digitize as digitize
     from functorch_like.numpy.partitions import partition as partition
     from functorch_like.numpy.partitions import sort_complex as sort_complex
+    from functorch_like.numpy.partitions import top_k as top_k
     from functorch_like.numpy.polynomials import poly as poly
     from functorch_like.numpy.polynomials import polyadd as polyadd
     from functorch_like.numpy.polynomials import polyder as polyder
@@ -349,6 +350,7 @@ with _lazy_imports.block(__name__):
     from functorch_like.numpy.reductions import count_nonzero as count_nonzero
     from functorch_like.numpy.reductions import max as max
     from functorch_like.numpy.reductions import min as min
+    from functorch_like.numpy.reductions import minmax as minmax
     from functorch_like.numpy.reductions import prod as prod
     from functorch_like.numpy.reductions import ptp as ptp
     from functorch_like.numpy.reductions import sum as sum

@@ -145,7 +145,7 @@ def position(i: Any, n: int, mode: str = "clip") -> Any:
     if type(i) is int:
         return np.asarray(i, np.int32 if n < 2**31 else np.int64)
     if type(i) is np.ndarray:
-        return i % n if mode == "wrap" and n else np.where(i < 0, i + i.dtype.type(n), i)
+        return _wide(i) % n if mode == "wrap" and n else np.where(i < 0, i + i.dtype.type(n), i)
     dtype = aval_of(i).dtype
     if not dtypes.is_unsigned(dtype):
         if dtype.itemsize < 4:
@@ -154,7 +154,15 @@ def position(i: Any, n: int, mode: str = "clip") -> Any:
         if mode == "wrap" and n:
             return elementwise.rem(elementwise.add(elementwise.rem(i, size), size), size)
         return elementwise.select_n(elementwise.lt(i, zero), i, elementwise.add(i, size))
-    return elementwise.rem(i, structural.full_like(i, n)) if mode == "wrap" and n else i
+    if mode != "wrap" or not n:
+        return i
+    i = promotion.convert(i, dtypes.int32) if dtype.itemsize < 4 else i
+    return elementwise.rem(i, structural.full_like(i, n))
+
+
+def _wide(i: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return positions in a dtype that holds every size."""
+    return i.astype(np.int32) if i.dtype.itemsize < 4 else i
 
 
 def _cuts(x: Any, dims: list[Item]) -> Any:
@@ -324,6 +332,8 @@ def take_along_axis(
     axis: int | None = -1,
     mode: str | None = None,
     fill_value: ArrayLike | None = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Array:
     """Elements at positions along an axis, other positions for each of the other indices: what `argsort` gives.
 
@@ -333,6 +343,7 @@ def take_along_axis(
         axis: along which; of the flattened array if None.
         mode: as for `take`.
         fill_value: as for `take`.
+        wrap_negative_indices: False where negative positions are out of bounds, instead of counting from the end.
 
     Returns:
         An array of the dtype of `arr`, and the shape of the indices along the axis.
@@ -354,11 +365,12 @@ def take_along_axis(
             "give indices with as many dimensions",
         )
     d = axis_of(axis, n, "fnp.take_along_axis")
-    return _along(arr, indices, d, mode_of(mode, "fill", "fnp.take_along_axis"), fill_value)
+    how = mode_of(mode, "fill", "fnp.take_along_axis")
+    return _along(arr, indices, d, how, fill_value, bool(wrap_negative_indices))
 
 
-@eager_jit(static=("d", "mode", "fill_value"))
-def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
+@eager_jit(static=("d", "mode", "fill_value", "wrap"))
+def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any, wrap: bool) -> Any:
     shape, given = aval_of(x).shape, aval_of(indices).shape
     if aval_of(indices).size:
         _not_empty(x, [d])
@@ -367,7 +379,7 @@ def _along(x: Any, indices: Any, d: int, mode: str, fill_value: Any) -> Any:
     full = lambda n: (*lead[:d], n, *lead[d:])
     x, indices = (
         promotion.broadcast(x, full(shape[d])),
-        promotion.broadcast(position(indices, shape[d], mode), full(given[d])),
+        promotion.broadcast(position(indices, shape[d], mode) if wrap else indices, full(given[d])),
     )
     vectors = structural.reshape(indices, shape=(*full(given[d]), 1))
     return gather_and_scatter_add.gather(

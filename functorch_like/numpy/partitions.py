@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
+from functorch_like.lax.rearranging import top_k as lax_top_k
+from functorch_like.lax.slicing import slice_in_dim
 from functorch_like.numpy import promotion
 from functorch_like.numpy.axes import axis_of, ints_of
 from functorch_like.numpy.creation import asarray
+from functorch_like.numpy.indexing import take_along_axis
 from functorch_like.numpy.shapes import ndim, reshape
 from functorch_like.numpy.sorting_searching import METHODS, _searchsorted, argsort, sort
 from functorch_like.primitives import elementwise, structural
@@ -97,6 +100,43 @@ def sort_complex(a: ArrayLike) -> Array:
     """
     a = sort(a)
     return promotion.convert(a, dtypes.complex_of(aval_of(a).dtype))
+
+
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """The k greatest or least elements along an axis, in order, and their positions.
+
+    Args:
+        a: array of real numbers.
+        k: how many.
+        axis: along which.
+        mode: "largest", or "smallest". NaN counts as greatest.
+        sorted: ignored; the elements are always in order, and of equal ones the first come first.
+
+    Returns:
+        Values and int32 positions, with k elements along the axis.
+
+    Raises:
+        ArgumentError: where the axis has fewer elements, and for an unknown mode.
+
+    >>> [x.tolist() for x in fnp.top_k(fnp.asarray([3, 1, 2]), 2, mode="smallest")]
+    [[1, 2], [1, 2]]
+    """
+    if mode not in ("largest", "smallest"):
+        raise promotion.error(ArgumentError, f"fnp.top_k does not know mode={mode!r}", "use 'largest' or 'smallest'")
+    a = a if promotion.is_array(a) else asarray(a)
+    d = axis_of(axis, ndim(a), "fnp.top_k")
+    (count,) = ints_of(k)
+    n = aval_of(a).shape[d]
+    if not 0 <= count <= n:
+        raise promotion.error(
+            ArgumentError, f"fnp.top_k: k={count} for axis {d} of {aval_of(a)!r}", f"use k from 0 to {n}"
+        )
+    if mode == "largest":
+        return lax_top_k(a, count, axis=d)
+    places = slice_in_dim(promotion.convert(argsort(a, d), dtypes.int32), 0, count, axis=d)
+    return take_along_axis(a, places, d), places
 
 
 def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None) -> Array:

@@ -423,6 +423,38 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bo
     return _argmin(*promotion.numbers(a), axis, bool(keepdims))
 
 
+def minmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | tuple[ArrayLike, ArrayLike] | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """Least and greatest element over axes; arguments as for `max`.
+
+    Args:
+        a: array.
+        axis: int, tuple of ints, or None for all axes.
+        out: not supported, arrays are immutable.
+        keepdims: keep the reduced axes, with size 1.
+        initial: the greatest value of the first result and the least of the second, or one for both.
+        where: boolean array: which elements to take; pass `initial` too where none may be taken.
+
+    Returns:
+        A pair of arrays, each as from `min` and `max`.
+
+    Raises:
+        ShapeError: where there is no such axis, or nothing to reduce.
+
+    >>> [x.tolist() for x in fnp.minmax(fnp.asarray([[1, 5], [7, 3]]), axis=1)]
+    [[1, 3], [5, 7]]
+    """
+    promotion.no_out(out, "fnp.minmax")
+    most, least = initial if isinstance(initial, tuple) else (initial, initial)
+    return min(a, axis, None, keepdims, most, where), max(a, axis, None, keepdims, least, where)
+
+
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Greatest minus least element over axes.
 

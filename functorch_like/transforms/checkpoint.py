@@ -24,6 +24,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[P, R]: ...
 @overload
 def checkpoint(
@@ -32,6 +33,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @transformation
 def checkpoint(
@@ -40,6 +42,7 @@ def checkpoint(
     prevent_cse: bool = True,
     policy: Callable[..., object] | None = None,
     static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
 ) -> Any:
     """A function that computes the same, and whose derivatives keep less memory and compute more.
 
@@ -55,6 +58,7 @@ def checkpoint(
             `(primitive, *avals, **params) -> bool` that is asked for each equation. None keeps nothing.
         static_argnums: positions of arguments that are not traced. The function is traced anew at each call where one
             of their values is not hashable.
+        static_argnames: names of such arguments.
 
     Returns:
         The function.
@@ -68,13 +72,19 @@ def checkpoint(
     True
     """
     if fun is None:
-        return functools.partial(checkpoint, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums)
+        return functools.partial(
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+        )
     check_callable(fun, "checkpoint")
     if policy is not None and not callable(policy):
         raise ArgumentError(
             f"policy={policy!r:.60} is no function", fix="use one of ft.checkpoint_policies, e.g. dots_saveable"
         )
-    static = resolve_argnums(fun, static_argnums, None)
+    static = resolve_argnums(fun, static_argnums, static_argnames)
 
     @functools.wraps(fun, updated=())
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

@@ -102,6 +102,7 @@ class JitState:
         self.public.clear_cache, self.public.warmup = self.clear_cache, self.warmup
         self.public.paths, self.public.learn = self.paths, self.learn
         self.public.optimised = self.optimised
+        self.public._cache_size = self._cache_size
 
     def checked(self, fast: Any) -> Any:
         """The function with what C++ does not do: types inside of static values, more words about those that have no
@@ -394,6 +395,10 @@ class JitState:
             self.tiers.finish()
         if self.refs is not None:
             self.refs.optimised()
+
+    def _cache_size(self) -> int:
+        """Return the number of signatures that were traced; a private name that programs for JAX use."""
+        return len(self.traces)
 
     def clear_cache(self) -> None:
         """Forget all traces and programs of this function."""

@@ -33,7 +33,7 @@ def test_a_check_that_fails_and_one_that_holds(way):
         err.throw()
     assert caught.value.at.endswith("in positive")
     err, out = f(1.0)
-    assert err.get() is None and err.throw() is None and float(out) == 0.0
+    assert err.get() is None and err.throw() is None and err.get_exception() is None and float(out) == 0.0
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)

@@ -23,6 +23,9 @@ def test_parameters_without_effect_and_under_jax_s_names(run):
     factor = jax.scipy.linalg.cholesky(x, lower=True, overwrite_a=True, check_finite=False)
     np.testing.assert_allclose(factor, np.linalg.cholesky(x), rtol=1e-6)
     same(jax.pmap(lambda v: 2 * v, backend="cpu")(x[:1]), 2 * x[:1])
+    same(jax.lax.top_k(x, 1, is_stable=False)[0], [[4], [3]])
+    same(jax.scipy.linalg.polar(x, method="qdwh", eps=1e-6)[0].round(3), np.eye(2))
+    assert jax.random.gamma(key, 2.0, method="any").shape == ()
     assert jax.tree.reduce(function=lambda a, b: a + b, tree=[1, 2, 3]) == 6
     with jax.debug_nans(new_val=True):
         assert jax.config.jax_debug_nans

@@ -379,3 +379,28 @@ def test_a_value_that_a_rule_of_derivatives_closes_over_is_refused_by_jax_s_name
         print("closes over" in str(error))
     """
     assert run(text) == "True"
+
+
+def test_all_names_are_imported_at_once(run):
+    text = """
+    from jax.numpy import *
+    from jax.tree_util import *
+    from jax.lax import *
+    assert linspace(0, 1, 2).tolist() == [0.0, 1.0] and tree_leaves([1]) == [1] and register_dataclass
+    import jax
+    assert "fft" in jax.numpy.__all__ and not [n for n in jax.numpy.__all__ if n.startswith("_")]
+    """
+    run(text)
+
+
+def test_the_number_of_traces(run):
+    text = """
+    import jax, jax.numpy as jnp
+    f = jax.jit(lambda x: x + 1)
+    assert f._cache_size() == 0
+    f(1.0), f(2.0), f(jnp.ones(3))
+    assert f._cache_size() == 2
+    f.clear_cache()
+    assert f._cache_size() == 0
+    """
+    run(text)

@@ -87,3 +87,12 @@ def test_dialects():
     assert lowered.compiler_ir("hlo").as_hlo_text() == lowered.as_text("hlo")
     with pytest.raises(ArgumentError, match="no dialect 'llvm'"):
         lowered.as_text("llvm")
+
+
+def test_shapes_with_one_part_changed():
+    given = ft.ShapeDtypeStruct((2, 3), "float32", weak_type=True)
+    assert given.update(shape=(4,)) == ft.ShapeDtypeStruct((4,), "float32", weak_type=True)
+    assert given.update(dtype="int8", weak_type=False) == ft.ShapeDtypeStruct((2, 3), "int8")
+    assert given.update() == given and given.update(shape=[1]).shape == (1,)
+    with pytest.raises(TypeError, match="size"):
+        given.update(size=3)

@@ -116,6 +116,39 @@ def test_indices_of_shapes():
     agrees("dsplit", np.ones((2, 4)), 2)
 
 
+@pytest.mark.parametrize("x", [
+    np.arange(28).reshape(4, 7) * 5 % 6 - 3, np.arange(28, dtype=np.uint8).reshape(4, 7) * 3 % 5,
+    np.array([[np.nan, -np.inf, 2, -0.0]]),
+])  # fmt: skip
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_top_k(x, axis):
+    k = min(3, x.shape[axis])
+    ascending = np.argsort(x, axis=axis, kind="stable")
+    for mode, order in {"smallest": ascending, "largest": _descending(x, axis)}.items():
+        where = np.take(order, range(k), axis)
+        for f in (fnp.top_k, ft.jit(fnp.top_k, static_argnums=1, static_argnames=("axis", "mode"))):
+            values, places = f(x, k, axis=axis, mode=mode)
+            np.testing.assert_array_equal(values, np.take_along_axis(x, where, axis))
+            np.testing.assert_array_equal(places, where)
+            assert values.dtype == x.dtype and places.dtype == "int32"
+    for wrong in ({"mode": "greatest"}, {"axis": 1, "k": 99}):
+        with pytest.raises(ArgumentError, match=r"top_k"):
+            fnp.top_k(x, wrong.pop("k", 1), **wrong)
+
+
+def _descending(x, axis):
+    """Return the positions from greatest to least, NaN first; of equal elements the first come first."""
+    reverse = np.flip(x, axis)
+    return x.shape[axis] - 1 - np.flip(np.argsort(reverse, axis=axis, kind="stable"), axis)
+
+
+def test_slopes_of_top_k():
+    x = fnp.asarray([3.0, 1.0, 2.0])
+    for mode, slope in {"largest": [1, 0, 2], "smallest": [0, 1, 2]}.items():
+        total = lambda x: fnp.top_k(x, 2, mode=mode)[0] @ fnp.asarray([1.0, 2.0])  # noqa: B023
+        assert ft.grad(total)(x).tolist() == slope
+
+
 def test_partition():
     x = np.random.default_rng(0).normal(size=(3, 9))
     for axis, kth in ((-1, 4), (0, 1), (None, 20), (1, -2)):

@@ -205,3 +205,22 @@ def test_derivatives_of_products_where_factors_are_zero():
     np.testing.assert_array_equal(ft.jit(ft.jacrev(ft.jacfwd(f)))(u), want)
     third = ft.jacfwd(ft.jacfwd(ft.grad(f)))(u)
     assert np.asarray(third)[0, 2, 3] == 2 and np.count_nonzero(third) == 6
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint64"])
+@pytest.mark.parametrize("of", [np.asarray, fnp.asarray])
+def test_positions_of_narrow_dtypes_are_counted_around(dtype, of):
+    x, at = np.arange(300.0), np.array([5, -1, 100]).astype(dtype)
+    for f in (lambda i: fnp.take(x, i, mode="wrap"), ft.jit(lambda i: fnp.take(x, i, mode="wrap"))):
+        np.testing.assert_array_equal(f(of(at)), x[[int(i) % 300 for i in at]])
+    np.testing.assert_array_equal(fnp.take(x[:7], of(at), mode="wrap"), x[[int(i) % 7 for i in at]])
+
+
+def test_negative_positions_that_do_not_count_from_the_end():
+    x, at = fnp.asarray([[1.0, 2.0], [3.0, 4.0]]), fnp.asarray([[0, -1], [1, 2]])
+    for through in (lambda f: f, ft.jit):
+        along = lambda mode: through(  # noqa: B023
+            lambda at: fnp.take_along_axis(x, at, 1, mode=mode, wrap_negative_indices=False)
+        )(at)
+        np.testing.assert_array_equal(along("fill"), [[1, np.nan], [4, np.nan]])
+        np.testing.assert_array_equal(along("clip"), [[1, 1], [4, 4]])

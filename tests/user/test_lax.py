@@ -192,7 +192,7 @@ def test_static_slices():
 
 
 @pytest.mark.parametrize("start", [0, 1, 4, 9, -1, -3, -99])
-@pytest.mark.parametrize("kind", [int, np.int8, np.int64, lambda i: fnp.asarray(i, "int64")])
+@pytest.mark.parametrize("kind", [int, np.int8, np.int64, np.array, lambda i: fnp.asarray(i, "int64")])
 def test_dynamic_slices(start, kind):
     x = np.arange(6.0)
     first = min(max(start + 6 if start < 0 else start, 0), 3)
@@ -202,6 +202,26 @@ def test_dynamic_slices(start, kind):
     updated = x.copy()
     updated[first : first + 3] = 0
     np.testing.assert_array_equal(lax.dynamic_update_slice(x, np.zeros(3), [kind(start)]), updated)
+
+
+@pytest.mark.parametrize("through", [lambda f: f, ft.jit, lambda f: lambda i: ft.vmap(f)(i[None])[0]])
+def test_dynamic_starts_that_do_not_count_from_the_end(through):
+    x, i, zeros = fnp.arange(1.0, 7.0), fnp.asarray(-2), fnp.zeros(2)
+    flag = {"allow_negative_indices": False}
+    starts = lambda f: np.asarray(through(f)(i)).tolist()
+    assert starts(lambda i: lax.dynamic_slice(x, (i,), (2,), **flag)) == [1, 2]
+    assert starts(lambda i: lax.dynamic_slice(x, i[None], (2,), allow_negative_indices=[True])) == [5, 6]
+    assert starts(lambda i: lax.dynamic_slice_in_dim(x, i, 2, **flag)) == [1, 2]
+    assert starts(lambda i: lax.dynamic_index_in_dim(x, i, keepdims=False, **flag)) == 1
+    assert starts(lambda i: lax.dynamic_update_slice(x, zeros, (i,), **flag)) == [0, 0, 3, 4, 5, 6]
+    assert starts(lambda i: lax.dynamic_update_slice_in_dim(x, zeros, i, 0, **flag)) == [0, 0, 3, 4, 5, 6]
+    assert starts(lambda i: lax.dynamic_update_index_in_dim(x, 0.0, i, 0, **flag)) == [0, 2, 3, 4, 5, 6]
+    both = lambda i: lax.dynamic_slice(x.reshape(2, 3), (i, i), (1, 2), allow_negative_indices=(False, True))
+    assert starts(both) == [[2, 3]]
+    with pytest.raises(BoundsError, match="start -2 is negative"):
+        lax.dynamic_slice(x, (-2,), (2,), **flag)
+    with pytest.raises(ShapeError, match="allow_negative_indices"):
+        lax.dynamic_slice(x, (0,), (2,), allow_negative_indices=(True, True))
 
 
 def test_dynamic_slices_of_matrices():
@@ -232,6 +252,10 @@ def test_gather_and_scatter():
     np.testing.assert_array_equal(lax.gather(x, at, rows, [1, 3], mode="clip")[2], x[3])
     np.testing.assert_array_equal(lax.gather(x, at, rows, (1, 3), mode="fill", fill_value=-1)[2], [-1] * 3)
     assert lax.gather(x, at, rows, (1, 3), mode=lax.GatherScatterMode.CLIP).shape == (3, 3)
+    for name, mode in {"clip": "CLIP", "drop": "FILL_OR_DROP", None: "FILL_OR_DROP"}.items():
+        assert lax.GatherScatterMode.from_any(name).name == mode
+    with pytest.raises(ArgumentError, match="'no'"):
+        lax.GatherScatterMode.from_any("no")
     into = lax.ScatterDimensionNumbers((1,), (0,), (0,))
     for f, op in (
         (lax.scatter_add, np.add),
@@ -351,6 +375,7 @@ def test_windows(fold, start, padding, base):
 
 def test_windows_of_integers_and_errors():
     assert lax.reduce_window(np.arange(4), -np.inf, lax.max, (2,), (2,), "VALID").tolist() == [1, 3]
+    assert lax.reduce_window(np.arange(4), 0, lax.add, (2,)).tolist() == [1, 3, 5]
     with pytest.raises(ShapeError, match="window_dimensions"):
         lax.reduce_window(X, 0.0, lax.add, (1,), (1, 1), "VALID")
 

@@ -94,3 +94,15 @@ def test_nothing_to_reduce():
         fnp.sum(fnp.zeros(2), axis=3)
     with pytest.raises(TypeError, match=r"fnp\.asarray turns a list"):
         fnp.sum([1.0, 2.0])
+
+
+@pytest.mark.parametrize("axis", [None, 0, (0, 1)])
+def test_minmax(axis):
+    x = np.array([[3.0, -1.0, 2.0], [0.5, 8.0, np.inf]])
+    for f in (fnp.minmax, ft.jit(fnp.minmax, static_argnames=("axis", "keepdims"))):
+        for got, fold in zip(f(x, axis=axis, keepdims=True), (np.min, np.max), strict=True):
+            np.testing.assert_array_equal(got, fold(x, axis=axis, keepdims=True))
+    assert [v.item() for v in fnp.minmax(x, initial=(-5, 9), where=x < 3)] == [-5, 9]
+    assert [v.item() for v in fnp.minmax(x, initial=1, where=x < 3)] == [-1, 2]
+    low, high = ft.jit(ft.grad(lambda x: sum(fnp.minmax(x))))(x)
+    np.testing.assert_array_equal([low, high], [[0, 1, 0], [0, 0, 1]])

@@ -154,4 +154,6 @@ def test_log_sums():
     x = RNG.normal(size=(3, 4))
     close(S.logsumexp(x, axis=1), special.logsumexp(x, axis=1))
     close(S.softmax(x, axis=0), special.softmax(x, axis=0))
+    close(S.softmax(x), special.softmax(x))
+    close(S.log_softmax(x), special.log_softmax(x))
     close(S.log_softmax(x, axis=1), special.log_softmax(x, axis=1))

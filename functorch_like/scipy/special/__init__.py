@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like.calling import lazy_imports as _lazy_imports
 from functorch_like.core import aval_of as _aval_of
 from functorch_like.lax.elementwise import _any_order as _any_order
-from functorch_like.nn.softmax import log_softmax as log_softmax
 from functorch_like.nn.softmax import logsumexp as logsumexp
-from functorch_like.nn.softmax import softmax as softmax
 from functorch_like.numpy import promotion
 from functorch_like.primitives import elementwise
 from functorch_like.primitives.base.shapes import full_like as _full_like
@@ -30,6 +28,8 @@ from functorch_like.scipy.special.makers import make as _make
 from functorch_like.scipy.special.makers import one as _one
 from functorch_like.scipy.special.makers import two as _two
 from functorch_like.scipy.special.makers import with_slopes as _with_slopes
+from functorch_like.scipy.special.softmaxes import log_softmax as log_softmax
+from functorch_like.scipy.special.softmaxes import softmax as softmax
 from functorch_like.transforms.eager_jit import eager_jit as _kernel
 
 if TYPE_CHECKING:
