@@ -13,9 +13,8 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.axes import axis_of
+from functorch_like.numpy.axes import axis_of, shape_of
 from functorch_like.numpy.shapes import arr
-from functorch_like.random.arguments import shape_of
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.numpy.guarded_sizes import guarded_size
 from functorch_like.numpy.indexing import mode_of
 from functorch_like.numpy.shapes import arr
-from functorch_like.random.arguments import shape_of
 from functorch_like.transforms.eager_jit import eager_jit
 
 if TYPE_CHECKING:

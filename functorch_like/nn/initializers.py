@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from functorch_like import dtypes, random
 from functorch_like.errors import ArgumentError, ShapeError
 from functorch_like.numpy import binary, creation, promotion, shapes
-from functorch_like.random.arguments import shape_of
+from functorch_like.numpy.axes import shape_of
 
 if TYPE_CHECKING:
     from functorch_like.core import Array

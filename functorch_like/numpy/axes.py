@@ -1,4 +1,4 @@
-"""Axis arguments: negative ones, tuples, None."""
+"""Axis arguments: negative ones, tuples, None; and shapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.core import Tracer
-from functorch_like.errors import AxisError, ShapeError
+from functorch_like.errors import AxisError, ConcretizationError, FtError, ShapeError
 from functorch_like.numpy import promotion
 
 
@@ -19,6 +19,30 @@ def ints_of(given: Any) -> list[int]:
     """
     several = hasattr(given, "__iter__") and getattr(given, "ndim", 1) and not issubclass(type(given), Tracer)
     return [operator.index(n) for n in given] if several else [operator.index(given)]
+
+
+def shape_of(shape: Any, what: str) -> tuple[int, ...]:
+    """A shape, given as an int or several of them.
+
+    Raises:
+        ConcretizationError: for traced sizes.
+        ShapeError: for what is no int, and for negative sizes.
+    """
+    try:
+        found = tuple(ints_of(shape))
+    except (TypeError, FtError):
+        found = None
+    if found is not None and all(n >= 0 for n in found):
+        return found
+    sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
+    traced = any(isinstance(n, Tracer) for n in sizes)
+    raise promotion.error(
+        ConcretizationError if traced else ShapeError,
+        f"{what} needs a shape of non-negative ints, got {shape!r}",
+        "shapes are fixed when a function is traced: use static_argnums, or x.shape"
+        if traced
+        else "give a tuple of ints",
+    )
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

@@ -12,7 +12,8 @@ from functorch_like import dtypes
 from functorch_like.arrays.conversions import tracer_dlpack
 from functorch_like.backends.xla import dlpack
 from functorch_like.core import Tracer
-from functorch_like.numpy.creation import asarray, shape_of
+from functorch_like.numpy.axes import shape_of
+from functorch_like.numpy.creation import asarray
 from functorch_like.numpy.ranges import arange
 from functorch_like.transforms.vmap import vmap
 

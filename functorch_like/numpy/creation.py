@@ -12,10 +12,11 @@ from functorch_like import dtypes
 from functorch_like.avals import MOST_DIMENSIONS, ShapedArray, ShapeDtypeStruct, too_many_dimensions
 from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, native, state
-from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
+from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.ir import dtype_origins
 from functorch_like.masked import unmasked
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import structural
 
 if TYPE_CHECKING:
@@ -255,32 +256,6 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
 
 
 # ---------------------------------------------------------------------------------------------------------- one number
-def shape_of(shape: Any, what: str) -> tuple[int, ...]:
-    """A shape argument as tuple of ints."""
-    if isinstance(shape, (int, np.integer)):
-        shape = (shape,)
-    try:
-        found = tuple([n.__index__() for n in shape])
-    except (TypeError, AttributeError):
-        found = None
-    if found is None or any(n < 0 for n in found):
-        traced = isinstance(shape, Tracer) or (
-            not isinstance(shape, str) and any(isinstance(n, Tracer) for n in _items(shape))
-        )
-        raise promotion.error(
-            ConcretizationError if traced else ShapeError,
-            f"{what} needs a shape of non-negative ints, got {shape!r}",
-            "shapes are fixed when a function is traced: use static_argnums, or x.shape"
-            if traced
-            else "give a tuple of ints",
-        )
-    return found
-
-
-def _items(shape: Any) -> Any:
-    return shape if isinstance(shape, (list, tuple)) else ()
-
-
 def full(
     shape: Shape, fill_value: NestedArrayLike, dtype: DTypeLike | None = None, *, device: DeviceLike = None
 ) -> Array:

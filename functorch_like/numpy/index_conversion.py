@@ -12,7 +12,8 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, BoundsError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.creation import asarray, ones, shape_of
+from functorch_like.numpy.axes import shape_of
+from functorch_like.numpy.creation import asarray, ones
 from functorch_like.numpy.diagonals import diag, diag_indices, tril_indices, triu_indices
 from functorch_like.numpy.selection import clip
 from functorch_like.numpy.shapes import ndim, ravel, reshape, shape

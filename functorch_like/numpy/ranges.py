@@ -15,8 +15,8 @@ from functorch_like.backends import xla
 from functorch_like.core import ArrayImpl, Tracer, aval_of, state
 from functorch_like.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.numpy.axes import axis_of
-from functorch_like.numpy.creation import asarray, shape_of
+from functorch_like.numpy.axes import axis_of, shape_of
+from functorch_like.numpy.creation import asarray
 from functorch_like.primitives import elementwise, structural
 from functorch_like.transforms.eager_jit import eager_jit
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
 
 from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
-from functorch_like.errors import ConcretizationError, DtypeError, FtError, ShapeError
+from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.numpy import promotion
 from functorch_like.random import generators, key_reuse
 from functorch_like.random.typed_keys import KeyArray
@@ -51,23 +50,3 @@ def impl_of(key: Any) -> str:
 def like(key: Any, words: Any) -> Any:
     """Return words as a typed key if `key` is one, else as they are."""
     return KeyArray(words, key._impl) if type(key) is KeyArray else words
-
-
-def shape_of(shape: Any, what: str) -> tuple[int, ...]:
-    """A shape, given as int or sequence of ints."""
-    try:
-        found = (operator.index(shape),) if not hasattr(shape, "__iter__") else tuple(operator.index(n) for n in shape)
-    except (TypeError, FtError) as e:
-        traced = isinstance(shape, Tracer) or (
-            isinstance(shape, (list, tuple)) and any(isinstance(n, Tracer) for n in shape)
-        )
-        raise promotion.error(
-            ConcretizationError if traced else ShapeError,
-            f"{what} needs a shape of ints, got {shape!r}",
-            "shapes are fixed when a function is traced: use x.shape, or static_argnums"
-            if traced
-            else "give a tuple of ints",
-        ) from e
-    if any(n < 0 for n in found):
-        raise promotion.error(ShapeError, f"{what} was given the shape {found}", "sizes must not be negative")
-    return found

@@ -11,8 +11,9 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.generators import raw_bits
 from functorch_like.transforms.eager_jit import eager_jit
 

@@ -16,7 +16,8 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import DtypeError, ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.numpy.axes import shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import F64, float_dtype, inside, parameter, spread, unit
 from functorch_like.random.drawing import Body, accepted, sizes_of, streams
 from functorch_like.transforms.eager_jit import eager_jit

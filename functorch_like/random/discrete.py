@@ -12,9 +12,10 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.reductions import reductions
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import F32, F64, gumbel, parameter, spread, unit
 from functorch_like.random.generators import U64, raw_bits
 from functorch_like.transforms.eager_jit import eager_jit

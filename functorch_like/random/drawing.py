@@ -10,8 +10,9 @@ from functorch_like import dtypes, lax
 from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives.random.threefry import draw
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import F32, F64, float_dtype, odd_fraction, parameter, spread
 from functorch_like.random.generators import U32, children, long_words, numbered
 from functorch_like.transforms.eager_jit import eager_jit

@@ -14,7 +14,7 @@ from functorch_like import numpy as fnp
 from functorch_like.core import aval_of
 from functorch_like.errors import ShapeError
 from functorch_like.numpy import promotion
-from functorch_like.random.arguments import shape_of
+from functorch_like.numpy.axes import shape_of
 from functorch_like.random.continuous import F64, inside, normals
 from functorch_like.random.discrete import rademacher
 from functorch_like.random.drawing import accepted, drawn, streams

@@ -15,9 +15,10 @@ from functorch_like.backends import xla
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, NumberError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.random import generators
-from functorch_like.random.arguments import check_key, impl_of, like, shape_of
+from functorch_like.random.arguments import check_key, impl_of, like
 from functorch_like.random.generators import U32, U64, raw_bits
 from functorch_like.random.typed_keys import KeyArray
 from functorch_like.transforms.eager_jit import eager_jit

@@ -11,12 +11,13 @@ from functorch_like import dtypes
 from functorch_like.core import ArrayImpl, Tracer, aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives import elementwise, structural
 from functorch_like.primitives.indexing.dimension_numbers import GatherDimensionNumbers
 from functorch_like.primitives.indexing.gather_and_scatter_add import along, gather
 from functorch_like.primitives.ordering.sort import sort
 from functorch_like.primitives.reductions.cumulative import cummax, cumsum
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import F32, F64, gumbel, unit
 from functorch_like.random.discrete import check_axis, randint
 from functorch_like.random.generators import U64, raw_bits

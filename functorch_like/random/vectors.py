@@ -9,8 +9,9 @@ from functorch_like import dtypes
 from functorch_like.core import aval_of
 from functorch_like.errors import ArgumentError, DtypeError, ShapeError
 from functorch_like.numpy import promotion
+from functorch_like.numpy.axes import shape_of
 from functorch_like.primitives.linalg import qr as householder
-from functorch_like.random.arguments import check_key, shape_of
+from functorch_like.random.arguments import check_key
 from functorch_like.random.continuous import float_dtype, normal, normals, parameter, spread
 from functorch_like.transforms.eager_jit import eager_jit
 
