@@ -35,6 +35,7 @@ class Effects:
             effects: "ordered": after all calls that are ordered and come before it. "unordered": even if its results
                 are not used. Neither: it may be left out.
         """
+        self.forbid_template()
         attrs = {
             "call_target_name": mlir.string(callbacks.target(self.platform)),
             "api_version": mlir.integer(4, 32),
@@ -56,6 +57,7 @@ class Effects:
 
     def sorted_rows(self: Any, x: Any, aval: ShapedArray) -> Any:
         """Integers sorted along the last dimension by NumPy, in the memory of x where nothing else reads it."""
+        self.forbid_template()
         kernel = host_kernels.sort_rows
         if kernel not in self.host_calls:
             self.host_calls.append(kernel)

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -22,6 +23,7 @@ from functorch_like.backends.xla.effects import TOKEN as TOKEN
 from functorch_like.backends.xla.effects import Effects
 from functorch_like.backends.xla.partitioned_emit import Manual, Partitioned
 from functorch_like.backends.xla.partitioning import Partitioning
+from functorch_like.backends.xla.templates import Template, template_of
 
 Value = Any
 Body = Callable[..., Sequence[Value]]
@@ -49,12 +51,14 @@ class Emitter(Attributes, Effects, Partitioned):
     __slots__ = (
         "_channels",
         "_constants",
+        "_end",
         "_functions",
         "_ip",
         "_meshes",
         "_module",
         "_symbols",
         "_token",
+        "_written",
         "host_calls",
         "host_kernels",
         "ins",
@@ -74,6 +78,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self.outs: Any = ()
         self.memo: dict[Any, Any] = {}
         self._module = module
+        self._end = ir.InsertionPoint(module.body)
         self._ip: Any = None
         self.place = mlir.unknown
         self._constants: dict[Any, Value] = {}  # of the current block: an outer one's are not visible in every region
@@ -82,6 +87,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self._token: Value | None = None
         self._meshes: dict[Any, str] = {}
         self._channels = 0
+        self._written: list[Any] | None = None  # what a rule writes, while `written_by` looks
         self.partitioning: Partitioning | None = None
         self.manual: Manual | None = None
 
@@ -104,13 +110,53 @@ class Emitter(Attributes, Effects, Partitioned):
     ) -> Any:
         """One operation. Its value; or the list of its values, if it has not exactly one."""
         if len(out_avals) == 1 and not regions:  # nearly all: kept short, it runs once per operation of a program
-            out_type = _types[out_avals[0]]
-            return _create(name, [out_type], operands, attrs, None, 0, self.place, self._ip).result
+            results = [_types[out_avals[0]]]
+            value = _create(name, results, operands, attrs, None, 0, self.place, self._ip).result
+            if self._written is not None:
+                self._written.append((name, results, attrs, operands, value))
+            return value
         results = [_types[aval] for aval in out_avals]
+        self.forbid_template()
         made = _create(name, results, operands, attrs, None, len(regions), self.place, self._ip)
         for region, (arg_avals, body) in zip(made.regions, regions, strict=True):
             self._fill(region, arg_avals, body, "stablehlo.return")
         return made.result if len(results) == 1 else list(made.results)
+
+    def written_by(
+        self, rule: Callable[..., Any], operands: Sequence[Value], params: dict[str, Any]
+    ) -> tuple[Any, Template | bool | None]:
+        """Run a rule; return its result, and the template of what it has written, False if there is none.
+
+        The rule would write the same for other operands of these avals, unless it has written regions or calls, or
+        asked what its operands are (`known`, `is_constant`): then there is no template.
+        """
+        outer, self._written = self._written, []
+        try:
+            out = rule(self, *operands, **params)
+            written = self._written
+        finally:
+            self._written = outer
+        return out, False if written is None else template_of(operands, written, out)
+
+    def forbid_template(self) -> None:
+        """Let no template be made of what the current rule writes: it depends on more than avals and parameters."""
+        self._written = None
+
+    def write(self, template: Template, operands: list[Value]) -> Any:
+        """Write the operations of a template, of other operands."""
+        place, point = self.place, self._ip
+        name, results, attrs, _ = template.steps[0]
+        if template.single:
+            return _create(name, results, operands, attrs, None, 0, place, point).result
+        values = operands
+        for name, results, attrs, taken in template.steps:
+            if name is None:
+                values.append(self._constant_of(results))
+            else:
+                given = [values[i] for i in taken]
+                values.append(_create(name, results, given, attrs, None, 0, place, point).result)
+        made = [values[i] for i in template.returned]
+        return made if template.several else made[0]
 
     def _fill(self, region: Any, arg_avals: Sequence[ShapedArray], body: Body, terminator: str) -> list[Value]:
         """The one block of a region, and what it returns."""
@@ -139,36 +185,46 @@ class Emitter(Attributes, Effects, Partitioned):
         value = np.asarray(value)
         if value.ndim:
             return self._constant(value)
-        key = value.dtype, value.tobytes()
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self._constant(value)
-        return found
+        return self._constant_of((ShapedArray((), value.dtype), value.tobytes()))
 
     def _constant(self, value: np.ndarray[Any, Any]) -> Value:
         aval = ShapedArray(value.shape, value.dtype)
         if not aval.size:
             return self._empty(aval)
-        attrs = {"value": mlir.dense(value)}
-        return _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip).result
+        return self.op("stablehlo.constant", [], [aval], {"value": mlir.dense(value)})
 
     def known(self, x: Value) -> int | None:
         """The integer that a value of rank 0 is, if it is a constant."""
+        self.forbid_template()
         owner = x.owner
         if isinstance(owner, ir.Block) or owner.operation.name != "stablehlo.constant":
             return None
         return int(ir.DenseIntElementsAttr(owner.attributes["value"])[0])
 
+    def is_constant(self, x: Value) -> bool:
+        """Return True for a constant, and for one that is broadcast."""
+        self.forbid_template()
+        made = getattr(x.owner, "operation", None)  # of an argument it is a block, which is no operation
+        if made is not None and made.name == "stablehlo.broadcast_in_dim":
+            return self.is_constant(made.operands[0])
+        return made is not None and made.name == "stablehlo.constant"
+
     def full(self, scalar: Any, aval: ShapedArray) -> Value:
         """An array of this aval with `scalar` everywhere."""
         if not aval.size:
             return self._empty(aval)
-        key = aval, np.asarray(scalar, aval.dtype).tobytes()
+        return self._constant_of((aval, np.asarray(scalar, aval.dtype).tobytes()))
+
+    def _constant_of(self, key: tuple[ShapedArray, bytes]) -> Value:
+        """An array with the same element everywhere, which is written once per block."""
         found = self._constants.get(key)
         if found is None:
-            attrs = {"value": mlir.splat(aval.dtype, aval.shape, key[1])}
+            aval, element = key
+            attrs = {"value": mlir.splat(aval.dtype, aval.shape, element)}
             made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip)
             found = self._constants[key] = made.result
+        if self._written is not None:
+            self._written.append((None, key, None, (), found))
         return found
 
     def _empty(self, aval: ShapedArray) -> Value:
@@ -206,7 +262,7 @@ class Emitter(Attributes, Effects, Partitioned):
             ir.SymbolTable.set_symbol_name(made, moved.removesuffix(".moved"))
             ir.SymbolTable.set_visibility(made, "private")
         for made in functions:
-            made.operation.clone(ip=ir.InsertionPoint(self._module.body))
+            made.operation.clone(ip=self._end)
         assert symbol is not None
         self._functions[key] = symbol
         return symbol
@@ -215,6 +271,7 @@ class Emitter(Attributes, Effects, Partitioned):
         self, symbol: str, operands: Iterable[Value], out_avals: Sequence[ShapedArray], inline: bool = True
     ) -> list[Value]:
         """Call a function of this module; `inline` lets XLA put its body in place, and fuse across its border."""
+        self.forbid_template()
         attrs: dict[str, Any] = {"callee": ir.FlatSymbolRefAttr.get(symbol, mlir.context)}
         if not inline:
             attrs["mhlo.frontend_attributes"] = mlir.apart
@@ -237,6 +294,7 @@ class Emitter(Attributes, Effects, Partitioned):
 
     def _is_argument(self, x: Value) -> bool:
         """Return True for an argument of the program."""
+        self.forbid_template()
         if not isinstance(x.owner, ir.Block):
             return False
         attributes = x.owner.owner.attributes  # of a function; those of a loop or a branch have no name
@@ -272,21 +330,20 @@ class Emitter(Attributes, Effects, Partitioned):
         results: Any = None,
     ) -> str:
         symbol = self._unique(name)
-        arg_types = [_types[aval] for aval in in_avals]
-        signature = lambda results: ir.TypeAttr.get(ir.FunctionType.get(arg_types, results, mlir.context))
         attrs = {
             "sym_name": mlir.string(symbol),
             "sym_visibility": mlir.string(visibility),
-            "function_type": signature([_types[aval] for aval in out_avals or ()]),
+            "function_type": mlir.signature(tuple(in_avals), tuple(out_avals or ())),
         }
         if arguments is not None:
             attrs["arg_attrs"] = arguments
         if results is not None:
             attrs["res_attrs"] = results
-        made = _create("func.func", [], [], attrs, None, 1, self.place, ir.InsertionPoint(self._module.body))
+        made = _create("func.func", [], [], attrs, None, 1, self.place, self._end)
         outs = self._fill(made.regions[0], in_avals, body, "func.return")
         if out_avals is None:
-            made.attributes["function_type"] = signature([out.type for out in outs])
+            types = [_types[aval] for aval in in_avals], [out.type for out in outs]
+            made.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(*types, mlir.context))
         return symbol
 
     # ---------------------------------------------------------------------------------------------------- conveniences
@@ -315,6 +372,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.op("stablehlo.reduce", [x, init], [out_aval], {"dimensions": self.i64s(dims)}, [region])
 
 
+@functools.lru_cache(1024)
 def _identifier(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII) or "f"
 

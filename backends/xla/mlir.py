@@ -127,6 +127,13 @@ def string(text: str) -> ir.Attribute:
     return ir.StringAttr.get(text, context)
 
 
+@lru_cache(1024)
+def signature(in_avals: tuple[ShapedArray, ...], out_avals: tuple[ShapedArray, ...]) -> ir.Attribute:
+    """The type of a function, as an attribute."""
+    ins, outs = ([types[aval] for aval in avals] for avals in (in_avals, out_avals))
+    return ir.TypeAttr.get(ir.FunctionType.get(ins, outs, context))
+
+
 flags = (ir.BoolAttr.get(False, context), ir.BoolAttr.get(True, context))
 
 
@@ -261,7 +268,7 @@ def _invalid(error: Exception) -> CompileError:
 def _forget() -> None:
     """Drop the Python objects of types and attributes. MLIR's context keeps its own, some hundred bytes each."""
     types.clear()
-    for memo in (parsed, i64_array, bool_array, integer, string, location, splat):
+    for memo in (parsed, i64_array, bool_array, integer, string, signature, location, splat):
         memo.cache_clear()
 
 

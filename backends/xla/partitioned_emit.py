@@ -106,6 +106,7 @@ class Partitioned:
 
     def channel(self) -> Any:
         """The handle of a new collective."""
+        self.forbid_template()
         self._channels += 1
         return mlir.parsed(f"#stablehlo.channel_handle<handle = {self._channels}, type = 1>")
 

@@ -14,6 +14,7 @@ from functorch_like import core, source_info
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.backends.xla import client, compile_options, events, host_kernels
+from functorch_like.caches import Cache
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
 from functorch_like.compiler.outlining import is_transpose, outline
@@ -240,6 +241,7 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
     values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
     # The user's lines, and their places in the module: many equations are of one line.
     lines: dict[Any, Any] = e.memo.setdefault("lines", {})
+    templates = _templates(e)
 
     def read(atom: Any) -> Any:
         if type(atom) is Literal:
@@ -249,8 +251,10 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
     for eqn in steps:
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
-            symbol = e.function(eqn, eqn.name, eqn.in_avals, eqn.out_avals, body)
-            values.update(zip(eqn.outputs, e.call(symbol, map(read, eqn.inputs), eqn.out_avals, False), strict=True))
+            out_avals = eqn.out_avals
+            symbol = e.function(eqn, eqn.name, eqn.in_avals, out_avals, body)
+            operands = [values[a] for a in eqn.inputs]
+            values.update(zip(eqn.outputs, e.call(symbol, operands, out_avals, False), strict=True))
             continue
         found = lines.get(eqn.source)
         if found is None:
@@ -258,19 +262,57 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
         line, place = found
         if place is not None:
             e.place = place
-        inputs = eqn.inputs
-        e.ins = [a.aval for a in inputs]
-        e.outs = [v.aval for v in eqn.outputs]
+        prim, inputs, outputs, params = eqn.prim, eqn.inputs, eqn.outputs, eqn.params
+        ins = [a.aval for a in inputs]
+        given = [values[a] if type(a) is Var else read(a) for a in inputs]
         try:
-            out = eqn.prim.lower(e, *[values[a] if type(a) is Var else read(a) for a in inputs], **eqn.params)
-        except FtError as error:
-            error.complete(at=str(line or ""))
-            raise core.add_error_context(error, eqn.prim, e.ins, eqn.params, None, "lowering")  # noqa: B904
-        if type(out) is list or type(out) is tuple:
-            values.update(zip(eqn.outputs, out, strict=True))
+            key = (prim, prim.lower, *ins, *params, *params.values())
+            template = templates.get(key)
+        except TypeError:  # a parameter without a hash
+            key, template = None, False
+        if template:
+            out = e.write(template, given)
         else:
-            values[eqn.outputs[0]] = out
+            e.ins, e.outs = ins, [v.aval for v in outputs]
+            try:
+                if template is None and _has_template(prim):
+                    out, template = e.written_by(prim.lower, given, params)
+                    if template is not None:
+                        templates[key] = template
+                else:
+                    out = prim.lower(e, *given, **params)
+            except FtError as error:
+                error.complete(at=str(line or ""))
+                raise core.add_error_context(error, prim, e.ins, params, None, "lowering")  # noqa: B904
+        if type(out) is list or type(out) is tuple:
+            values.update(zip(outputs, out, strict=True))
+        else:
+            values[outputs[0]] = out
     return [read(a) for a in jaxpr.outputs]
+
+
+#: What equations are lowered to: by platform, kinds of calls and settings, and in these by primitive, rule, avals and
+#: parameters; a `Template`, or False where there is none.
+_TEMPLATES: Cache[Any, dict[Any, Any]] = Cache()
+_MOST_TEMPLATES = 16384
+
+
+def _templates(e: xla.Emitter) -> dict[Any, Any]:
+    """Return the templates that hold for a module. Rules may ask about meshes: with one, each module has its own."""
+    templates = e.memo.get(("templates", e.manual))
+    if templates is None:
+        key = e.platform, e.host_kernels, xla.settings()
+        templates = {} if e.partitioning is not None or e.manual is not None else _TEMPLATES.get(key)
+        if templates is None or len(templates) > _MOST_TEMPLATES:
+            templates = {}
+            _TEMPLATES.keep(key, templates, 16)
+        e.memo["templates", e.manual] = templates
+    return templates
+
+
+def _has_template(prim: core.Primitive) -> bool:
+    """Return True if what a primitive lowers to depends on avals, parameters and settings, and these are no jaxprs."""
+    return prim.builtin and prim.effects is None and prim.evaluate is None and prim.partial_eval is None
 
 
 def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:

@@ -97,14 +97,14 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
         hot = False
 
     for k, e in enumerate(jaxpr.equations):
-        if _is_constant(e):
-            made[e.outputs[0]] = e
-            found.append(e)
-        elif often[k]:
+        if often[k]:
             run.append(e)
             hot |= often[k] > _OFTEN
             if len(run) == _PART:
                 close(k)
+        elif _is_constant(e):
+            made[e.outputs[0]] = e
+            found.append(e)
         else:
             close(k - 1)
             found.append(e)
@@ -138,10 +138,12 @@ def _copies(jaxpr: Jaxpr) -> list[int]:
     for e in reversed(jaxpr.equations):
         cheap = e.prim.fusible and len(e.outputs) == 1
         here = wanted.pop(e.outputs[0], 0) if cheap else place()
+        constant = True
         for a in e.inputs:
             if type(a) is Var:
+                constant = False
                 wanted[a] = wanted.get(a, 0) | here
-        often.append(here.bit_count() if cheap and not _is_constant(e) else 0)
+        often.append(here.bit_count() if cheap and not constant else 0)
     often.reverse()
     return often
 

@@ -128,7 +128,10 @@ def meshes_in(jaxpr: Jaxpr) -> list[Any]:
 
 def _named(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
-        if "mesh" in e.params and hasattr(e.params["mesh"], "devices"):
-            yield e.params["mesh"]
-        for inner in inner_jaxprs(e.params):
+        params = e.params
+        if not params:
+            continue
+        if "mesh" in params and hasattr(params["mesh"], "devices"):
+            yield params["mesh"]
+        for inner in inner_jaxprs(params):
             yield from meshes_in(inner)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functorch_like.backends.cpu import fast_lowering
-from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Var
 from functorch_like.primitives.base.shapes import broadcast_in_dim, reduce_sum, reshape, transpose
 from functorch_like.primitives.contractions.dot_dimensions import free_dims
 from functorch_like.primitives.contractions.dot_general import dot_general
@@ -28,16 +28,21 @@ def narrow_products(jaxpr: Jaxpr) -> Jaxpr:
     if not _ON() or not any(e.prim is dot_general for e in jaxpr.equations):
         return jaxpr
     repeats: dict[Any, frozenset[int]] = {}  # the dimensions along which a variable repeats, where there are any
+    apart = repeats.keys().isdisjoint
     kept: list[Equation] = []
     for e in jaxpr.equations:
-        if e.prim is dot_general and not repeats.keys().isdisjoint(e.inputs):
+        prim = e.prim
+        if apart(e.inputs):
+            kept.append(e)
+            if prim is not broadcast_in_dim:
+                continue
+        elif prim is dot_general:
             kept.extend(_narrowed(e, repeats))
         else:
             kept.append(e)
-        if e.prim is broadcast_in_dim or (len(e.outputs) == 1 and not repeats.keys().isdisjoint(e.inputs)):
-            along = _repeats_along(e, repeats)
-            if along:
-                repeats[e.outputs[0]] = along
+        along = _repeats_along(e, repeats) if len(e.outputs) == 1 else _NONE
+        if along:
+            repeats[e.outputs[0]] = along
     if len(kept) == len(jaxpr.equations):
         return jaxpr
     return Jaxpr(jaxpr.inputs, kept, jaxpr.outputs, jaxpr.name, jaxpr.origin)
@@ -91,9 +96,9 @@ def _of_reshape(before: tuple[int, ...], after: tuple[int, ...], of: frozenset[i
 
 
 def _common(operands: Sequence[Any], shape: tuple[int, ...], repeats: dict[Any, frozenset[int]]) -> frozenset[int]:
-    if any(type(a) is Literal or a.aval.shape != shape for a in operands):
+    if any(a not in repeats or a.aval.shape != shape for a in operands):
         return _NONE
-    return frozenset.intersection(*(repeats.get(a, _NONE) for a in operands))
+    return frozenset.intersection(*[repeats[a] for a in operands])
 
 
 def _of_product(e: Equation, repeats: dict[Any, frozenset[int]]) -> frozenset[int]:

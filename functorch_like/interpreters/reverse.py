@@ -8,6 +8,7 @@ once and records what it does to tangents, which are linear primitives. Walking 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
+from functorch_like.caches import cleared
 from functorch_like.core import Primitive, Trace, UndefinedPrimal, abstract_eval, aval_of, new_trace, state
 from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
@@ -65,10 +67,13 @@ class TapeTrace(Trace):
         source = state.source
         if source is None:
             source = xla.here()
-        outputs = [Var(aval) for aval in (out if prim.multiple_results else (out,))]
-        self.equations.append(Equation(prim, inputs, params, outputs, source))
-        tracers = [TapeTracer(self, v) for v in outputs]
-        return tracers if prim.multiple_results else tracers[0]
+        if prim.multiple_results:
+            outputs = [Var(aval) for aval in out]
+            self.equations.append(Equation(prim, inputs, params, outputs, source))
+            return [TapeTracer(self, v) for v in outputs]
+        var = Var(out)
+        self.equations.append(Equation(prim, inputs, params, (var,), source))
+        return TapeTracer(self, var)
 
     def input(self, aval: ShapedArray) -> TapeTracer:
         return TapeTracer(self, Var(aval))
@@ -152,9 +157,16 @@ def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> 
     needed = {v for v in outputs if type(v) is Var}
     kept: list[Equation] = []
     for e in reversed(equations):
-        if any(v in needed for v in e.outputs) or effects(e):
-            kept.append(e)
-            needed.update(a for a in e.inputs if type(a) is Var)
+        for v in e.outputs:
+            if v in needed:
+                break
+        else:
+            if e.prim.effects is None or not effects(e):
+                continue
+        kept.append(e)
+        for a in e.inputs:
+            if type(a) is Var:
+                needed.add(a)
     kept.reverse()
     return kept
 
@@ -171,6 +183,9 @@ def linearize(
         outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, wanted, strict=True)])
     results, tangents = split_duals(trace, outs)
     return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
+
+
+_undefined = cleared(lru_cache(4096)(UndefinedPrimal))
 
 
 def backward_pass(
@@ -200,15 +215,21 @@ def backward_pass(
     carried = state.source
     try:
         for e in reversed(equations):
-            cts = [taken(v) for v in e.outputs]
-            if all(c is None for c in cts):
-                continue
+            prim = e.prim
+            if prim.multiple_results:
+                cts: Any = [taken(v) for v in e.outputs]
+                if all(ct is None for ct in cts):
+                    continue
+            else:
+                cts = taken(e.outputs[0])
+                if cts is None:
+                    continue
             state.source = e.source
-            args = [UndefinedPrimal(a.aval) if type(a) is Var else a for a in e.inputs]
+            args = [_undefined(a.aval) if type(a) is Var else a for a in e.inputs]
             try:
-                back = e.prim.transpose(cts if e.prim.multiple_results else cts[0], args, **e.params)
+                back = prim.transpose(cts, args, **e.params)
             except FtError as error:
-                raise core.add_error_context(error, e.prim, args, e.params, None, "transpose")  # noqa: B904
+                raise core.add_error_context(error, prim, args, e.params, None, "transpose")  # noqa: B904
             for a, ct in zip(e.inputs, back, strict=True):
                 if type(a) is Var and ct is not None:
                     accumulate(a, ct)

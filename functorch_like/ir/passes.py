@@ -81,19 +81,20 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
     kept: list[Equation] = []
     for e in jaxpr.equations:
         prim, inputs = e.prim, e.inputs
-        if not same.keys().isdisjoint(inputs):
+        if same and not same.keys().isdisjoint(inputs):
             inputs = [same.get(a, a) for a in inputs]
             made = Equation(prim, inputs, e.params, e.outputs, e.source)
         else:
             made = e
         if prim.name not in _APART and (prim.effects is None or not effects(e)):
-            try:
-                # Formed with params' values, not their repr: jaxprs compare by identity. Literals by bytes, not values:
-                # 0.0 and -0.0 are equal but not the same constant.
-                atoms = [a if type(a) is Var else (a.aval, a.value.tobytes()) for a in inputs]
-                twin = seen.setdefault((prim, *atoms, *e.params, *e.params.values()), made)
-            except TypeError:  # an unhashable parameter: left alone
-                twin = made
+            key = (prim, *inputs)
+            for a in inputs:
+                if type(a) is Literal:  # by bytes, not values: 0.0 and -0.0 are equal but not the same constant
+                    key = (prim, *[a if type(a) is Var else (a.aval, a.value.tobytes()) for a in inputs])
+                    break
+            twin = seen.setdefault(key, made)
+            if twin is not made and made.params:  # which take long to hash, so that few are
+                twin = _twin(made, twin, key, seen)
             if twin is not made:
                 same.update(zip(e.outputs, twin.outputs, strict=True))
                 continue
@@ -104,19 +105,28 @@ def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
     return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
 
 
+def _twin(e: Equation, first: Equation, key: Any, seen: dict[Any, Equation]) -> Equation:
+    """The first equation with the parameters of `e`, among those with its primitive and operands."""
+    try:
+        # With values, not their repr: jaxprs compare by identity.
+        seen.setdefault((key, *first.params, *first.params.values()), first)
+        return seen.setdefault((key, *e.params, *e.params.values()), e)
+    except TypeError:  # an unhashable parameter: left alone
+        return e
+
+
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
     """Compute equations on literals now, where NumPy's result is XLA's bit for bit."""
     known: dict[Any, Literal] = {}
     kept: list[Equation] = []
     for e in jaxpr.equations:
         changed = bool(known) and not known.keys().isdisjoint(e.inputs)
-        inputs = [known.get(a, a) for a in e.inputs] if changed else e.inputs
-        literals = [a.value for a in inputs if type(a) is Literal] if e.prim.exact else ()
-        if literals and len(literals) == len(inputs):
+        inputs: Sequence[Any] = [known.get(a, a) for a in e.inputs] if changed else e.inputs
+        if e.prim.exact and inputs and type(inputs[0]) is Literal and all(type(a) is Literal for a in inputs):
             aval = e.outputs[0].aval
             if aval.size == 1 and aval.dtype.kind in _FOLDED_KINDS and aval.dtype.isbuiltin == 1:
                 with np.errstate(all="ignore"):
-                    value = np.asarray(e.prim.ref(*literals, **e.params))
+                    value = np.asarray(e.prim.ref(*[a.value for a in inputs], **e.params))
                 known[e.outputs[0]] = Literal(value.astype(aval.dtype), aval)
                 continue
         kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source) if changed else e)

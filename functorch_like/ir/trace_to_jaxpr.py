@@ -33,14 +33,14 @@ LITERAL_SIZE = 16
 class VarTracer(Tracer):
     """A value that is only a variable of what is being recorded."""
 
-    __slots__ = ("_aval", "_var")
+    __slots__ = ("_var",)
 
     def __init__(self, trace: Trace, var: Var) -> None:
-        self._trace, self._var, self._aval = trace, var, var.aval
+        self._trace, self._var = trace, var
 
     @property
     def aval(self) -> ShapedArray:
-        return self._aval
+        return self._var.aval
 
     def creation_site(self) -> Any:
         equations: list[Equation] = getattr(self._trace, "equations", [])

@@ -145,7 +145,7 @@ def _whole(op: str, lower: Callable[..., Any]) -> Any:
 
     def either(e: Any, x: Any, y: Any) -> Any:
         # Compilers divide by a constant without a division.
-        return e.op(op, [x, y], e.outs) if _is_constant(y) else lower(e, x, y)
+        return e.op(op, [x, y], e.outs) if e.is_constant(y) else lower(e, x, y)
 
     def edges() -> list[tuple[SampleInput, bool]]:
         ends = np.array([2**31 - 1, -(2**31), -7, 7, 0, 1, -1, 2**31 - 2], np.int32)
@@ -153,13 +153,6 @@ def _whole(op: str, lower: Callable[..., Any]) -> Any:
         return [(SampleInput((x, y)), True), (SampleInput((x.astype(np.int64), y.astype(np.int64))), False)]
 
     return Alternative(f"{op} in double precision", "int32 operands", takes, either, edges)
-
-
-def _is_constant(value: Any) -> bool:
-    made = getattr(value.owner, "operation", None)  # of an argument it is a block, which is no operation
-    if made is not None and made.name == "stablehlo.broadcast_in_dim":
-        return _is_constant(made.operands[0])
-    return made is not None and made.name == "stablehlo.constant"
 
 
 def _div(e: Any, x: Any, y: Any) -> Any:

@@ -1,0 +1,59 @@
+"""Templates: operations that a lowering rule has written for one equation, to be written again without the rule.
+
+Programs apply a primitive to the same shapes over and over. A rule depends on avals and parameters, and writes the same
+operations of other operands; it takes longer to decide on them than the C++ to make them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+
+class Template(NamedTuple):
+    """Operations of one result each, without their operands.
+
+    Attributes:
+        steps: of each operation its name, the types of its results, its attributes, and where its operands are among
+            the equation's operands and the values of earlier steps. Without a name it is a constant of that key.
+        single: whether it is one operation, of all operands in their order.
+        returned: where the results are.
+        several: whether the rule returns a list.
+    """
+
+    steps: list[tuple[str | None, Any, Any, Sequence[int]]]
+    single: bool
+    returned: list[int]
+    several: bool
+
+
+def template_of(operands: Sequence[Any], written: Sequence[Any], out: Any) -> Template | bool | None:
+    """The template of what a rule has written and returned.
+
+    Args:
+        operands: of the equation.
+        written: name, types, attributes, operands and value of each operation.
+        out: what the rule returned.
+
+    Returns:
+        False if it took other values than these. None if this equation does not tell, as two operands are the same
+        value: the next may.
+    """
+    count = len(operands)
+    places = {id(x): i for i, x in enumerate(operands)}
+    made: dict[int, int] = {}
+    for i, step in enumerate(written):
+        made.setdefault(id(step[-1]), count + i)  # a constant may be asked for again
+    if len(places) < count or not places.keys().isdisjoint(made):
+        return None
+    places.update(made)
+    several = isinstance(out, (list, tuple))
+    try:
+        steps = [(name, types, attrs, [places[id(x)] for x in taken]) for name, types, attrs, taken, _ in written]
+        returned = [places[id(x)] for x in (out if several else (out,))]
+    except KeyError:
+        return False
+    if not written:
+        return False
+    plain = len(steps) == 1 and steps[0][0] is not None and steps[0][-1] == list(range(count))
+    return Template(steps, plain and returned == [count] and not several, returned, several)
