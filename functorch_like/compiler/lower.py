@@ -275,12 +275,14 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
         else:
             e.ins, e.outs = ins, [v.aval for v in outputs]
             try:
-                if template is None and _has_template(prim):
+                if template is _MET:
                     out, template = e.written_by(prim.lower, given, params)
                     if template is not None:
                         templates[key] = template
                 else:
                     out = prim.lower(e, *given, **params)
+                    if template is None:
+                        templates[key] = _MET if _has_template(prim) else False
             except FtError as error:
                 error.complete(at=str(line or ""))
                 raise core.add_error_context(error, prim, e.ins, params, None, "lowering")  # noqa: B904
@@ -292,8 +294,10 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
 
 
 #: What equations are lowered to: by platform, kinds of calls and settings, and in these by primitive, rule, avals and
-#: parameters; a `Template`, or False where there is none.
+#: parameters; a `Template`, or False where there is none. It is made at the second time, so that what comes once costs
+#: nothing: the first leaves `_MET`.
 _TEMPLATES: Cache[Any, dict[Any, Any]] = Cache()
+_MET = ()
 _MOST_TEMPLATES = 16384
 
 

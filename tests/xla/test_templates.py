@@ -12,19 +12,22 @@ Y = np.float32([10, 20, 40])
 
 
 def test_an_operation_of_one_value_twice_does_not_stand_for_two():
-    both = ft.jit(lambda x, y: (x + x, x + y, y - y, x - y, y - x))(X, Y)
-    np.testing.assert_array_equal(np.stack(both), [X + X, X + Y, Y - Y, X - Y, Y - X])
+    ft.clear_caches()
+    both = ft.jit(lambda x, y: (x + x, y + y, x + y, x - x, y - y, x - y, y - x))(X, Y)
+    np.testing.assert_array_equal(np.stack(both), [X + X, Y + Y, X + Y, X - X, Y - Y, X - Y, Y - X])
 
 
 def test_a_division_by_a_constant_does_not_stand_for_one_by_a_value():
     def quotients(x, y):
-        return lax.div(x, fnp.full_like(x, 3)), lax.div(x, y), lax.div(x, fnp.full_like(x, -7))
+        return [lax.div(x, fnp.full_like(x, 3)), lax.div(x, fnp.full_like(x, -7)), lax.div(x, y)]
 
+    ft.clear_caches()
     x, y = np.int32([7, -7, -(2**31), 5]), np.int32([2, 2, -1, 0])
-    first, second, third = ft.jit(quotients)(x, y)
-    np.testing.assert_array_equal(first, [2, -2, -715827882, 1])
-    np.testing.assert_array_equal(second, [3, -3, -(2**31), -1])
-    np.testing.assert_array_equal(third, [-1, 1, 306783378, 0])
+    assert "f64" in ft.jit(quotients).lower(x, y).as_text()  # by a value it is in double precision
+    thirds, sevenths, quotient = ft.jit(quotients)(x, y)
+    np.testing.assert_array_equal(thirds, [2, -2, -715827882, 1])
+    np.testing.assert_array_equal(sevenths, [-1, 1, 306783378, 0])
+    np.testing.assert_array_equal(quotient, [3, -3, -(2**31), -1])
 
 
 def test_constants_of_a_template_are_written_in_each_block():
@@ -48,6 +51,8 @@ def test_parameters_that_are_equal_and_differ_in_sign_are_told_apart():
         where = fnp.zeros((2, 1), np.int32)
         return lax.gather(empty, where, numbers, (0,), mode="fill", fill_value=value)
 
+    for _ in range(2):  # the second makes a template
+        ft.jit(lambda x: fill(x, 0.0)).lower(np.zeros(0, np.float32))
     positive, negative = (ft.jit(lambda x, v=v: fill(x, v))(np.zeros(0, np.float32)) for v in (0.0, -0.0))
     assert not np.signbit(positive).any()
     assert np.signbit(negative).all()
@@ -55,7 +60,7 @@ def test_parameters_that_are_equal_and_differ_in_sign_are_told_apart():
 
 @pytest.mark.parametrize("values", [X, X[:2]])
 def test_programs_that_repeat_operations_are_written_alike(values):
-    """The second module is written from the templates of the first."""
+    """The third module is written from the templates of the second."""
 
     def program(x):
         for part in fnp.split(fnp.concatenate([x, x, x]), 3):
@@ -64,7 +69,7 @@ def test_programs_that_repeat_operations_are_written_alike(values):
 
     ft.clear_caches()
     text = lambda: ft.jit(lambda x: program(x)).lower(values).as_text()
-    assert text() == text()
+    assert text() == text() == text()
 
 
 def test_settings_have_templates_of_their_own():
