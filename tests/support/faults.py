@@ -143,8 +143,8 @@ FAULTS: dict[str, Fault] = {
     ),
     "equations that an output needs are dropped": Fault(
         REVERSE + "dead_code_elimination",
-        "any(v in needed for v in e.outputs)",
-        "e.outputs[-1] in needed and len(e.inputs) < 2",
+        "            if v in needed:",
+        "            if v in needed and v is e.outputs[-1] and len(e.inputs) < 2:",
         DERIVED,
     ),
     "tangents of the inputs are mixed up": Fault(
@@ -303,12 +303,15 @@ FAULTS: dict[str, Fault] = {
     ),
     # -------------------------------------------------------------------------------------------------------- passes
     "common subexpressions forget parameters": Fault(
-        PASSES + "common_subexpressions", ", *e.params.values())", ")", ("jit_is_identity", "jit_of_vmap_is_stack")
+        PASSES + "_twin",
+        "return seen.setdefault((key, *e.params, *e.params.values()), e)",
+        "return first",
+        ("jit_is_identity", "jit_of_vmap_is_stack"),
     ),
     "common subexpressions forget the order of operands": Fault(
         PASSES + "common_subexpressions",
-        "(prim, *atoms,",
-        "(prim, frozenset(atoms),",
+        "(prim, *inputs)",
+        "(prim, frozenset(inputs))",
         ("jit_is_identity",),
     ),
     "common subexpressions forget literals": Fault(
