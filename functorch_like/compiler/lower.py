@@ -266,8 +266,8 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
         ins = [a.aval for a in inputs]
         given = [values[a] if type(a) is Var else read(a) for a in inputs]
         try:
-            key = (prim, prim.lower, *ins, *params, *params.values())
-            template = templates.get(key)
+            key = (prim, prim.lower, *ins, *params, *params.values()) if _has_template(prim, params) else None
+            template = False if key is None else templates.get(key)
         except TypeError:  # a parameter without a hash
             key, template = None, False
         if template:
@@ -282,7 +282,7 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
                 else:
                     out = prim.lower(e, *given, **params)
                     if template is None:
-                        templates[key] = _MET if _has_template(prim) else False
+                        templates[key] = _MET
             except FtError as error:
                 error.complete(at=str(line or ""))
                 raise core.add_error_context(error, prim, e.ins, params, None, "lowering")  # noqa: B904
@@ -314,9 +314,13 @@ def _templates(e: xla.Emitter) -> dict[Any, Any]:
     return templates
 
 
-def _has_template(prim: core.Primitive) -> bool:
-    """Return True if what a primitive lowers to depends on avals, parameters and settings, and these are no jaxprs."""
-    return prim.builtin and prim.effects is None and prim.evaluate is None and prim.partial_eval is None
+def _has_template(prim: core.Primitive, params: dict[str, Any]) -> bool:
+    """Return True if what a primitive lowers to depends on avals, settings and plain parameters alone.
+
+    Jaxprs and functions among parameters are the user's, who may let go of them: they must not be part of a key.
+    """
+    plain = prim.builtin and prim.effects is None and prim.evaluate is None and prim.partial_eval is None
+    return plain and "jaxpr" not in params
 
 
 def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:

@@ -1,5 +1,8 @@
 """What an equation is lowered to is written again for equal primitives, avals and parameters: of other operands."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -78,3 +81,21 @@ def test_settings_have_templates_of_their_own():
     with ft.backends.cpu.flags(fast_lowerings=False):
         plain = lowered()
     assert fast == lowered() != plain
+
+
+def test_no_template_keeps_a_function_or_a_jaxpr_of_the_user():
+    def make():
+        def held(x):
+            return x
+
+        kind = ft.ShapeDtypeStruct((), np.float32)
+        for _ in range(2):
+            ft.jit(lambda x: ft.pure_callback(held, kind, x))(np.float32(1))
+            ft.jit(lambda x: lax.reduce(x, np.float32(0), lambda a, b: held(a) + b, (0,)))(np.ones(3, np.float32))
+        return weakref.ref(held)
+
+    gone = make()
+    for _ in range(4):  # C++ lets go of Python's objects with its next call, of one layer at a time
+        gc.collect()
+        fnp.asarray(np.ones(1))
+    assert gone() is None
