@@ -7,6 +7,7 @@ remembered on disk beside the programs. A way that might make XLA abort is tried
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -78,11 +79,11 @@ def choose(
         events.tell("tune", name, how=f"{ways[0].name}, because the program has callbacks")
         return ways[0]
     note = cache.key(standard.module, compile_options.options(device, options), device, f"tuned among {ways}")
-    known = cache.recall(note)
-    for way in ways:
-        if way.name == known:
-            events.tell("tune", name, how=f"{way.name}, as measured before")
-            return way
+    known = _recalled(cache.recall(note), ways)
+    if known is not None:
+        best, seconds = known
+        events.tell("tune", name, how=f"{best.name}, as measured before", seconds_of=seconds)
+        return best
     started = time.perf_counter()
     programs: dict[Candidate, Any] = {}
     seen: set[bytes] = set()
@@ -104,8 +105,19 @@ def choose(
         best = ways[0]
     table = ", ".join(f"{way.name} {took * 1e3:.3g} ms" for way, took in seconds.items())
     events.tell("tune", name, time.perf_counter() - started, how=f"chose {best.name}: {table}", seconds_of=seconds)
-    cache.remember(note, best.name)
+    kept = {"chosen": best.name, "seconds": {way.name: took for way, took in seconds.items()}}
+    cache.remember(note, json.dumps(kept))
     return best
+
+
+def _recalled(text: str | None, ways: Sequence[Candidate]) -> tuple[Candidate, dict[Candidate, float]] | None:
+    """The way that an earlier process chose, and the seconds that it measured; None where there was none."""
+    try:
+        kept = json.loads(text or "null")
+        by_name = {way.name: way for way in ways}
+        return by_name[kept["chosen"]], {by_name[name]: took for name, took in kept["seconds"].items()}
+    except (ValueError, LookupError, TypeError):  # none, or of an earlier version
+        return None
 
 
 def _compiled(

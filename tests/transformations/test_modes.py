@@ -115,7 +115,10 @@ def test_the_fastest_way_is_kept_and_remembered(tmp_path, monkeypatch):
         first = ft.explain(make())(x)
         np.testing.assert_allclose(first.result, np.cos(x) * 7, rtol=1e-6)
         assert tuned(first) == ["chose quick: default 2e+03 ms, quick 1e+03 ms"]
-        assert tuned(ft.explain(make())(x)) == ["quick, as measured before"]
+        again = ft.explain(make())(x)
+        assert tuned(again) == ["quick, as measured before"]
+        (event,) = [e for e in again.events if e.kind == "tune"]
+        assert event.about["seconds_of"] == {slow: 2.0, fast: 1.0}
 
 
 @cpu
