@@ -29,7 +29,7 @@ _PATIENCE_AGAIN = 0.1
 #: Seconds that an eager call may take longer: a fifth of what calling it takes.
 _UNNOTICED = 1e-6
 #: Seconds of compile time below which an eager program is not measured: its calls would come to Python meanwhile.
-_LARGE = 40e-3
+_LARGE = 50e-3
 
 
 class QuickTier:
