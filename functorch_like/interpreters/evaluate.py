@@ -99,7 +99,7 @@ def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callab
     found = programs.get(key)
     if found is None:
         found = make(*args)
-        if not found.leaves_python():
+        if found.quick is not None or not found.leaves_python():
             programs.keep(key, found, _MOST_PROGRAMS)
     return found
 
