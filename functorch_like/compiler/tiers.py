@@ -180,7 +180,7 @@ def begin_eager(
         found = tier_costs.estimate(lowered.jaxpr)
         if found.run_seconds <= _UNNOTICED:
             return lowered.compile(device, options, fitting={**lowered.fitting(device), **option_sets.QUICK}), None
-        if found.compile_seconds >= _LARGE:
+        if found.compile_seconds >= _LARGE or compilation.tiers == "quick":
             return begin(lowered, device, options, mode)
     return lowered.compile(device, options, mode=mode), None
 

@@ -464,6 +464,12 @@ def test_eager_operations_on_small_arrays_have_quick_options(options_of):
     assert [quick for name, quick in options_of if name == "dot_general"] == [False]
 
 
+def test_the_quick_tier_alone_holds_for_eager_calls(options_of):
+    backends.compilation.tiers = "quick"
+    fnp.exp(np.ones((64, 64), np.float32))
+    assert options_of == [("exp", True)]
+
+
 def _eager_function():
     return lambda x: scipy.special.gammainc(x, x + 1)
 
