@@ -239,8 +239,9 @@ def test_polar_factors_of_matrices_that_are_hard():
     x = (q * np.logspace(0, -10, 6)) @ q
     u, h, _, done = lax.linalg.qdwh(x)
     assert done.item()
-    np.testing.assert_allclose(np.asarray(u).T @ u, np.eye(6), atol=5e-13)  # of most matrices 1e-15
-    np.testing.assert_allclose(u @ h, x, atol=1e-14)
+    # 1e-15 for most of such matrices, at most 1e-13 for 150 of them.
+    np.testing.assert_allclose(np.asarray(u).T @ u, np.eye(6), atol=5e-13)
+    np.testing.assert_allclose(u @ h, x, atol=5e-13)
     for scale in (1e-30, 1e30):
         np.testing.assert_allclose(lax.linalg.qdwh(fnp.eye(3) * scale)[0], np.eye(3), rtol=1e-6)
     assert not lax.linalg.qdwh(x, max_iterations=2)[3].item()
