@@ -92,9 +92,10 @@ def pytest_runtest_call(item):
 # Other compile options: values are tested in both tiers, and most programs of tests run too briefly to leave the first.
 @pytest.fixture(autouse=True)
 def _both_tiers(request, _settings_as_before):
-    """Let every second test begin with optimised programs."""
+    """Let every second test begin with optimised programs, every fourth in the thin profile."""
     if not os.environ.get("FT_COMPILATION_TIERS"):
-        ft.backends.compilation.tiers = "off" if zlib.crc32(request.node.nodeid.encode()) % 2 else "auto"
+        every = 4 if PROFILE == "thin" else 2
+        ft.backends.compilation.tiers = "off" if zlib.crc32(request.node.nodeid.encode()) % every == 1 else "auto"
 
 
 @pytest.fixture(autouse=True)

@@ -1,16 +1,21 @@
 """Laws between transformations, on random programs that nest them. Primitives are tested alone in tests/primitives/."""
 
+import itertools
 import os
 
 import pytest
 from hypothesis import settings
 from support.laws import OF_MAPPINGS, OF_PROGRAMS, law
 
-# A nested program takes half a second to compile under users' options, so the everyday run draws few. Nightly runs draw
-# thousands; tests/suite_notices asks for planted faults to be noticed by draws that compile quickly.
+from functorch_like import backends
+
+# A nested program takes half a second to compile in its optimised form, so the everyday run draws few. Nightly runs
+# draw thousands; tests/suite_notices asks for planted faults to be noticed by draws that compile quickly.
 EXAMPLES = {"ci": 15, "thin": 4}.get(os.environ.get("HYPOTHESIS_PROFILE", "ci"), settings.default.max_examples)
 
 
 @pytest.mark.parametrize("name", [*OF_PROGRAMS, *OF_MAPPINGS])
 def test_law(name):
-    law(name, EXAMPLES)()
+    # Other compile options: each fourth program begins with its optimised form, the others as users' programs do.
+    tiers = itertools.cycle(("off", "auto", "auto", "auto"))
+    law(name, EXAMPLES, lambda: backends.compilation.flags(tiers=next(tiers)))()

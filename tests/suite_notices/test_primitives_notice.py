@@ -172,14 +172,14 @@ def suite(prim, column):
 def planted(prim, column, wrong):
     good = getattr(prim, column)
     object.__setattr__(prim, column, wrong(good))
-    core._AVALS.clear()
+    core._SIGNATURES.clear()
     honest = told_apart(f"{prim}, {column}: {wrong.__name__}")
     try:
         yield
     finally:
         honest()
         object.__setattr__(prim, column, good)
-        core._AVALS.clear()
+        core._SIGNATURES.clear()
 
 
 def notices(prim, column):

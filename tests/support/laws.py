@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import hypothesis.strategies as st
@@ -201,21 +202,25 @@ OF_MAPPINGS: dict[str, tuple[Callable[..., None], int]] = {
 }
 
 
-def law(name: str, examples: int) -> Callable[[], None]:
-    """A law as a function that draws programs and raises for the first that breaks it."""
+def law(
+    name: str, examples: int, around: Callable[[], AbstractContextManager[Any]] = nullcontext
+) -> Callable[[], None]:
+    """A law as a function that draws programs, enters `around()` for each, and raises for the first that breaks it."""
     if name in OF_PROGRAMS:
         fun, depth, smooth = OF_PROGRAMS[name]
 
         @settings(max_examples=examples)
         @given(programs(depth, smooth=smooth))
         def check(f: Program) -> None:
-            fun(f)
+            with around():
+                fun(f)
     else:
         mapped, depth = OF_MAPPINGS[name]
 
         @settings(max_examples=examples)
         @given(mappings(depth))
         def check(drawn: Any) -> None:
-            mapped(*drawn)
+            with around():
+                mapped(*drawn)
 
     return check
