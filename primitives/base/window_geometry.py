@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,11 @@ def window_count(n: int, lo: int, hi: int, window: int, stride: int) -> int:
 
 NAMES = ("window_dimensions", "window_strides", "padding", "base_dilation", "window_dilation")
 
-#: The greatest number of elements in a window for which it is taken apart into slices.
+#: The greatest number of elements of a window, or of one dimension of it, for which it is taken apart into slices.
 FEW = 32
+
+#: The greatest stride for that: XLA's own form is faster for windows side by side of more elements.
+CLOSE = 8
 
 
 def windowed_shape(x: ShapedArray, params: dict[str, Any]) -> tuple[int, ...]:
@@ -49,7 +52,7 @@ def windowed_shape(x: ShapedArray, params: dict[str, Any]) -> tuple[int, ...]:
 
 
 def taps(counts: Sequence[int], params: dict[str, Any]) -> Iterator[tuple[slice, ...]]:
-    """For each element of the window, in order: the elements of the padded operand that stand there."""
+    """Yield, for each element of the window in order, slices of the elements of the padded operand that stand there."""
     window, strides, _, _, holes = (params[name] for name in NAMES)
     for at in np.ndindex(tuple(window)):
         starts = [i * h for i, h in zip(at, holes, strict=True)]
@@ -69,6 +72,48 @@ def disjoint(params: dict[str, Any]) -> bool:
 def few(params: dict[str, Any]) -> bool:
     """Return True if a window has so few elements that it may be taken apart."""
     return math.prod(params["window_dimensions"]) <= FEW
+
+
+class Along(NamedTuple):
+    """The windows along one dimension of an array: `aval` before, `out` one element for each window."""
+
+    d: int
+    window: int
+    stride: int
+    low: int
+    high: int
+    holes: int
+    aval: ShapedArray
+    out: ShapedArray
+
+    def line(self, e: Any, x: Any, fill: Any) -> list[Any]:
+        """For each element of the window, in order: those elements of the padded operand."""
+        at = lambda n: [n if i == self.d else 0 for i in range(self.aval.ndim)]
+        x, _ = emit_pad(e, x, self.aval, fill, at(self.low), at(self.high))
+        counts, reach = self.out.shape, dilated(self.out.shape[self.d], self.stride)
+        starts = [k * self.holes for k in range(self.window)]
+        cuts = [
+            [slice(k, k + reach, self.stride) if i == self.d else slice(0, n, 1) for i, n in enumerate(counts)]
+            for k in starts
+        ]
+        return [emit_tap(e, x, cut, self.out) for cut in cuts]
+
+
+def along_dimensions(x: ShapedArray, params: dict[str, Any]) -> Iterator[Along]:
+    """The dimensions that windows reach along, from the last to the first: each takes what the one before made."""
+    for d in reversed(range(x.ndim)):
+        window, stride, (low, high), _, holes = (params[name][d] for name in NAMES)
+        if window > 1 or stride > 1 or low or high:
+            count = window_count(x.shape[d], low, high, dilated(window, holes), stride)
+            out = x.update(shape=(*x.shape[:d], count, *x.shape[d + 1 :]))
+            yield Along(d, window, stride, low, high, holes, x, out)
+            x = out
+
+
+def separable(x: ShapedArray, params: dict[str, Any]) -> bool:
+    """Return True if windows are short along each dimension and near each other, and the operand has no holes."""
+    short = all(w <= FEW for w in params["window_dimensions"]) and all(s <= CLOSE for s in params["window_strides"])
+    return short and x.size > 0 and set(params["base_dilation"]) <= {1}
 
 
 def emit_tap(e: Any, x: Any, tap: Sequence[slice], out: ShapedArray) -> Any:
@@ -147,12 +192,15 @@ def window_samples() -> list[tuple[Any, dict[str, Any]]]:
 
 
 def window_edges() -> list[tuple[Any, dict[str, Any], bool]]:
-    """Shapes and parameters of windows that are just disjoint and few enough to be taken apart, or just not."""
+    """Shapes and parameters of windows that are just short enough to be folded dimension by dimension, or just not."""
     return [
-        ((2 * FEW + 1,), window_params((FEW,), (FEW,)), True),
-        ((2 * FEW + 3,), window_params((FEW + 1,), (FEW + 1,)), False),
+        ((FEW + 9,), window_params((FEW,), (CLOSE,)), True),
+        ((FEW + 9,), window_params((FEW,), (CLOSE + 1,)), False),
+        ((FEW + 9,), window_params((FEW + 1,), (CLOSE,)), False),
         ((7, 8), window_params((2, 4), (2, 4)), True),
-        ((7, 8), window_params((2, 4), (2, 3)), False),
-        ((7, 8), window_params((2, 4), (2, 4), ((0, 1), (0, 0))), False),
+        ((7, 8), window_params((2, 4), (2, 3), ((1, 2), (0, 5))), True),
+        ((2, 9, 8), window_params((1, 3, 4), (1, 2, 1), ((0, 0), (4, 3), (1, 1)), None, (1, 2, 2)), True),
+        ((7, 8), window_params((1, 4), (3, 1), ((1, 0), (0, 0))), True),
+        ((7, 8), window_params((2, 4), (2, 3), None, (1, 2)), False),
         ((1, 8), window_params((2, 4), (2, 4)), False),
     ]

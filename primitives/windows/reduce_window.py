@@ -7,6 +7,7 @@ elements of a window tie for the extreme, the first has the derivative.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,14 +22,15 @@ from functorch_like.primitives.base.accumulating import accumulated
 from functorch_like.primitives.base.elementwise_makers import words_for
 from functorch_like.primitives.base.lowering import Alternative, Lowering
 from functorch_like.primitives.base.window_geometry import (
+    CLOSE,
     FEW,
     NAMES,
+    along_dimensions,
     batched_params,
     dilated,
     disjoint,
-    emit_tap,
-    few,
     padded,
+    separable,
     taps,
     window_attrs,
     window_edges,
@@ -38,6 +40,10 @@ from functorch_like.primitives.base.window_geometry import (
 )
 from functorch_like.primitives.reductions.makers import highest, lowest
 from functorch_like.primitives.windows.select_and_scatter import select_and_gather_add
+
+#: The number of elements of overlapping windows from which on what was folded along one dimension is written to memory:
+#: XLA would compute it again for each window along the next one.
+MANY = 16
 
 
 def _window_primitive(
@@ -69,9 +75,14 @@ def _window_primitive(
         return e.op("stablehlo.reduce_window", operands, [out], attrs=window_attrs(e, params), regions=(region,))
 
     def fold_slices(e: Any, x: Any, **params: Any) -> Any:
-        (out,) = e.outs
-        parts = [emit_tap(e, x, tap, out) for tap in taps(out.shape, params)]
-        return functools.reduce(lambda a, b: e.op(f"stablehlo.{kind}", [a, b], [out]), parts)
+        if e.partitioning is not None and not disjoint(params):
+            return lower(e, x, **params)  # XLA exchanges what windows on two devices share
+        apart = disjoint(params) or math.prod(params["window_dimensions"]) < MANY
+        for along in along_dimensions(e.ins[0], params):
+            fold = lambda a, b, out=along.out: e.op(f"stablehlo.{kind}", [a, b], [out])
+            x = x if apart or along.aval is e.ins[0] else e.materialized(x, along.aval)
+            x = functools.reduce(fold, along.line(e, x, identity(along.aval.dtype)))
+        return x
 
     def batch(axis: BatchAxis, args: Sequence[Any], dims: Sequence[Any], **params: Any) -> Any:
         return primitive(args[0], **batched_params(params, dims[0])), dims[0]
@@ -89,8 +100,9 @@ def _window_primitive(
     kept = accumulated if kind == "add" else lambda form: form
     # docs/lowerings.md: ten times faster.
     sliced = Alternative(
-        "fold strided slices", f"windows side by side, of at most {FEW} elements",
-        lambda ins, outs, **params: disjoint(params) and outs[0].size > 0 and few(params), kept(fold_slices), edges,
+        "fold slices, one dimension after the other",
+        f"windows of at most {FEW} elements, at most {CLOSE} apart, along each dimension",
+        lambda ins, outs, **params: outs[0].size > 0 and separable(ins[0], params), kept(fold_slices), edges,
     )  # fmt: skip
     primitive = Primitive(
         name, shape=shape, ref=ref, lower=Lowering(name, kept(lower), sliced), jvp=jvp, transpose=transpose,

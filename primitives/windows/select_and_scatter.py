@@ -33,7 +33,7 @@ from functorch_like.primitives.base.window_geometry import (
     window_samples,
     windowed_shape,
 )
-from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, WOVEN, keeps, undilated
+from functorch_like.primitives.windows.select_and_scatter_cpu import ORDER, WOVEN, keeps, swept, undilated
 from functorch_like.primitives.windows.select_and_scatter_deterministic import scatter_in_order
 
 
@@ -47,7 +47,7 @@ def _counts(other: ShapedArray, operand: ShapedArray, params: dict[str, Any]) ->
 
 # -------------------------------------------------------------------------------------------------------------- NumPy
 def _choices(operand: Any, params: dict[str, Any]) -> tuple[Any, list[Any], dict[str, Any]]:
-    """For each window the number of the element chosen (-1: none), and the windows' elements as slices."""
+    """Return the number of the element chosen in each window (-1: none), and the windows' elements as slices."""
     params, greatest = undilated(ShapedArray(operand.shape, operand.dtype), params), params["select"] == "ge"
     counts = windowed_shape(ShapedArray(operand.shape, operand.dtype), params)
     line, real = padded(operand, 0, params), padded(np.ones(operand.shape, bool), False, params)
@@ -112,8 +112,8 @@ def _gather_lower(e: Any, tangents: Any, operand: Any, *, select: str, **params:
 
 
 def _scatter_lower(e: Any, source: Any, operand: Any, *, select: str, **params: Any) -> Any:
-    (given, x), (out,) = e.ins, e.outs
-    if not given.size or not out.size:
+    (aval, x), (out,) = e.ins, e.outs
+    if not aval.size or not out.size:
         return e.full(0, out)
     if e.platform != "cpu" and determinism.wanted():
         return scatter_in_order(e, source, operand, select=select, **params)
@@ -204,7 +204,7 @@ select_and_scatter_add = Primitive(
     "select_and_scatter_add",
     shape=_scatter_shape,
     ref=_scatter_ref,
-    lower=Lowering("select_and_scatter_add", accumulated(_scatter_lower), WOVEN),
+    lower=Lowering("select_and_scatter_add", accumulated(_scatter_lower), WOVEN, swept(_scatter_lower)),
     jvp=_linear_jvp(lambda: select_and_scatter_add),
     transpose=_linear_transpose(lambda: select_and_gather_add),
     batch=_batch(lambda: select_and_scatter_add),
