@@ -31,16 +31,18 @@ class Candidate:
     """One way to compile a program.
 
     Attributes:
-        name: tells it from the others.
+        name: unique among the candidates.
         fitting: compile options; None for those that the default rule chooses.
         fast: whether primitives take their fast lowerings.
         risky: whether XLA might abort.
+        of: the operation that it is about: programs without it are not compiled this way.
     """
 
     name: str
     fitting: dict[str, Any] | None = None
     fast: bool = True
     risky: bool = False
+    of: bytes = b""
 
     def settings(self) -> AbstractContextManager[Any]:
         """The settings under which it is lowered."""
@@ -55,6 +57,7 @@ WAYS: dict[str, tuple[Candidate, ...]] = {
         Candidate("all dots", sets.ALL_DOTS),
         Candidate("oneDNN", sets.ONEDNN, risky=True),
         Candidate("no library", sets.NONE),
+        Candidate("convolutions", sets.CONVOLUTIONS, of=b"convolution"),
         Candidate("standard lowerings", fast=False),
     ),
     "gpu": (DEFAULT, Candidate("graphs", sets.GRAPHS, risky=True)),
@@ -71,7 +74,7 @@ def choose(
         device: where it will run.
         options: the user's, which hold in every way.
         args: what it is timed with.
-        name: for those who listen.
+        name: for events.
     """
     ways = WAYS.get(device.platform, (DEFAULT,))
     standard = make()
@@ -91,13 +94,13 @@ def choose(
     for way in ways:
         try:
             program, identity = _compiled(way, make, device, options)
-        except FtError as e:  # options that this version does not know
+        except FtError as e:  # options that are unknown to this version
             failures.append(e)
             continue
         if program is not None and identity not in seen:
             seen.add(identity)
             programs[way] = program
-    if not programs and failures:  # so it is not the ways, but what the user asked for
+    if not programs and failures:  # so not the ways are refused, but the user's options
         raise failures[0]
     seconds = _time(programs, args)
     best = min(seconds, key=lambda way: seconds[way])
@@ -123,13 +126,16 @@ def _recalled(text: str | None, ways: Sequence[Candidate]) -> tuple[Candidate, d
 def _compiled(
     way: Candidate, make: Callable[[], Lowered], device: Any, options: dict[str, Any] | None
 ) -> tuple[xla.Executable | None, bytes]:
-    """The program compiled one way, and what tells it from other ways; None if a trial of it died."""
+    """The program compiled one way, None if there is no use in it or a trial of it died, and the program's identity."""
     from functorch_like.backends.xla import mlir, subprocess_trial
 
     with way.settings():
         lowered = make()
         all_options = lowered.options(device, options, fitting=way.fitting)
-        identity = mlir.anonymous_bytecode(lowered.module) + repr(sorted(all_options.items())).encode()
+        program = mlir.anonymous_bytecode(lowered.module)
+        identity = program + repr(sorted(all_options.items())).encode()
+        if way.of not in program:
+            return None, identity
         if way.risky and not subprocess_trial.survives(lowered.module, device, all_options):
             return None, identity
         return lowered.compile(device, options, fitting=way.fitting), identity

@@ -142,6 +142,22 @@ def test_a_way_that_dies_is_left_out(monkeypatch):
 
 
 @cpu
+@pytest.mark.parametrize("convolves", [True, False])
+def test_ways_for_convolutions_are_for_programs_that_have_some(convolves, monkeypatch):
+    default, convolutions = autotune.DEFAULT, next(w for w in autotune.WAYS["cpu"] if w.name == "convolutions")
+    monkeypatch.setattr(autotune, "WAYS", {"cpu": (default, convolutions)})
+    monkeypatch.setattr(autotune, "_time", lambda programs, args: {way: 1.0 - (way is not default) for way in programs})
+    x, kernel = np.arange(72.0, dtype=np.float32).reshape(1, 2, 6, 6), np.ones((3, 2, 3, 3), np.float32)
+    f = (lambda x, w: lax.conv(x, w, (1, 1), "VALID")) if convolves else (lambda x, w: fnp.sum(x) * w)
+    with backends.cache.flags(enabled=False):
+        report = ft.explain(ft.jit(f, mode="max-autotune"))(x, kernel)
+    assert ("convolutions" in tuned(report)[0]) == convolves
+    windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), axis=(2, 3)).sum((1, 4, 5))
+    want = np.repeat(windows[:, None], 3, 1) if convolves else x.sum() * kernel
+    np.testing.assert_allclose(report.result, want, rtol=1e-6)
+
+
+@cpu
 def test_options_that_no_way_takes_are_refused_by_name():
     wrong = ft.jit(fnp.sinh, mode="max-autotune", compiler_options={"xla_cpu_enable_fast_mat": True})
     with pytest.raises(ft.errors.ArgumentError, match="did you mean 'xla_cpu_enable_fast_math'"):
