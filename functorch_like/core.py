@@ -1,16 +1,17 @@
-"""The heart: primitives, the current trace, and `bind`, the one way a primitive is applied.
+"""Primitives, the current trace, and `bind`, by which each primitive is applied.
 
 A *primitive* is one record of rules: what it means, what shapes it gives, how it lowers, differentiates,
 transposes and batches. A *trace* is one transformation at work: it decides what applying a primitive does. A
-*tracer* is a value that belongs to a trace. Every transformation is a `Trace` whose short `process` takes its own
-tracers apart, runs under its parent trace, calls one rule of the primitive, and wraps what comes back.
+*tracer* is a value of a trace. Every transformation is a `Trace` with a short `process`. It takes its
+own tracers apart, runs under its parent trace, calls one rule of the primitive, and wraps the results.
 
-There is no stack to search: the current trace knows its parent, and the innermost is always asked first.
+There is no stack to search: the current trace has its parent, and the innermost is always applied first.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import threading
 from collections.abc import Callable, Generator, Sequence
@@ -31,7 +32,7 @@ ArrayImpl = xla.ArrayImpl
 
 # ----------------------------------------------------------------------------------------------------------- primitives
 class NotDefined(str):
-    """A cell that is empty on purpose: the text says why, and what to do instead."""
+    """Missing rule of a primitive, on purpose: the text is the reason, and what to do instead."""
 
     def __call__(self, *args: Any, **params: Any) -> NoReturn:
         why, _, instead = self.partition("; ")
@@ -39,7 +40,7 @@ class NotDefined(str):
 
 
 class UndefinedPrimal(NamedTuple):
-    """Stands for the unknown linear operand in a transpose rule; only its aval is known."""
+    """The unknown linear operand in a transpose rule; only its aval is known."""
 
     aval: ShapedArray
 
@@ -105,8 +106,8 @@ class Primitive:
         stage_params: of primitives whose parameters hold Python functions only: `(args, params) -> (args, params)`,
             what enters a jaxpr in their place: the functions staged, and what they close over among the operands.
         dce: of higher-order primitives only: `(used, **params) -> (kept, given, params)`: the primitive with only the
-            results marked in `used`, which operands it then needs, and which results it gives (a loop may need a carry
-            whose last value nobody wants).
+            results marked in `used`; which operands it then needs; and which results it gives. (A loop may need a
+            carry whose last value is not used.)
         effects: `(**params) -> frozenset` of "ordered" and "unordered": what applying it does besides computing
             results. None means that it does nothing else, so that it may be dropped, shared and moved.
         multiple_results: whether it has several results (a tuple), rather than one.
@@ -227,8 +228,7 @@ EVALUATE = Evaluate()
 
 
 class _State(threading.local):
-    """State of a thread: its current trace, the source line that re-evaluation carries along, axis names; and, in rules
-    of functions that a trace has followed, what follows Python control flow there."""
+    """State of a thread: its trace, the re-evaluated source line, axis names, the trace type that follows paths."""
 
     trace: Trace = EVALUATE
     source: Any = None
@@ -296,7 +296,7 @@ class Tracer:
 
     # Underscored: `x.trace()` and `x.var()` are methods of arrays.
     __slots__ = ("__weakref__", "_trace")
-    # NumPy's operators defer to ours; its functions ask for __array__, and hear why not.
+    # NumPy's operators defer to a tracer's; its functions call __array__, which raises with the reason.
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # equality is elementwise, as for arrays
     _trace: Trace
@@ -326,7 +326,7 @@ class Tracer:
 
     @staticmethod
     def _is_traced_array() -> bool:
-        return True  # jaxlib's isinstance(x, Array) asks
+        return True  # for jaxlib's isinstance(x, Array)
 
 
 xla.set_tracer_class(Tracer)
@@ -354,6 +354,8 @@ def leak(tracer: Tracer, using: str) -> LeakError:
 
 
 # ------------------------------------------------------------------------------------------------- avals of values
+#: Python's numbers: weakly typed, but for bool.
+NUMBERS = frozenset({int, float, complex, bool})
 #: What a Python int may be to count as int32, the width it is traced with.
 INT32 = (-(2**31), 2**31 - 1)
 _SCALARS = {bool: dtypes.bool_, float: None, complex: None}
@@ -373,12 +375,12 @@ def aval_of(x: Any) -> ShapedArray:
         return x.aval
     if isinstance(x, Tracer):
         return x.aval
+    if kind is float:
+        return _weak_scalar(dtypes._DEFAULT_FLOAT.value)
     if kind is int:
         return ShapedArray((), _int_dtype(x), True)
     if kind is bool:
         return ShapedArray((), dtypes.bool_, False)
-    if kind is float:
-        return ShapedArray((), dtypes.default_float(), True)
     if kind is complex:
         return ShapedArray((), dtypes.default_complex(), True)
     if isinstance(x, UndefinedPrimal):
@@ -395,6 +397,11 @@ def aval_of(x: Any) -> ShapedArray:
         if isinstance(x, number):
             return aval_of(number(x))
     raise DtypeError(f"{foreign_values.quote(x)} of type {kind.__name__} is not an array", fix=foreign_values.remedy(x))
+
+
+@functools.cache
+def _weak_scalar(name: str) -> ShapedArray:
+    return ShapedArray((), np.dtype(name), True)
 
 
 def native(x: Any) -> np.ndarray[Any, Any]:
@@ -418,7 +425,7 @@ def array_of(x: Any) -> Any:
 
 
 def argument_aval(x: Any) -> ShapedArray:
-    """As `aval_of`, for what a user passes: NumPy arrays of rank 0 count as scalars too, and are weakly typed.
+    """`aval_of` a user's argument: NumPy arrays of rank 0 count as scalars too, and are weakly typed.
 
     Inside the package a rank-0 ndarray is a constant of exactly that dtype.
     """
@@ -438,30 +445,70 @@ def _int_dtype(value: int) -> np.dtype[Any]:
     )
 
 
+_VALUES = (ArrayImpl, Tracer, np.ndarray, np.generic, *NUMBERS)
+
+
 def is_value(x: Any) -> bool:
     """Return True if `aval_of` takes it."""
-    return isinstance(x, (ArrayImpl, Tracer, np.ndarray, np.generic, bool, int, float, complex))
+    return type(x) in NUMBERS or isinstance(x, _VALUES)
 
 
 # ---------------------------------------------------------------------------------------------------- shape rules
-_AVALS: Cache[Any, Any] = Cache()
-_MOST_AVALS = 65536
+class Signature:
+    """A primitive with its parameters and the avals of its operands. Equations that do the same share one.
+
+    Attributes:
+        out: the result of the shape rule, an aval or a tuple of avals.
+        interned: whether all equal signatures are this object, so that they are compared by identity.
+        plain: whether its lowering depends on it and on settings alone.
+    """
+
+    __slots__ = ("interned", "out", "plain")
+
+    def __init__(self, out: Any, interned: bool, plain: bool) -> None:
+        self.out, self.interned, self.plain = out, interned, plain
+
+
+_SIGNATURES: Cache[Any, Signature] = Cache()
+_MOST_SIGNATURES = 65536
+#: Parameters that templates must not keep alive, or on whose state a lowering depends.
+_CONTEXTUAL = frozenset(("jaxpr", "mesh"))
+
+
+def signature_of(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Signature:
+    """Return the signature of an application of a primitive (avals are interned, so the key hashes fast).
+
+    Raises:
+        FtError: where the shape rule refuses the operands.
+    """
+    try:
+        key = (prim, *avals, *params.items())
+        signature = _SIGNATURES.get(key)
+    except TypeError:  # an unhashable parameter: only errors and oddities come here
+        return Signature(abstract_eval_uncached(prim, avals, params), False, False)
+    if signature is None:
+        out = abstract_eval_uncached(prim, avals, params)
+        # Keys of higher-order primitives would keep whole jaxprs alive, or users' functions; collectives depend on the
+        # names in scope, too.
+        interned = prim.partial_eval is None and prim.evaluate is None and "axis_name" not in params
+        plain = interned and prim.builtin and prim.effects is None and params.keys().isdisjoint(_CONTEXTUAL)
+        signature = Signature(out, interned, plain)
+        if interned:
+            _SIGNATURES.keep(key, signature, _MOST_SIGNATURES)
+    return signature
+
+
+def find_signature(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Signature | None:
+    """Return the interned signature of an application that has been seen before, or None."""
+    try:
+        return _SIGNATURES.get((prim, *avals, *params.items()))
+    except TypeError:
+        return None
 
 
 def abstract_eval(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
-    """The shape rule, memoised on avals and parameters (avals are interned, so the key hashes fast)."""
-    try:
-        key = (prim, *avals, *params.items())
-        found = _AVALS.get(key)
-    except TypeError:  # an unhashable parameter: only errors and oddities come here
-        return abstract_eval_uncached(prim, avals, params)
-    if found is None:
-        found = abstract_eval_uncached(prim, avals, params)
-        # Keys of higher-order primitives would keep whole jaxprs alive, or users' functions; collectives depend on the
-        # names in scope, too.
-        if prim.partial_eval is None and prim.evaluate is None and "axis_name" not in params:
-            _AVALS.keep(key, found, _MOST_AVALS)
-    return found
+    """The shape rule, memoised on avals and parameters."""
+    return signature_of(prim, avals, params).out
 
 
 def abstract_eval_uncached(prim: Primitive, avals: Sequence[ShapedArray], params: dict[str, Any]) -> Any:
@@ -491,7 +538,7 @@ def add_error_context(
     trace: Trace | None = None,
     rule: str = "",
 ) -> FtError:
-    """Fill in what only the dispatch point knows: the operation with avals, the chain, the lines.
+    """Fill in what is known at the dispatch point: the operation with avals, the chain, the lines.
 
     `rule` is the name of the rule that raised, shown if the error is that it is not defined.
     """

@@ -113,7 +113,7 @@ class Emitter(Attributes, Effects, Partitioned):
             results = [_types[out_avals[0]]]
             value = _create(name, results, operands, attrs, None, 0, self.place, self._ip).result
             if self._written is not None:
-                self._written.append((name, results, attrs, operands, value))
+                self._written.append((name, results, attrs, None, operands, value))
             return value
         results = [_types[aval] for aval in out_avals]
         self.forbid_template()
@@ -127,8 +127,8 @@ class Emitter(Attributes, Effects, Partitioned):
     ) -> tuple[Any, Template | bool | None]:
         """Run a rule; return its result, and the template of what it has written, False if there is none.
 
-        The rule would write the same for other operands of these avals, unless it has written regions or calls, or
-        asked what its operands are (`known`, `is_constant`): then there is no template.
+        The rule would write the same for other operands of these avals, unless it has written regions (other than those
+        of `reduce`) or calls, or read what its operands are (`known`, `is_constant`): then there is no template.
         """
         outer, self._written = self._written, []
         try:
@@ -145,16 +145,19 @@ class Emitter(Attributes, Effects, Partitioned):
     def write(self, template: Template, operands: list[Value]) -> Any:
         """Write the operations of a template, of other operands."""
         place, point = self.place, self._ip
-        name, results, attrs, _ = template.steps[0]
+        name, results, attrs, fold, _ = template.steps[0]
         if template.single:
             return _create(name, results, operands, attrs, None, 0, place, point).result
         values = operands
-        for name, results, attrs, taken in template.steps:
+        for name, results, attrs, fold, taken in template.steps:
             if name is None:
                 values.append(self._constant_of(results))
-            else:
-                given = [values[i] for i in taken]
+                continue
+            given = [values[i] for i in taken]
+            if fold is None:
                 values.append(_create(name, results, given, attrs, None, 0, place, point).result)
+            else:
+                values.append(self._reduce(results, attrs, fold, given))
         made = [values[i] for i in template.returned]
         return made if template.several else made[0]
 
@@ -217,15 +220,15 @@ class Emitter(Attributes, Effects, Partitioned):
 
     def _constant_of(self, key: tuple[ShapedArray, bytes]) -> Value:
         """An array with the same element everywhere, which is written once per block."""
-        found = self._constants.get(key)
-        if found is None:
+        result = self._constants.get(key)
+        if result is None:
             aval, element = key
             attrs = {"value": mlir.splat(aval.dtype, aval.shape, element)}
             made = _create("stablehlo.constant", [_types[aval]], [], attrs, None, 0, self.place, self._ip)
-            found = self._constants[key] = made.result
+            result = self._constants[key] = made.result
         if self._written is not None:
-            self._written.append((None, key, None, (), found))
-        return found
+            self._written.append((None, key, None, None, (), result))
+        return result
 
     def _empty(self, aval: ShapedArray) -> Value:
         # MLIR's bindings cannot make an empty attribute of complex numbers.
@@ -356,7 +359,7 @@ class Emitter(Attributes, Effects, Partitioned):
         return self.op("stablehlo.compare", [a, b], [out_aval], attrs)
 
     def convert(self, x: Value, out_aval: ShapedArray) -> Value:
-        """To the dtype of `out_aval`; `x` itself if it has that."""
+        """Convert to the dtype of `out_aval`; `x` itself if it has that."""
         return x if x.type == _types[out_aval] else self.op("stablehlo.convert", [x], [out_aval])
 
     def broadcast_in_dim(self, x: Value, out_aval: ShapedArray, dims: Sequence[int]) -> Value:
@@ -368,8 +371,25 @@ class Emitter(Attributes, Effects, Partitioned):
         scalar = ShapedArray((), out_aval.dtype)
         if not isinstance(init, ir.Value):
             init = self.constant(np.asarray(init, out_aval.dtype))
-        region: Region = ([scalar, scalar], lambda e, a, b: [e.op(f"stablehlo.{kind}", [a, b], [scalar])])
-        return self.op("stablehlo.reduce", [x, init], [out_aval], {"dimensions": self.i64s(dims)}, [region])
+        results, attrs, fold = (
+            [_types[out_aval]],
+            {"dimensions": self.i64s(dims)},
+            (f"stablehlo.{kind}", _types[scalar]),
+        )
+        value = self._reduce(results, attrs, fold, [x, init])
+        if self._written is not None:
+            self._written.append(("stablehlo.reduce", results, attrs, fold, [x, init], value))
+        return value
+
+    def _reduce(self, results: Any, attrs: Any, fold: tuple[str, Any], operands: Sequence[Value]) -> Value:
+        """A reduction by one operation, on scalars of one type."""
+        (name, scalar), place = fold, self.place
+        made = _create("stablehlo.reduce", results, operands, attrs, None, 1, place, self._ip)
+        block = made.regions[0].blocks.append(scalar, scalar, arg_locs=[place, place])
+        inside = ir.InsertionPoint(block)
+        folded = _create(name, [scalar], list(block.arguments), None, None, 0, place, inside).result
+        _create("stablehlo.return", [], [folded], None, None, 0, place, inside)
+        return made.result
 
 
 @functools.lru_cache(1024)
@@ -398,11 +418,11 @@ def build(
         body: emits the operations.
         donated: positions of arguments whose memory XLA may give to any result that fits.
         aliases: positions of arguments whose memory goes to the result of that position.
-        platform: what `Emitter.platform` will say.
+        platform: the value of `Emitter.platform`.
         host_calls: receives the Python functions that the module calls, for `compile`.
         host_kernels: whether it may call kernels of NumPy: it will run in a process that has this package.
         partitioning: how the program is split over a mesh; None for one device.
-        out_avals: of the results; needed with a partitioning that says how they are split.
+        out_avals: of the results; needed with a partitioning that splits them.
     """
     aliases = aliases or {}
     with mlir.lock, mlir.context, mlir.unknown:

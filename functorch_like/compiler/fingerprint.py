@@ -25,7 +25,7 @@ from functorch_like.primitives import __file__ as _primitives_file
 
 
 class _Opaque(Exception):
-    """Something whose text would not tell it from others."""
+    """An object whose text does not identify it."""
 
 
 def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
@@ -44,10 +44,10 @@ def fingerprint(jaxpr: Jaxpr, *parts: Any) -> bytes | None:
 
 
 def _digest(jaxpr: Jaxpr) -> str:
-    found = jaxpr.memo("fingerprint", lambda: _read(jaxpr))
-    if found is None:
+    result = jaxpr.memo("fingerprint", lambda: _read(jaxpr))
+    if result is None:
         raise _Opaque
-    return found
+    return result
 
 
 def _read(jaxpr: Jaxpr) -> str | None:
@@ -70,7 +70,7 @@ def _read(jaxpr: Jaxpr) -> str | None:
         texts += [repr(v.aval) for v in jaxpr.inputs]  # those of results follow
         for e in jaxpr.equations:
             if not e.prim.builtin or effects(e):
-                raise _Opaque  # who calls Python must be lowered, for its calls to be known
+                raise _Opaque  # programs that call Python must be lowered, for the calls to be known
             texts.append(e.prim.name)
             write(e.inputs)
             _write(e.params, texts)
@@ -137,7 +137,7 @@ def _code() -> str:
 
 
 def _sources() -> Iterator[os.DirEntry[str]]:
-    """The source files by which a jaxpr becomes a program. How a jaxpr came to be is not asked: the key holds it."""
+    """The source files that lower and compile a jaxpr. Those that trace do not count: the key holds the jaxpr."""
     package = Path(__file__).parents[1]
     yield from (entry for entry in _sorted(package) if entry.name.endswith(".py"))
     folders = [package / name for name in ("ir", "interpreters", "compiler", "sharding")]

@@ -17,16 +17,16 @@ from functorch_like.backends.xla import client, compile_options, events, host_ke
 from functorch_like.caches import Cache
 from functorch_like.compiler.fingerprint import fingerprint
 from functorch_like.compiler.option_rules import choose
-from functorch_like.compiler.outlining import is_transpose, outline
+from functorch_like.compiler.outlining import is_transpose, outline, part_key
 from functorch_like.compiler.repeated_operands import narrow_products
 from functorch_like.errors import FtError
 from functorch_like.ir import passes
-from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, Var, count_equations
+from functorch_like.ir.jaxpr import Equation, Jaxpr, Literal, count_equations
 from functorch_like.status_line import stage
 
 
 class Lowered:
-    """A jaxpr that is lowered when its module is asked for, with what is needed to compile and call it.
+    """A jaxpr that is lowered when its module is read, with what is needed to compile and call it.
 
     Attributes:
         kept: for each input of the jaxpr, whether the module has it.
@@ -54,7 +54,7 @@ class Lowered:
 
     @cached_property
     def module(self) -> Any:
-        """StableHLO."""
+        """The StableHLO module."""
         started = time.perf_counter()
         with stage("lowering", self.name, self._size):
             module = self._build(self.partitioning)
@@ -135,7 +135,7 @@ class Lowered:
             in_background: do not show that this takes long.
         """
         if fingerprint is None and "module" not in vars(self):
-            # Once there is a module it tells the program by itself; settings may have changed since it was made.
+            # Once there is a module, it is the key; settings may have changed since it was made.
             fingerprint = self.identify()
         about = self._about(options, self.fitting(device, mode) if fitting is None else fitting, fingerprint)
         if self.partitioning is None:
@@ -148,7 +148,7 @@ class Lowered:
         settled = made.settled()
         if settled is None:
             return made
-        # XLA has split some argument or result as no spec can say.
+        # XLA has split some argument or result in a way that no spec describes.
         again = Lowered(
             self._build, self.jaxpr, self.kept, self.in_avals, self.name, self._identify, self._host_calls, settled
         )
@@ -227,7 +227,7 @@ def lower(
 def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool = False) -> list[Any]:
     """Emit the equations of a jaxpr into the current block.
 
-    `inlined` tells that XLA will put them into another function, so that what is wanted of them is not known here.
+    `inlined`: XLA will put them into another function, so that the readers of their results are not known here.
     """
     if e.platform == "cpu":
         jaxpr = narrow_products(jaxpr)
@@ -238,21 +238,17 @@ def emit(e: xla.Emitter, jaxpr: Jaxpr, operands: Sequence[Any], *, inlined: bool
 
 def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr], operands: Sequence[Any]) -> list[Any]:
     """Emit what a jaxpr does: equations, and jaxprs that become functions of their own."""
-    values: dict[Any, Any] = dict(zip(jaxpr.inputs, operands, strict=True))
+    values = _Values(zip(jaxpr.inputs, operands, strict=True))
+    values.emitter = e
+    read = values.__getitem__
     # The user's lines, and their places in the module: many equations are of one line.
     lines: dict[Any, Any] = e.memo.setdefault("lines", {})
     templates = _templates(e)
-
-    def read(atom: Any) -> Any:
-        if type(atom) is Literal:
-            return e.constant(np.asarray(atom.value, atom.aval.dtype))
-        return values[atom]
-
     for eqn in steps:
         if isinstance(eqn, Jaxpr):
             body = lambda inner, *args, part=eqn: _emit_part(inner, part, args)
             out_avals = eqn.out_avals
-            symbol = e.function(eqn, eqn.name, eqn.in_avals, out_avals, body)
+            symbol = e.function(part_key(eqn), eqn.name, eqn.in_avals, out_avals, body)
             operands = [values[a] for a in eqn.inputs]
             values.update(zip(eqn.outputs, e.call(symbol, operands, out_avals, False), strict=True))
             continue
@@ -263,17 +259,17 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
         if place is not None:
             e.place = place
         prim, inputs, outputs, params = eqn.prim, eqn.inputs, eqn.outputs, eqn.params
-        ins = [a.aval for a in inputs]
-        given = [values[a] if type(a) is Var else read(a) for a in inputs]
-        try:
-            key = (prim, prim.lower, *ins, *params, *params.values()) if _has_template(prim, params) else None
-            template = False if key is None else templates.get(key)
-        except TypeError:  # a parameter without a hash
-            key, template = None, False
+        given = [*map(read, inputs)]
+        key = eqn.signature
+        if key is None:
+            key = core.find_signature(prim, [a.aval for a in inputs], params)
+        template = templates.get(key)
         if template:
             out = e.write(template, given)
         else:
-            e.ins, e.outs = ins, [v.aval for v in outputs]
+            if key is None or not key.plain:
+                template = False
+            e.ins, e.outs = [a.aval for a in inputs], [v.aval for v in outputs]
             try:
                 if template is _MET:
                     out, template = e.written_by(prim.lower, given, params)
@@ -290,19 +286,29 @@ def _emit_steps(e: xla.Emitter, jaxpr: Jaxpr, steps: Sequence[Equation | Jaxpr],
             values.update(zip(outputs, out, strict=True))
         else:
             values[outputs[0]] = out
-    return [read(a) for a in jaxpr.outputs]
+    return [*map(read, jaxpr.outputs)]
 
 
-#: What equations are lowered to: by platform, kinds of calls and settings, and in these by primitive, rule, avals and
-#: parameters; a `Template`, or False where there is none. It is made at the second time, so that what comes once costs
-#: nothing: the first leaves `_MET`.
+class _Values(dict[Any, Any]):
+    """Values of a block by atom. Literals become constants of it when they are read."""
+
+    emitter: xla.Emitter
+
+    def __missing__(self, literal: Literal) -> Any:
+        made = self[literal] = self.emitter.constant(np.asarray(literal.value, literal.aval.dtype))
+        return made
+
+
+#: What equations are lowered to: by platform, kinds of calls and settings, and in these by signature; a `Template`, or
+#: False where there is none. It is made at the second time, so that what comes once costs nothing: the first leaves
+#: `_MET`.
 _TEMPLATES: Cache[Any, dict[Any, Any]] = Cache()
 _MET = ()
 _MOST_TEMPLATES = 16384
 
 
 def _templates(e: xla.Emitter) -> dict[Any, Any]:
-    """Return the templates that hold for a module. Rules may ask about meshes: with one, each module has its own."""
+    """Return the templates that hold for a module. Rules may depend on meshes: with one, each module has its own."""
     templates = e.memo.get(("templates", e.manual))
     if templates is None:
         key = e.platform, e.host_kernels, xla.settings()
@@ -312,15 +318,6 @@ def _templates(e: xla.Emitter) -> dict[Any, Any]:
             _TEMPLATES.keep(key, templates, 16)
         e.memo["templates", e.manual] = templates
     return templates
-
-
-def _has_template(prim: core.Primitive, params: dict[str, Any]) -> bool:
-    """Return True if what a primitive lowers to depends on avals, settings and plain parameters alone.
-
-    Jaxprs and functions among parameters are the user's, who may let go of them: they must not be part of a key.
-    """
-    plain = prim.builtin and prim.effects is None and prim.evaluate is None and prim.partial_eval is None
-    return plain and "jaxpr" not in params
 
 
 def _place(e: xla.Emitter, source: Any) -> tuple[source_info.Line | None, Any]:

@@ -40,11 +40,11 @@ class Content:
 
 def content(jaxpr: Jaxpr) -> Content:
     """Collect the facts about a program, the jaxprs inside of its equations included."""
-    found = Content()
+    result = Content()
     largest = max((v.aval.size for v in jaxpr.inputs), default=0)
-    _read(jaxpr, found, largest, looped=False)
-    found.chained = _chain(jaxpr, [False] * len(jaxpr.inputs))[0]
-    return found
+    _read(jaxpr, result, largest, looped=False)
+    result.chained = _chain(jaxpr, [False] * len(jaxpr.inputs))[0]
+    return result
 
 
 def _read(jaxpr: Jaxpr, found: Content, largest: int, looped: bool) -> None:
@@ -80,7 +80,7 @@ def _read_product(e: Equation, found: Content, looped: bool) -> None:
 
 
 def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
-    """Return if a product's left operand is made of another product, and the outputs that are made of one.
+    """Return whether a product's left operand is made of another product, and the outputs that are made of one.
 
     YNNPACK fuses two such products into one kernel and computes the inner one again for each block of the outer one.
 
@@ -111,7 +111,7 @@ def _chain(jaxpr: Jaxpr, of_product: Sequence[bool]) -> tuple[bool, list[bool]]:
 
 
 def choose(jaxpr: Jaxpr, mode: str, platform: str) -> dict[str, Any]:
-    """The options that a program is compiled under where nobody says otherwise.
+    """Default options that a program is compiled under.
 
     Args:
         jaxpr: the program.

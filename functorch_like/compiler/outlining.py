@@ -1,20 +1,22 @@
 """Programs in which XLA:CPU would compute the same values many times, cut into parts that it keeps apart.
 
-XLA fuses what is cheap into everything that reads it. Of a chain of n cheap operations of which every value is wanted,
-as residuals of a gradient are, it makes n kernels, each of which computes the chain from its start: n**2 operations to
-compile and to run (gradient of a jitted chain of 100 sines: 3 s to compile, and 35 times the time to run). Nothing is
-fused across the border of a function that is not inlined, so such chains become several functions.
+XLA fuses cheap operations into everything that reads them. In a chain of n cheap operations every value may be read
+outside, as residuals of a gradient are. XLA makes n kernels, each of which computes the chain from its start: n**2
+operations to compile and to run (gradient of a jitted chain of 100 sines: 3 s to compile, 35 times the time to run).
+Nothing is fused across the border of a function that is not inlined, so such chains become several functions.
 
-So do transposes that elementwise operations read: XLA has a fast transpose, by blocks, but fuses it into a loop that
-reads along columns (x + x.T of 1024 x 1024 took 4.2 ms, and takes 0.6).
+So do transposes that elementwise operations read. XLA has a fast transpose, by blocks, but fuses it into a loop that
+reads along columns. (Outlined, x + x.T of 1024 x 1024 takes 0.6 ms instead of 4.2.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from functorch_like.backends.cpu import fast_lowering
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Var
+from functorch_like.primitives.base.shapes import transpose
 
 #: Fewer equations than this are left as they are;
 _FEW = 64
@@ -22,7 +24,7 @@ _FEW = 64
 _OFTEN = 8
 #: and a part has this many at most. (Of a chain of sines, 12 compiled and ran fastest among 12, 24, 48.)
 _PART = 16
-#: Places where values are wanted are told apart up to this many, so that the sets of them stay small.
+#: Number of places of use that are distinguished, so that their sets stay small.
 _PLACES = 1024
 #: Transposes of fewer elements are fused as before.
 _LARGE = 1 << 16
@@ -37,7 +39,7 @@ _ON = fast_lowering(
 def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
     """The equations in order; in place of runs that are to be kept apart, jaxprs that do the same.
 
-    A part takes variables under their own names, and gives some under theirs.
+    A part's inputs and outputs are the variables of the jaxpr.
     """
     if not _ON():
         return jaxpr.equations
@@ -47,12 +49,29 @@ def outline(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
 
 def is_transpose(part: Jaxpr) -> bool:
     """Return True if a part is one. Its result must be laid out row by row, or XLA leaves the work to its readers."""
-    return part.equations[-1].prim.name == "transpose"
+    return part.equations[-1].prim is transpose
+
+
+def part_key(part: Jaxpr) -> Any:
+    """Key of a part: equal for parts of equal equations on equal lines, which become one function."""
+    places: dict[Any, int] = {v: k for k, v in enumerate(part.inputs)}
+    key: list[Any] = []
+    append = key.append
+    for e in part.equations:
+        if e.signature is None or not e.signature.interned:
+            return part
+        append(e.signature)
+        append(e.source)
+        for a in e.inputs:
+            append(places[a] if type(a) is Var else (a.aval, a.value.tobytes()))
+        for v in e.outputs:
+            places[v] = len(places)
+    return (*key, *map(places.__getitem__, part.outputs))
 
 
 def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
-    """Those to keep apart, by their results."""
-    made = {e.outputs[0]: e for e in jaxpr.equations if _is_slow(e)}
+    """Transposes to keep apart, by their results."""
+    made = {e.outputs[0]: e for e in jaxpr.equations if e.prim is transpose and _is_slow(e)}
     if not made:
         return {}
     constants = {v for e in jaxpr.equations if _is_constant(e) for v in e.outputs}
@@ -70,29 +89,27 @@ def _transposes(jaxpr: Jaxpr) -> dict[Atom, Jaxpr]:
 
 
 def _is_slow(e: Equation) -> bool:
-    if e.prim.name != "transpose" or type(e.inputs[0]) is not Var or e.outputs[0].aval.size < _LARGE:
+    if type(e.inputs[0]) is not Var or e.outputs[0].aval.size < _LARGE:
         return False
     return e.params["permutation"][-1] != len(e.params["permutation"]) - 1
 
 
 def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
-    """`parts`, as far as chains are concerned."""
+    """The equations in order; runs of chains to keep apart become jaxprs."""
     if len(jaxpr.equations) < _FEW:
         return jaxpr.equations
-    often = _copies(jaxpr)
+    often, last = _copies(jaxpr)
     cheap = [n for n in often if n]
     if len(cheap) < _FEW or sum(cheap) < _OFTEN * len(cheap):
         return jaxpr.equations
-    found: list[Equation | Jaxpr] = []
+    runs: list[Equation | Jaxpr] = []
     run: list[Equation] = []
     hot = False
-    made: dict[Atom, Equation] = {}  # constants, which every part makes for itself
-    last: dict[Atom, int] = {a: k for k, e in enumerate(jaxpr.equations) for a in e.inputs if type(a) is Var}
-    last.update((a, len(jaxpr.equations)) for a in jaxpr.outputs if type(a) is Var)
+    made: dict[Atom, Equation] = {}  # constants, which every part makes anew
 
     def close(end: int) -> None:
         nonlocal hot
-        found.extend([_part(run, made, last, end, jaxpr.name)] if hot else run)
+        runs.extend([_part(run, made, last, end, jaxpr.name)] if hot else run)
         run.clear()
         hot = False
 
@@ -104,12 +121,12 @@ def _runs(jaxpr: Jaxpr) -> Sequence[Equation | Jaxpr]:
                 close(k)
         elif _is_constant(e):
             made[e.outputs[0]] = e
-            found.append(e)
+            runs.append(e)
         else:
             close(k - 1)
-            found.append(e)
+            runs.append(e)
     close(len(jaxpr.equations) - 1)
-    return found
+    return runs
 
 
 def _is_constant(e: Equation) -> bool:
@@ -119,33 +136,41 @@ def _is_constant(e: Equation) -> bool:
     return e.prim.fusible and len(e.outputs) == 1
 
 
-def _copies(jaxpr: Jaxpr) -> list[int]:
+def _copies(jaxpr: Jaxpr) -> tuple[list[int], dict[Atom, int]]:
     """Count for each equation the separately computed places that use it: XLA would compute it that often.
 
     It is 0 for constants and for equations that are no part of fusions.
+
+    Returns:
+        The counts; and for each variable the position of the last equation that reads it, beyond them for results.
     """
-    wanted: dict[Var, int] = {}  # sets of places, as bits
-    places = 0
-
-    def place() -> int:
-        nonlocal places
-        places += 1
-        return 1 << (places % _PLACES)
-
-    for a in dict.fromkeys(a for a in jaxpr.outputs if type(a) is Var):
-        wanted[a] = place()
+    needed_at: dict[Atom, int] = {}  # sets of places, as bits
+    last: dict[Atom, int] = {}
+    places, k = 0, len(jaxpr.equations)
+    for a in jaxpr.outputs:
+        if type(a) is Var and a not in last:
+            places += 1
+            needed_at[a], last[a] = 1 << places % _PLACES, k
     often: list[int] = []
     for e in reversed(jaxpr.equations):
+        k -= 1
         cheap = e.prim.fusible and len(e.outputs) == 1
-        here = wanted.pop(e.outputs[0], 0) if cheap else place()
+        if cheap:
+            here = needed_at.pop(e.outputs[0], 0)
+        else:
+            places += 1
+            here = 1 << places % _PLACES
         constant = True
         for a in e.inputs:
             if type(a) is Var:
                 constant = False
-                wanted[a] = wanted.get(a, 0) | here
+                if a in last:
+                    needed_at[a] |= here
+                else:
+                    needed_at[a], last[a] = here, k
         often.append(here.bit_count() if cheap and not constant else 0)
     often.reverse()
-    return often
+    return often, last
 
 
 def _part(run: Sequence[Equation], made: dict[Atom, Equation], last: dict[Atom, int], end: int, name: str) -> Jaxpr:

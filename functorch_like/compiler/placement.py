@@ -56,16 +56,16 @@ def _sharding_of(a: Any, mesh: Any) -> Any:
     if where is None:
         return None if aval.ndim else named_sharding.named(mesh, PartitionSpec())
     if type(where) is not OneDevice:
-        found = named_sharding.on_mesh(where, mesh, aval.ndim)
+        result = named_sharding.on_mesh(where, mesh, aval.ndim)
     else:  # a mesh of one device is that device
-        found = named_sharding.named(mesh, PartitionSpec()) if list(mesh.devices.flat) == [where._device] else None
-    if found is None:
+        result = named_sharding.named(mesh, PartitionSpec()) if list(mesh.devices.flat) == [where._device] else None
+    if result is None:
         raise DeviceError(
             f"one operand is on {mesh!r}, and another, {aval!r}, is bound to {where!r}, which has "
             f"{_difference(mesh._internal_device_list, where._internal_device_list)}",
             fix="move one of them: ft.device_put(x, sharding)",
         )
-    return found
+    return result
 
 
 def _difference(first: Sequence[Any], second: Sequence[Any]) -> str:
@@ -104,21 +104,21 @@ def settle(jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], place: Any)
     named = meshes_in(jaxpr)
     if type(place) is not xla.Device:
         before = split_of(consts, place.mesh)
-        found = before._replace(ins=before.ins + place.ins, outs=place.outs)
+        result = before._replace(ins=before.ins + place.ins, outs=place.outs)
     else:
         meshes = (c._sharding.mesh for c in consts if type(c) is ArrayImpl and type(c._sharding) is not OneDevice)
         mesh = next(meshes, None) or next(iter(named), None)
         if mesh is None:
             return None
-        found = split_of([*consts, *args], mesh)
+        result = split_of([*consts, *args], mesh)
     for mesh in named:
-        if mesh._internal_device_list != found.mesh._internal_device_list:
+        if mesh._internal_device_list != result.mesh._internal_device_list:
             raise DeviceError(
-                f"the function runs on {found.mesh!r}, and inside of it {mesh!r} is named, which has "
-                f"{_difference(found.mesh._internal_device_list, mesh._internal_device_list)}",
+                f"the function runs on {result.mesh!r}, and inside of it {mesh!r} is named, which has "
+                f"{_difference(result.mesh._internal_device_list, mesh._internal_device_list)}",
                 fix="use one mesh, or meshes of the same devices in the same order",
             )
-    return found
+    return result
 
 
 def meshes_in(jaxpr: Jaxpr) -> list[Any]:
@@ -129,7 +129,7 @@ def meshes_in(jaxpr: Jaxpr) -> list[Any]:
 def _named(jaxpr: Jaxpr) -> Iterator[Any]:
     for e in jaxpr.equations:
         params = e.params
-        if not params:
+        if not params or (e.signature is not None and e.signature.plain):
             continue
         if "mesh" in params and hasattr(params["mesh"], "devices"):
             yield params["mesh"]

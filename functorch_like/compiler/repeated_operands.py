@@ -2,7 +2,7 @@
 
 `x @ broadcast(v)` has equal columns, so one column is computed. Gradients of sums are such products: the cotangent of a
 sum is a broadcast. It is less work, and YNNPACK, which misreads such right operands (`backends.xla.library_check`),
-never sees them; what this pass does not see is found there, at the price of a second compilation.
+never gets them; operands that this pass misses are found there, at the price of a second compilation.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Tiers of compilation: a new program is compiled quickly and runs; what runs long is compiled again in the background.
 
-A program starts in the quick tier unless its optimised form is on disk, or one run of it would last longer than the
-compile time that is saved. `transforms/tier_watch.py` measures how long it runs. Once that has reached the estimated
-cost of the optimised form, one background thread compiles it, and the next call of the function exchanges the two. So
-time lost to slow code and time lost to compiling what did not need it are about equal at worst.
+A program starts in the quick tier unless its optimised form is on disk. It also starts optimised if one run would last
+longer than the compile time saved. `transforms/tier_watch.py` measures how long it runs. Once that has reached the
+estimated cost of the optimised form, one background thread compiles it. The next call of the function exchanges the
+two. So time lost to slow code and time lost to needless compiling are about equal at worst.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 
 from functorch_like.backends import compilation, determinism, settings, xla
 from functorch_like.backends.xla import client, configuration, option_sets
+from functorch_like.backends.xla.jaxlib_api import VERSION
 from functorch_like.compiler import tier_costs
 from functorch_like.compiler.lower import Lowered
 
@@ -29,7 +30,7 @@ _PATIENCE_AGAIN = 0.1
 #: Seconds that an eager call may take longer: a fifth of what calling it takes.
 _UNNOTICED = 1e-6
 #: Seconds of compile time below which an eager program is not measured: its calls would come to Python meanwhile.
-_LARGE = 50e-3
+_LARGE = 50e-3 if VERSION < (0, 11) else 25e-3
 
 
 class QuickTier:
@@ -38,7 +39,7 @@ class QuickTier:
     Attributes:
         worth: seconds of running after which the optimised form is compiled.
         spent: seconds that it has run.
-        compiled: the future of the optimised form; None until it is asked for.
+        compiled: the future of the optimised form; None until its compilation starts.
         watchers: are noted when it is there: one for each jitted function that runs the program.
     """
 
@@ -203,5 +204,5 @@ def _may_be_quick(lowered: Lowered, device: Any, options: dict[str, Any] | None)
         return False
     if determinism.are_deterministic_algorithms_enabled():
         return False
-    # Whoever sets one of these options has chosen a tier.
+    # A user who sets one of these options has chosen a tier.
     return option_sets.QUICK.keys().isdisjoint({**dict(settings.compile_options("cpu")), **(options or {})})

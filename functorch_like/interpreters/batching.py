@@ -1,4 +1,4 @@
-"""vmap: each value may carry a hidden axis, and each primitive's `batch` rule says where it goes."""
+"""vmap: each value may carry a hidden axis, which each primitive's `batch` rule carries to the result."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class BatchTracer(Tracer):
 
     @property
     def aval(self) -> ShapedArray:
-        found = self._aval
-        if found is None:
+        result = self._aval
+        if result is None:
             whole = aval_of(self.value)
             shape = whole.shape
-            found = self._aval = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
-        return found
+            result = self._aval = ShapedArray(shape[: self.dim] + shape[self.dim + 1 :], whole.dtype, whole.weak_type)
+        return result
 
     def creation_site(self) -> Any:
         value = self.value
@@ -65,7 +65,7 @@ class BatchTracer(Tracer):
 
 
 class BatchTrace(Trace):
-    """Applies the `batch` rule where an operand has the axis, a collective names it, or a key is drawn from."""
+    """Trace that applies `batch` rules, where an operand has the axis, a collective names it or a key is drawn from."""
 
     __slots__ = ("again", "axis", "unseen")
 
@@ -91,8 +91,8 @@ class BatchTrace(Trace):
                 dims.append(None)
         parent = state.trace = self.parent
         try:
-            # The Python functions that a primitive holds may close over values of this trace, so such primitives are
-            # told of it.
+            # The Python functions that a primitive holds may close over values of this trace, so rules of such
+            # primitives get the trace.
             functions = prim.stage_params is not None
             if not mine and not functions and not (self.unseen and self.matters(prim, params)):
                 return parent.process(prim, values, params)
@@ -124,8 +124,8 @@ def batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Results of a function of flat arguments mapped over one axis of each, and where the axis is in the results.
 
-    Where Python control flow is followed, and `fun.beside` says what the function finds beside its results, each
-    element goes its own way; a function that cannot be staged along all its paths needs all elements to agree.
+    Where Python control flow is followed, and `fun.beside` gives the function's other findings, each element takes its
+    own path. A function that cannot be staged along all its paths needs all elements to agree.
     """
     trace = BatchTrace(name, state.trace, axis)
     trace.again = hasattr(fun, "beside")
@@ -158,7 +158,7 @@ def _of_all_paths(
     following: Any, fun: Any, axis: BatchAxis, args: Sequence[Any], dims: Sequence[int | None], name: str
 ) -> Callable[..., Sequence[Any]]:
     """Return a function without conditions: staged along all paths, or, where that cannot be, as it is."""
-    values = [k for k, a in enumerate(args) if core.is_value(a)]  # others may be anything, and are not mapped
+    values = [k for k, a in enumerate(args) if core.is_value(a)]  # others may be of any type, and are not mapped
 
     def flat(*leaves: Any) -> Sequence[Any]:
         whole = list(args)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functorch_like import source_info
 from functorch_like.core import state
 
-#: Programs of one operation, and the seconds that they took, after which the user is told.
+#: Programs of one operation, and the seconds that they took, after which a warning is logged.
 PROGRAMS, SECONDS = 50, 5.0
 
 _programs = 0
@@ -26,14 +26,14 @@ def compiling(name: str) -> Generator[None]:
     _programs += 1
     _seconds += time.perf_counter() - started
     if _is_much() and not before:
-        _tell(name)
+        _warn(name)
 
 
 def _is_much() -> bool:
     return _programs >= PROGRAMS and _seconds >= SECONDS
 
 
-def _tell(name: str) -> None:
+def _warn(name: str) -> None:
     import logging  # seldom needed
 
     logging.getLogger("functorch_like").warning(

@@ -1,7 +1,7 @@
 """Eager programs in the quick tier: each call comes to Python and is measured, until the optimised form is there.
 
 A jitted function in the quick tier is called through C++ (`transforms/tier_watch.py`). Eager programs are many and most
-of them are called a few times, so the 50 us that Python takes are lost seldom, and count as time spent.
+of them are called a few times. So the 50 us that Python costs occur seldom; they count as time spent.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def run(program: Program, args: Sequence[Any]) -> list[Any]:
 
 
 def remembered(program: Program, out_tree: Any, narrowed: bool = False) -> tuple[Any, bool]:
-    """Return what C++ is told after a call: the record that lets it run later ones or None, and whether to forget all.
+    """Return what C++ gets after a call: the record by which it runs later ones or None, and whether to forget all.
 
-    In the quick tier it forgets: of what has no record once, it never asks for one again. Where arguments were
-    `narrowed` in Python, all calls come there.
+    In the quick tier C++ forgets: where a call gave no record, it never requests one again. Where arguments were
+    `narrowed` in Python, all calls go through Python.
     """
     if narrowed:
         return None, False

@@ -30,8 +30,8 @@ _KERNELS: Cache[Any, Any] = Cache()
 _MOST_KERNELS = 8192
 _MOST_PROGRAMS = 256
 
-#: Looks at what each program computes: `(program, arguments, results) -> None`; None where nobody does. With one, every
-#: call comes to Python.
+#: Inspector of each run of a program: `(program, arguments, results) -> None`; None without one. With one, every call
+#: goes through Python.
 INSPECTED = xla.config("inspected", None, in_trace_key=False)
 
 
@@ -96,16 +96,16 @@ def program_for(args: Sequence[Any], programs: Cache[Any, Program], make: Callab
     """The program for these arguments: `make(*args)`, or one from before, if calls keep coming back to Python."""
     kinds = [(aval_of(a), physical_dtype(a), type(a) is ArrayImpl and a._committed) for a in args]
     key = (device_for(args), xla.settings(), *kinds)
-    found = programs.get(key)
-    if found is None:
-        found = make(*args)
-        if found.quick is not None or not found.leaves_python():
-            programs.keep(key, found, _MOST_PROGRAMS)
-    return found
+    result = programs.get(key)
+    if result is None:
+        result = make(*args)
+        if result.quick is not None or not result.leaves_python():
+            programs.keep(key, result, _MOST_PROGRAMS)
+    return result
 
 
 class Program:
-    """A jaxpr compiled for a device: runs on flat arguments, and tells C++ how to run it without Python.
+    """A jaxpr compiled for a device: runs on flat arguments, and gives C++ the record to run it without Python.
 
     Args:
         jaxpr: its first inputs are `consts`, the others the arguments.
@@ -202,8 +202,8 @@ class Program:
         ]
         inspect = INSPECTED.value
         if inspect is not None and any(self._donated):  # what is inspected must still be there
-            given = [d for d, k in zip(self._donated, self.kept, strict=True) if k]
-            flat = [np.array(a) if d else a for a, d in zip(flat, given, strict=True)]
+            donated = [d for d, k in zip(self._donated, self.kept, strict=True) if k]
+            flat = [np.array(a) if d else a for a, d in zip(flat, donated, strict=True)]
         try:
             outs = self.executable.execute(flat, self.out_avals, committed=self.committed)
             if inspect is not None:
@@ -244,7 +244,7 @@ class Program:
         return self.executable.is_windowed and not self.executable.calls_python
 
     def leaves_python(self) -> bool:
-        """Return True if C++ may run it by itself."""
+        """Return True if C++ may run it without Python."""
         return INSPECTED.value is None and not self.executable.calls_python
 
     def fastpath(self, out_tree: Any) -> Any:

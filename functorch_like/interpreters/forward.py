@@ -1,8 +1,8 @@
-"""Forward mode: each value carries a tangent, and each primitive's `jvp` rule says how tangents move.
+"""Forward mode: each value carries a tangent, which each primitive's `jvp` rule carries to the result.
 
-Nested derivatives do not confuse each other: a `Dual` belongs to the trace that made it, and the rule of an inner
-trace runs under the outer one, for which the inner primal and tangent are two ordinary values. (The hazard is known
-as perturbation confusion; Siskind and Pearlmutter, 2005.)
+Nested derivatives stay apart: a `Dual` belongs to the trace that made it. The rule of an inner trace runs under the
+outer one, for which the inner primal and tangent are two ordinary values. (The hazard is known as perturbation
+confusion; Siskind and Pearlmutter, 2005.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functorch_like.errors import FtError
 
 
 class TangentTracer(Tracer):
-    """A value that moves: what it is is told by its primal, what it does by the classes below."""
+    """Base of tracers that carry a tangent; shape and dtype are the primal's."""
 
     __slots__ = ("primal",)
     primal: Any
@@ -50,7 +50,7 @@ class Dual(TangentTracer):
 
 
 class JVPTrace(Trace):
-    """Applies a primitive to primals, and its `jvp` rule where a tangent is not zero."""
+    """Trace that applies a primitive to primals, and its `jvp` rule where a tangent is not zero."""
 
     __slots__ = ()
 

@@ -29,7 +29,7 @@ def for_primitive(prim: Primitive, params: dict[str, Any]) -> HostCalls | None:
     """The `HostCalls` of a primitive, or None for one that XLA alone computes.
 
     Movement of data has the same result for all dtypes that are NumPy's own. Arithmetic, comparison and selection have
-    it for real numbers, where the primitive says so.
+    it for real numbers, if the primitive is `exact`.
     """
     if not prim.builtin or prim.multiple_results or client.CPU_ASYNC:  # there no call may wait for its operands
         return None
@@ -78,7 +78,7 @@ class HostCalls:
         return arrays.computed(result, out, device, bool(places))
 
     def _result(self, operands: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any] | None:
-        """Return what the reference gives; None where XLA may differ, or is to say what is wrong."""
+        """Return what the reference gives; None where XLA may differ, or should raise the error."""
         with np.errstate(all="ignore"):
             try:
                 result = np.asarray(self._prim.ref(*operands, **self._params))

@@ -17,7 +17,7 @@ from functorch_like import core
 from functorch_like.avals import ShapedArray
 from functorch_like.backends import xla
 from functorch_like.caches import cleared
-from functorch_like.core import Primitive, Trace, UndefinedPrimal, abstract_eval, aval_of, new_trace, state
+from functorch_like.core import Primitive, Trace, UndefinedPrimal, aval_of, new_trace, signature_of, state
 from functorch_like.dtypes import accumulator
 from functorch_like.errors import FtError
 from functorch_like.interpreters.forward import Dual, JVPTrace, split_duals
@@ -35,9 +35,9 @@ class TapeTracer(VarTracer):
 
 
 class TapeTrace(Trace):
-    """Records what is done to its own tracers; everything else is computed by the parent, at once.
+    """Trace that records equations of its own tracers; everything else is computed by the parent, at once.
 
-    In a recorded equation an operand is a `Var` of the tape, or the value itself where it is known.
+    In a recorded equation an operand is a `Var` of the tape, or the value where it is known.
     """
 
     __slots__ = ("equations",)
@@ -62,17 +62,26 @@ class TapeTrace(Trace):
 
     def record(self, prim: Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
         """Append an equation; its results are tracers."""
-        inputs = [a._var if type(a) is TapeTracer and a._trace is self else a for a in args]
-        out = abstract_eval(prim, [aval_of(a) for a in args], params)
+        inputs: list[Any] = []
+        avals: list[ShapedArray] = []
+        for a in args:
+            if type(a) is TapeTracer and a._trace is self:
+                var = a._var
+                inputs.append(var)
+                avals.append(var.aval)
+            else:
+                inputs.append(a)
+                avals.append(aval_of(a))
+        signature = signature_of(prim, avals, params)
         source = state.source
         if source is None:
             source = xla.here()
         if prim.multiple_results:
-            outputs = [Var(aval) for aval in out]
-            self.equations.append(Equation(prim, inputs, params, outputs, source))
+            outputs = [Var(aval) for aval in signature.out]
+            self.equations.append(Equation(prim, inputs, params, outputs, source, signature))
             return [TapeTracer(self, v) for v in outputs]
-        var = Var(out)
-        self.equations.append(Equation(prim, inputs, params, (var,), source))
+        var = Var(signature.out)
+        self.equations.append(Equation(prim, inputs, params, (var,), source, signature))
         return TapeTracer(self, var)
 
     def input(self, aval: ShapedArray) -> TapeTracer:
@@ -109,7 +118,7 @@ class LinearMap:
                 e.inputs = [copies[id(a)][1] if type(a) is np.ndarray else a for a in e.inputs]
 
     def places(self) -> list[list[tuple[int, int]]]:
-        """For each array that equations read, where they do: equation and operand."""
+        """Places where equations read each array: equation and operand."""
         places: dict[int, list[tuple[int, int]]] = {}
         for i, e in enumerate(self.equations):
             for k, a in enumerate(e.inputs):
@@ -127,9 +136,7 @@ class LinearMap:
         for where, value in zip(places, values, strict=True):
             for i, k in where:
                 inputs[i][k] = value
-        equations = [
-            Equation(e.prim, new, e.params, e.outputs, e.source) for e, new in zip(self.equations, inputs, strict=True)
-        ]
+        equations = [e.of(new) for e, new in zip(self.equations, inputs, strict=True)]
         return LinearMap(self.inputs, equations, self.outputs)
 
     def apply(self, tangents: Sequence[Any]) -> list[Any]:
@@ -172,15 +179,15 @@ def dead_code_elimination(equations: list[Equation], outputs: Sequence[Any]) -> 
 
 
 def linearize(
-    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool], name: str = "grad"
+    fun: Callable[..., Sequence[Any]], primals: Sequence[Any], differentiated: Sequence[bool], name: str = "grad"
 ) -> tuple[list[Any], LinearMap]:
-    """Results of a function of flat arguments, and its derivative at them as a linear map of the wanted arguments."""
+    """Results of a function of flat arguments, and its derivative as a linear map of those marked."""
     tape = TapeTrace(state.trace)
     trace = JVPTrace(name, tape)
     with new_trace(tape), new_trace(trace):
-        inputs = [tape.input(aval_of(p).strong()) for p, w in zip(primals, wanted, strict=True) if w]
+        inputs = [tape.input(aval_of(p).strong()) for p, w in zip(primals, differentiated, strict=True) if w]
         rest = iter(inputs)
-        outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, wanted, strict=True)])
+        outs = fun(*[Dual(trace, p, next(rest)) if w else p for p, w in zip(primals, differentiated, strict=True)])
     results, tangents = split_duals(trace, outs)
     return results, LinearMap([t._var for t in inputs], tape.equations, [tape.var(t) for t in tangents])
 
@@ -252,7 +259,7 @@ def backward_jaxpr(jaxpr: Jaxpr, linear: Sequence[bool], known: Sequence[Any], c
     for e in jaxpr.equations:
         operands = [a.value if type(a) is Literal else values.get(a, a) for a in e.inputs]
         if any(type(a) is Var for a in operands):
-            tape.append(Equation(e.prim, operands, e.params, e.outputs, e.source))
+            tape.append(e.of(operands))
             unknown.update(e.outputs)
         else:
             out = e.prim(*operands, **e.params)

@@ -1,7 +1,7 @@
 """Values whose dtype NumPy chose: its arrays, arrays made of them, and results computed from these.
 
-NumPy makes float64 unasked. Where such a value widens another one, `widening.py` tells the user; what it asks is here.
-It asks as operations are traced. Calls of what is compiled pay nothing.
+NumPy makes float64 by default. Where such a value widens another one, `widening.py` issues a warning, by the origins
+recorded here. They are read while operations are traced; calls of compiled functions have no cost.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MADE: dict[int, tuple[weakref.ref[Any], str]] = {}
 
 
 def made(array: Any, text: str = "made of a NumPy array") -> Any:
-    """Note that an array has the dtype of the NumPy array that it was made of; returns the array."""
+    """Record that an array has the dtype of the NumPy array that it was made of; return the array."""
     if dtypes.real_part(array.dtype) == dtypes.float64:
         key = id(array)
         _MADE[key] = weakref.ref(array, lambda _: _MADE.pop(key, None)), text
@@ -30,7 +30,7 @@ def made(array: Any, text: str = "made of a NumPy array") -> Any:
 
 
 def follow(operands: Iterable[Any], results: Iterable[Any]) -> None:
-    """Note which results of a program are of 64 bits by NumPy alone. Only first calls ask: later ones stay in C++."""
+    """Record which results of a program are of 64 bits by NumPy alone, at first calls: later ones stay in C++."""
     arrays = [x for x in operands if type(x) is ArrayImpl or isinstance(x, np.ndarray)]
     wide = [origin(x) for x in arrays if x.ndim and dtypes.real_part(x.dtype) == dtypes.float64]
     if wide and all(wide):
@@ -80,7 +80,7 @@ def _innermost(x: Any) -> Any:
 
 
 def _staged(trace: Any, var: Var) -> str:
-    """As `origin`, of a variable; looks at what was recorded since the last time."""
+    """`origin` of a variable; reads the equations recorded since the last call."""
     found, (equations, constants) = trace.hosts, trace.looked
     if len(trace.const_vars) > constants:
         found.update((v, text) for v, value in trace.originals()[constants:] if (text := origin(value)))
@@ -93,14 +93,14 @@ def _staged(trace: Any, var: Var) -> str:
 def _computed(equation: Equation, known: dict[Var, str]) -> dict[Var, str]:
     """The results of an equation that have their dtype by NumPy alone; constants, which have no text, do not count."""
     operands = [v for v in equation.inputs if isinstance(v, Var)]
-    found: dict[Var, str] = {}
+    result: dict[Var, str] = {}
     for out in equation.outputs:
         alike = [v for v in operands if _width(v) == _width(out) and not v.aval.weak_type]
         text = next(filter(None, (known.get(v) for v in alike)), "")
         # Without operands of its width, a result is a constant only where all of them are.
         if all(v in known for v in (alike if text else operands)):
-            found[out] = _computed_from(text) if text else ""
-    return found
+            result[out] = _computed_from(text) if text else ""
+    return result
 
 
 def _width(var: Var) -> Any:

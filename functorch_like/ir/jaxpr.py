@@ -2,7 +2,7 @@
 
 A `Jaxpr` is closed: whatever the traced function closed over is among its inputs, so it may be cached, transformed
 and compiled wherever it is. Memos of what was derived from it (its jvp, its batched forms, its executable) live on
-the jaxpr itself and die with it.
+the jaxpr and die with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from functorch_like import dtypes, source_info
 from functorch_like.avals import ShapedArray
-from functorch_like.core import Primitive, state
+from functorch_like.core import Primitive, Signature, state
 from functorch_like.errors import refuse_pickling
 
 
@@ -48,14 +48,29 @@ Atom = Var | Literal
 
 
 class Equation:
-    """One applied primitive: operands, parameters, results, and the recorded traceback of the user's line."""
+    """One applied primitive: operands, parameters, results, and the recorded traceback of the user's line.
 
-    __slots__ = ("inputs", "outputs", "params", "prim", "source")
+    Attributes:
+        signature: of the primitive, avals and parameters; None for an equation that a pass has made.
+    """
+
+    __slots__ = ("inputs", "outputs", "params", "prim", "signature", "source")
 
     def __init__(
-        self, prim: Primitive, inputs: Sequence[Any], params: dict[str, Any], outputs: Sequence[Var], source: Any
+        self,
+        prim: Primitive,
+        inputs: Sequence[Any],
+        params: dict[str, Any],
+        outputs: Sequence[Var],
+        source: Any,
+        signature: Signature | None = None,
     ) -> None:
         self.prim, self.inputs, self.params, self.outputs, self.source = prim, inputs, params, outputs, source
+        self.signature = signature
+
+    def of(self, inputs: Sequence[Any]) -> Equation:
+        """Return the same equation of other operands, which have the same avals."""
+        return Equation(self.prim, inputs, self.params, self.outputs, self.source, self.signature)
 
 
 def effects(equation: Equation) -> frozenset[str]:
@@ -181,7 +196,7 @@ class Row(NamedTuple):
         operands: names and literals.
         params: "name=value" of each.
         place: the user's line and named scopes; empty if unknown.
-        equation: itself.
+        equation: the equation.
     """
 
     results: str
@@ -204,7 +219,7 @@ class Definition(NamedTuple):
         origin: of the jaxpr.
         rows: one for each equation.
         outputs: names and literals.
-        jaxpr: itself.
+        jaxpr: the jaxpr.
     """
 
     title: str

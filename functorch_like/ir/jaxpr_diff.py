@@ -173,7 +173,7 @@ class _Correspondence:
             self._taken.add(b)
 
     def holds(self, one: Sequence[Any], other: Sequence[Any]) -> bool:
-        """Return True if values are the same. Two that differ already, or depend on such, are not told again."""
+        """Return True if values are the same. Values that depend on earlier differences count as the same."""
         return len(one) == len(other) and all(map(self._same, one, other))
 
     def _same(self, a: Any, b: Any) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from functorch_like import core
 from functorch_like.ir.jaxpr import Atom, Equation, Jaxpr, Literal, Var, effects
 
-#: Primitives that are applied as often as they were written: whoever holds a value back twice wants it computed twice.
+#: Primitives that are applied as often as the user wrote them: a value behind two barriers is computed twice.
 _APART = frozenset(("optimization_barrier",))
 #: Floating arithmetic on the narrow kinds is left to XLA, which may keep more precision in between.
 _FOLDED_KINDS = "biufc"
@@ -68,51 +69,67 @@ def without_unused(jaxpr: Jaxpr, used: Sequence[bool]) -> tuple[Jaxpr, list[bool
 
 def used_inputs(jaxpr: Jaxpr) -> list[bool]:
     """Return for each input whether an equation or output reads it."""
-    read = set(jaxpr.outputs)
+    unread = set(jaxpr.inputs).difference(jaxpr.outputs)
     for e in jaxpr.equations:
-        read.update(e.inputs)
-    return [v in read for v in jaxpr.inputs]
+        if not unread:
+            break
+        unread.difference_update(e.inputs)
+    return [v not in unread for v in jaxpr.inputs]
 
 
 def common_subexpressions(jaxpr: Jaxpr) -> Jaxpr:
     """Compute equal expressions once. Without effects, equal operands and parameters mean equal results."""
     same: dict[Any, Any] = {}
+    apart = same.keys().isdisjoint
+    operands = _Operands()
     seen: dict[Any, Equation] = {}
     kept: list[Equation] = []
     for e in jaxpr.equations:
         prim, inputs = e.prim, e.inputs
-        if same and not same.keys().isdisjoint(inputs):
+        if not apart(inputs):
             inputs = [same.get(a, a) for a in inputs]
-            made = Equation(prim, inputs, e.params, e.outputs, e.source)
-        else:
-            made = e
+            e = e.of(inputs)
         if prim.name not in _APART and (prim.effects is None or not effects(e)):
-            key = (prim, *inputs)
+            alike = e.signature
+            if alike is None or not alike.interned:
+                alike = _alike(e)
+            key = (alike, *inputs)
             for a in inputs:
-                if type(a) is Literal:  # by bytes, not values: 0.0 and -0.0 are equal but not the same constant
-                    key = (prim, *[a if type(a) is Var else (a.aval, a.value.tobytes()) for a in inputs])
+                if type(a) is Literal:
+                    key = (alike, *map(operands.__getitem__, inputs))
                     break
-            twin = seen.setdefault(key, made)
-            if twin is not made and made.params:  # which take long to hash, so that few are
-                twin = _twin(made, twin, key, seen)
-            if twin is not made:
-                same.update(zip(e.outputs, twin.outputs, strict=True))
+            twin = seen.setdefault(key, e)
+            if twin is not e:
+                for v, known in zip(e.outputs, twin.outputs, strict=True):
+                    same[v] = known
                 continue
-        kept.append(made)
+        kept.append(e)
     if len(kept) == len(jaxpr.equations):
         return jaxpr
     outputs: list[Atom] = [same.get(a, a) for a in jaxpr.outputs]
     return Jaxpr(jaxpr.inputs, kept, outputs, jaxpr.name, jaxpr.origin)
 
 
-def _twin(e: Equation, first: Equation, key: Any, seen: dict[Any, Equation]) -> Equation:
-    """The first equation with the parameters of `e`, among those with its primitive and operands."""
+class _Operands(dict[Any, Any]):
+    """Keys of operands: variables themselves, of literals aval and bytes."""
+
+    def __missing__(self, a: Any) -> Any:
+        # Not by values: 0.0 and -0.0 are equal but not the same constant.
+        made = self[a] = a if type(a) is Var else (a.aval, a.value.tobytes())
+        return made
+
+
+def _alike(e: Equation) -> Any:
+    """Key shared by equations that do the same to the same operands, for one without an interned signature."""
+    known = core.find_signature(e.prim, [a.aval for a in e.inputs], e.params)
+    if known is not None:
+        return known
+    key = (e.prim, *e.params.items())  # with values, not their repr: jaxprs compare by identity
     try:
-        # With values, not their repr: jaxprs compare by identity.
-        seen.setdefault((key, *first.params, *first.params.values()), first)
-        return seen.setdefault((key, *e.params, *e.params.values()), e)
+        hash(key)
     except TypeError:  # an unhashable parameter: left alone
         return e
+    return key
 
 
 def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
@@ -129,7 +146,7 @@ def fold_constants(jaxpr: Jaxpr) -> Jaxpr:
                     value = np.asarray(e.prim.ref(*[a.value for a in inputs], **e.params))
                 known[e.outputs[0]] = Literal(value.astype(aval.dtype), aval)
                 continue
-        kept.append(Equation(e.prim, inputs, e.params, e.outputs, e.source) if changed else e)
+        kept.append(e.of(inputs) if changed else e)
     if not known:
         return jaxpr
     outputs: list[Atom] = [known.get(a, a) for a in jaxpr.outputs]

@@ -29,7 +29,7 @@ def evaluating(evaluate: Evaluate) -> Generator[None]:
     """Evaluate equations in another way inside of the block, those of bodies of loops, branches and calls included.
 
     Args:
-        evaluate: `(equation, operands) -> results`; it calls `by_ref` where it wants the values.
+        evaluate: `(equation, operands) -> results`; it calls `by_ref` where it needs the values.
     """
     token = _evaluate.set(evaluate)
     try:

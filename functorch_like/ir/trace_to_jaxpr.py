@@ -16,10 +16,10 @@ from functorch_like.core import (
     Primitive,
     Trace,
     Tracer,
-    abstract_eval,
     aval_of,
     leak,
     new_trace,
+    signature_of,
     state,
     transform_stack,
 )
@@ -57,7 +57,7 @@ class StageTracer(VarTracer):
 
 
 class StageTrace(Trace):
-    """Records every primitive as an equation; whatever is not its own becomes a constant or a literal.
+    """Trace that records every primitive as an equation; values of other traces become constants or literals.
 
     Attributes:
         equations: what was recorded.
@@ -66,10 +66,11 @@ class StageTrace(Trace):
             has looked:
         looked: at how many equations and constants.
         again: whether the function may be staged along other paths, too: what it finds beside its results is known.
+        literals: of arrays that are read-only, by the identity of the array.
         cells: what `ft.Ref`s from outside hold in here, once one was read or written; `ref/reference.py` fills it.
     """
 
-    __slots__ = ("_const_of", "again", "cells", "const_vars", "consts", "equations", "hosts", "looked")
+    __slots__ = ("_const_of", "again", "cells", "const_vars", "consts", "equations", "hosts", "literals", "looked")
 
     follows: bool | None = False  # Python control flow that depends on values; None: not inside of it, either
 
@@ -80,6 +81,7 @@ class StageTrace(Trace):
         self.consts: list[Any] = []
         self.const_vars: list[Var] = []
         self.hosts: dict[Var, str] = {}
+        self.literals: dict[int, Literal] = {}  # each keeps its value alive, so that its id stays its own
         self.looked = (0, 0)
         self.again = False
         self.cells: dict[Any, Any] | None = None
@@ -94,16 +96,16 @@ class StageTrace(Trace):
             atom = a._var if type(a) is StageTracer and a._trace is self else self.lift(a, prim.name)
             inputs.append(atom)
             avals.append(atom.aval)
-        out = abstract_eval(prim, avals, params)
+        signature = signature_of(prim, avals, params)
         source = state.source
         if source is None:
             source = xla.here()
         if prim.multiple_results:
-            outputs = [Var(aval) for aval in out]
-            self.equations.append(Equation(prim, inputs, params, outputs, source))
+            outputs = [Var(aval) for aval in signature.out]
+            self.equations.append(Equation(prim, inputs, params, outputs, source, signature))
             return [StageTracer(self, v) for v in outputs]
-        var = Var(out)
-        self.equations.append(Equation(prim, inputs, params, (var,), source))
+        var = Var(signature.out)
+        self.equations.append(Equation(prim, inputs, params, (var,), source, signature))
         return StageTracer(self, var)
 
     def guard(self, tracer: StageTracer, what: str) -> Any:
@@ -135,6 +137,9 @@ class StageTrace(Trace):
         """The atom for a value from outside: a literal if small, an added input otherwise."""
         if isinstance(value, StageTracer) and value._trace is self:
             return value._var
+        literal = self.literals.get(id(value))
+        if literal is not None:
+            return literal
         known = self._const_of.get(id(value))
         if known is not None:
             return known[0]
@@ -149,7 +154,10 @@ class StageTrace(Trace):
                     host = host.copy()
                 if not host.ndim:
                     host.flags.writeable = False  # which keeps its dtype, wherever the jaxpr runs again
-                return Literal(host, aval)
+                literal = Literal(host, aval)
+                if host is value:
+                    self.literals[id(value)] = literal
+                return literal
             const = xla.device_put(host)
             return self._constant(value, const)
         return self._constant(value, value)
@@ -167,7 +175,7 @@ class StageTrace(Trace):
 
 
 class RefusingTrace(StageTrace):
-    """Records a function whose Python control flow is not followed, even where that around it is."""
+    """Trace of a function whose Python control flow is not followed, even where that around it is."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
-"""Promotion and broadcasting: what stands between a user's operands and the primitives, which do neither.
+"""Promotion and broadcasting of a user's operands, for primitives, which do neither.
 
 Also the makers of elementwise functions. Each such function has a *body*, which takes any values and calls primitives,
-and a compiled *kernel* of it. Arrays go to the kernel, in C++; tracers go to the body, so that a traced operation costs
+and a compiled *kernel* of it. Arrays go to the kernel, in C++; tracers go to the body, so a traced operation costs
 little more than its primitive.
 """
 
@@ -26,6 +26,7 @@ from functorch_like.calling.api_boundary import finalize_error
 from functorch_like.calling.second_calls import NO_CALL, second_call
 from functorch_like.core import (
     INT32,
+    NUMBERS,
     ArrayImpl,
     Tracer,
     argument_aval,
@@ -45,17 +46,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NUMBERS = frozenset({int, float, complex, bool})
-
 
 def error(cls: type[FtError], reason: str, fix: str, operation: str = "") -> FtError:
-    """An error of a user-level function, with the user's line and the transformations in force."""
+    """Return an error of a user-level function, with the user's line and the current transformations."""
     where = str(source_info.user_line(state.source) or "")
     return cls(reason, fix=fix, operation=operation, chain=transform_stack(state.trace), at=where)
 
 
 def no_out(out: Any, what: str) -> None:
-    """Refuse NumPy's `out=`: there is nothing that could be written into."""
+    """Raise for NumPy's `out=`: arrays are immutable."""
     if out is not None:
         raise error(
             ArgumentError, f"{what} was given out=, and arrays are immutable", "leave it out and use the result"
@@ -64,7 +63,7 @@ def no_out(out: Any, what: str) -> None:
 
 # --------------------------------------------------------------------------------------------------------- conversion
 def host(x: Any, dtype: np.dtype[Any]) -> Any:
-    """A Python or NumPy value as NumPy array of a dtype; an int that does not fit is refused."""
+    """Convert a Python or NumPy value to a NumPy array of a dtype; raise for an int that does not fit."""
     if dtype.kind in "iu":
         check_int(x, dtype)
     with np.errstate(all="ignore"):
@@ -85,13 +84,13 @@ def check_int(x: Any, dtype: np.dtype[Any]) -> None:
 
 @functools.cache
 def bounds(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and greatest number of an integer dtype."""
+    """Return the least and greatest number of an integer dtype."""
     info = dtypes.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
-    """`x` in a dtype, as a value that primitives take. Numbers stay on the host."""
+    """Return `x` in a dtype, as an operand of primitives. Numbers stay on the host."""
     if type(x) in NUMBERS or isinstance(x, (np.ndarray, np.generic)):
         if type(x) is np.ndarray and x.dtype == dtype and not dtypes.is_narrowed(x) and not (weak and not x.ndim):
             return x
@@ -110,7 +109,7 @@ def convert(x: Any, dtype: np.dtype[Any], weak: bool = False) -> Any:
 
 
 def like(x: Any, number: Any) -> Any:
-    """One number in the shape, dtype and weakness of another value."""
+    """Return one number in the shape, dtype and weakness of another value."""
     aval = aval_of(x)
     if not aval.weak_type:
         return structural.full(aval.shape, number, aval.dtype)
@@ -119,7 +118,7 @@ def like(x: Any, number: Any) -> Any:
 
 
 def to_inexact(x: Any) -> Any:
-    """`x` as float or complex: integers and booleans become the default float."""
+    """Convert `x` to float or complex: integers and booleans become the default float."""
     aval = aval_of(x)
     if dtypes.is_inexact(aval.dtype):
         return convert(x, aval.dtype, aval.weak_type) if type(x) in NUMBERS else x
@@ -127,7 +126,7 @@ def to_inexact(x: Any) -> Any:
 
 
 def inexact_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype of `to_inexact`."""
+    """Return the dtype of `to_inexact`."""
     return dtype if dtypes.is_inexact(dtype) else dtypes.default_float()
 
 
@@ -165,18 +164,18 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> fnp.broadcast_shapes((3, 1), (4,))
     (3, 4)
     """
-    found = _broadcast_shapes(*(tuple(s) if not isinstance(s, int) else (s,) for s in shapes))
-    if found is None:
+    result = _broadcast_shapes(*(tuple(s) if not isinstance(s, int) else (s,) for s in shapes))
+    if result is None:
         raise error(
             ShapeError,
             f"shapes {', '.join(str(tuple(s)) for s in shapes)} do not broadcast together",
             "sizes must be equal, or 1, counted from the last dimension; add dimensions with x[:, None]",
         )
-    return found
+    return result
 
 
 def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """As `broadcast_shapes`, for operands: where ranks must not differ, that is an error.
+    """Return the shape that operands broadcast to, as `broadcast_shapes`; raise where ranks must not differ.
 
     Raises:
         ShapeError: where they do not broadcast, or ranks must not differ (`backends.promotion.ranks`).
@@ -195,29 +194,28 @@ def common_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """`x` repeated to a shape it broadcasts to; `x` itself where it has it already."""
+    """Broadcast `x` to a shape; return `x` itself if it has that shape."""
     mine = aval_of(x).shape
     if mine == shape:
         return x
-    lead = len(shape) - len(mine)
-    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=_last(len(mine), len(shape)))
 
 
 def notice(xs: Sequence[Any], avals: Sequence[ShapedArray], dtype: np.dtype[Any]) -> None:
-    """Tell the user of a promotion to 64 bits, where NumPy is why. (Asked of once for each trace of an operation.)"""
+    """Issue a notice of a promotion to 64 bits by NumPy's values, once for each trace of an operation."""
     from functorch_like.calling import widening
 
     widening.notice(xs, avals, dtype)
 
 
-def promote(*xs: Any, told: bool = True) -> list[Any]:
-    """Operands in one dtype, shapes as they are.
+def promote(*xs: Any, notify: bool = True) -> list[Any]:
+    """Return operands in one dtype; shapes stay.
 
-    With `told`, the user hears of floats that become wider by NumPy arrays; False is for results of other dtypes.
+    With `notify`, a notice is issued where NumPy arrays make floats wider; False is for results of other dtypes.
     """
     avals = [argument_aval(x) for x in xs]
     dtype, weak, widens = dtypes.promotion_of(avals)
-    if widens and told:
+    if widens and notify:
         notice(xs, avals, dtype)
     return [_cast(x, a, dtype, weak) for x, a in zip(xs, avals, strict=True)]
 
@@ -233,63 +231,110 @@ def _cast(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool) -> Any:
 def _plan(
     a: ShapedArray, b: ShapedArray, default: str, _set: Values
 ) -> tuple[np.dtype[Any], bool, bool, tuple[int, ...]]:
-    """Dtype, weakness, whether that is wider, and shape of two operands combined. (Settings may decide, or refuse.)"""
+    """Return the dtype of two operands, its weakness, whether it is wider, and their shape; settings may raise."""
     return *dtypes.promotion_of((a, b)), common_shape(a.shape, b.shape)
 
 
 @cleared
 @functools.lru_cache(maxsize=4096)
 def _number_in(x: Any, dtype: np.dtype[Any], kind: type, signs: Any) -> np.ndarray[Any, Any]:
-    # `signs` tells 0.0 from -0.0, which are equal.
+    # `signs` distinguishes 0.0 from -0.0, which are equal.
     made = host(x, dtype)
     made.flags.writeable = False
     return made
 
 
+def _signs(number: Any, kind: type) -> Any:
+    """Return what tells a Python number from others that equal it, part of cache keys: 0.0 is not -0.0."""
+    return math.copysign(1.0, number) if kind is float else repr(number) if kind is complex else None
+
+
 def _fit(x: Any, aval: ShapedArray, dtype: np.dtype[Any], weak: bool, shape: tuple[int, ...]) -> Any:
     kind = type(x)
     if kind in NUMBERS:
-        x = _number_in(x, dtype, kind, repr(x) if kind is complex else math.copysign(1.0, x))
+        x = _number_in(x, dtype, kind, _signs(x, kind))
         x = x[()] if weak else x  # NumPy's scalars are weak, its arrays of rank 0 are not
     elif aval.dtype != dtype:
         x = convert(x, dtype, weak)
     if aval.shape == shape:
         return x
-    lead = len(shape) - len(aval.shape)
-    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=tuple(range(lead, len(shape))))
+    return structural.broadcast_in_dim(x, shape=shape, broadcast_dimensions=_last(aval.ndim, len(shape)))
+
+
+@functools.cache
+def _last(count: int, ndim: int) -> tuple[int, ...]:
+    """The last `count` of `ndim` dimensions."""
+    return tuple(range(ndim - count, ndim))
 
 
 _default = dtypes._DEFAULT_FLOAT  # pyright: ignore[reportPrivateUsage]
+_default_int = dtypes._DEFAULT_INT  # pyright: ignore[reportPrivateUsage]
 
 
-def promote_and_broadcast2(x: Any, y: Any, told: bool = True) -> tuple[Any, Any]:
-    """As `align`, for two operands and in a hurry."""
-    a, b = argument_aval(x), argument_aval(y)
+@cleared
+@functools.lru_cache(maxsize=8192)
+def _beside(
+    number: Any, kind: type, signs: Any, aval: ShapedArray, defaults: tuple[str, str], settings: Values
+) -> tuple[Any, tuple[int, ...] | None] | None:
+    """Return a Python number as a constant beside an operand of this aval, and the shape to broadcast it to, if any.
+
+    None where the operand is converted or broadcast, too.
+    """
+    b = aval_of(number)
+    dtype, weak, widens, shape = _plan(aval, b, defaults[0], settings)
+    if widens or aval.dtype != dtype or aval.shape != shape:
+        return None
+    return _fit(number, b, dtype, weak, ()), shape or None
+
+
+def _number_beside(x: Any, number: Any, kind: type) -> Any:
+    """Return a Python number as an operand beside a tracer; None where the tracer is converted or broadcast, too."""
+    constant = _beside(number, kind, _signs(number, kind), x.aval, (_default.value, _default_int.value), in_force())
+    if constant is None or constant[1] is None:
+        return constant and constant[0]
+    return structural.broadcast_in_dim(constant[0], shape=constant[1], broadcast_dimensions=())
+
+
+def promote_and_broadcast2(x: Any, y: Any, notify: bool = True) -> tuple[Any, Any]:
+    """Return two operands in one dtype and one shape, by a faster path."""
+    kind = type(y)
+    if kind in NUMBERS and isinstance(x, Tracer):
+        number = _number_beside(x, y, kind)
+        if number is not None:
+            return x, number
+    else:
+        kind = type(x)
+        if kind in NUMBERS and isinstance(y, Tracer):
+            number = _number_beside(y, x, kind)
+            if number is not None:
+                return number, y
+    a = x.aval if isinstance(x, Tracer) else argument_aval(x)
+    b = y.aval if isinstance(y, Tracer) else argument_aval(y)
     dtype, weak, widens, shape = _plan(a, b, _default.value, in_force())
-    if widens and told:
+    if widens and notify:
         notice((x, y), (a, b), dtype)
     return _fit(x, a, dtype, weak, shape), _fit(y, b, dtype, weak, shape)
 
 
-def promote_and_broadcast(*xs: Any, told: bool = True) -> list[Any]:
-    """Operands in one dtype and one shape; `told` as for `promote`."""
+def promote_and_broadcast(*xs: Any, notify: bool = True) -> list[Any]:
+    """Return operands in one dtype and one shape; `notify` as for `promote`."""
     if len(xs) == 2:
-        return list(promote_and_broadcast2(*xs, told))
+        return list(promote_and_broadcast2(*xs, notify))
     avals = [argument_aval(x) for x in xs]
     dtype, weak, widens = dtypes.promotion_of(avals)
-    if widens and told:
+    if widens and notify:
         notice(xs, avals, dtype)
     shape = common_shape(*(a.shape for a in avals))
     return [broadcast(_cast(x, a, dtype, weak), shape) for x, a in zip(xs, avals, strict=True)]
 
 
 def align_inexact(*xs: Any) -> list[Any]:
-    """As `align`, with a float or complex dtype."""
+    """Return operands in one float or complex dtype and one shape."""
     return [to_inexact(x) for x in promote_and_broadcast(*xs)]
 
 
 def broadcast_arrays(*xs: Any) -> list[Any]:
-    """Operands in one shape, dtypes as they are."""
+    """Return operands in one shape; dtypes stay."""
     avals = [argument_aval(x) for x in xs]
     shape = common_shape(*(a.shape for a in avals))
     return [
@@ -300,10 +345,10 @@ def broadcast_arrays(*xs: Any) -> list[Any]:
 
 # ------------------------------------------------------------------------------------------------- numbers for kernels
 def numbers(*xs: Any) -> tuple[Any, ...]:
-    """Arguments for a kernel: numbers made such that nothing is lost on their way through C++.
+    """Return arguments of a kernel, with numbers in a form that C++ passes without loss.
 
-    A float that meets a 64-bit array goes as float64, for a Python float is float32 by itself; an int must fit the
-    integer arrays that it meets, and goes as a NumPy scalar where 32 bits do not hold it.
+    Beside a 64-bit array a float becomes float64, since a Python float alone is float32. An int must fit the
+    integer arrays beside it, and becomes a NumPy scalar where 32 bits do not hold it.
     """
     plain = True
     for x in xs:
@@ -340,7 +385,7 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
             return x if INT32[0] <= x <= INT32[1] else integer.type(x)
         if INT32[0] <= x <= INT32[1]:
             return x
-        if integer is not None:  # it meets floats
+        if integer is not None:  # beside floats
             return np.float64(x) if wide else float(x)
         return np.asarray(x, aval_of(x).dtype)[()]
     if isinstance(x, np.integer) and integer is not None and integer.kind in "iu":
@@ -349,17 +394,17 @@ def _number(x: Any, wide: bool, integer: Any) -> Any:
 
 
 def blame(e: Exception, name: str, *operands: Any) -> None:
-    """Complete an error with the function that was called and what it was given; hide the frames in between.
+    """Complete an error with the called function and its arguments; hide the frames in between.
 
     Raises:
-        FtError: an error to raise in place of one that C++ has few words for.
+        FtError: in place of a terse error of C++.
     """
-    told = finalize_error(e)
-    ours = e if told is None else told
-    if isinstance(ours, FtError):
-        ours.complete(operation=f"{name}({', '.join(map(_shown, operands))})")
-    if told is not None:
-        raise told from None
+    final = finalize_error(e)
+    raised = e if final is None else final
+    if isinstance(raised, FtError):
+        raised.complete(operation=f"{name}({', '.join(map(_shown, operands))})")
+    if final is not None:
+        raise final from None
 
 
 def _shown(x: Any) -> str:
@@ -371,14 +416,14 @@ def _shown(x: Any) -> str:
 
 # ------------------------------------------------------------------------------------------------------------- makers
 def named(function: F, name: str, doc: str, module: str) -> F:
-    """A function made by a maker, with the name and documentation of its own."""
+    """Give a function made by a maker its name and documentation."""
     function.__name__ = function.__qualname__ = name
     function.__doc__, function.__module__ = doc, module
     return function
 
 
 def caller() -> str:
-    """The module that called the maker."""
+    """Return the module that called the maker."""
     return sys._getframe(2).f_globals["__name__"]  # pyright: ignore[reportPrivateUsage]
 
 
@@ -395,7 +440,7 @@ def _as_ufunc(function: Any, method: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
-    """A user-level function of one array; `body` takes any value that `aval_of` knows."""
+    """Make a user-level function of one array; `body` takes any value that has an aval."""
     body.__name__ = name
     fast = eager_jit(ints=True)(body)
 
@@ -419,7 +464,7 @@ def unary(name: str, body: Callable[[Any], Any], doc: str) -> Unary:
 def binary(
     name: str, body: Callable[[Any, Any], Any], doc: str, adapt: Callable[..., tuple[Any, ...]] | None = None
 ) -> Binary:
-    """A user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
+    """Make a user-level function of two arrays that broadcast; `adapt` changes numbers before they are checked."""
     body.__name__ = name
     fast = eager_jit(ints=True)(body)
 

@@ -40,6 +40,29 @@ def test_a_chain_is_compiled_in_parts_and_grows_with_its_length():
         np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-3)  # rounding grows in the chain
 
 
+def test_equal_parts_become_one_function():
+    def repeated(x, scales):
+        wanted = []
+        for scale in scales:  # on one line, with other constants
+            for _ in range(16):
+                x = fnp.abs(x * scale - 0.25)
+                wanted.append(x)
+        return wanted
+
+    def functions(scales):
+        text = ft.jit(lambda x: repeated(x, scales)).lower(X).as_text()
+        return text.count("func.func private"), text.count("call @")
+
+    few, calls = functions([1.5] * 8)
+    assert few < calls
+    many, same = functions([1.0 + k / 8 for k in range(8)])
+    assert few < many and same == calls
+    for scales in ([1.5] * 8, [1.0 + k / 8 for k in range(8)]):
+        expected = repeated(X, scales)
+        for value, one in zip(ft.jit(lambda x, s=scales: repeated(x, s))(X), expected, strict=True):
+            np.testing.assert_allclose(value, one, rtol=1e-3, atol=1e-3)
+
+
 def test_what_is_wanted_in_few_places_stays_in_one_piece():
     last = lambda x: chain(x)[-1]
     assert "inlineable" not in ft.jit(last).lower(X).as_text()

@@ -75,6 +75,19 @@ def test_programs_that_repeat_operations_are_written_alike(values):
     assert text() == text() == text()
 
 
+def test_reductions_of_templates_keep_operation_dtype_and_block():
+    def folds(x):
+        inside = lax.fori_loop(0, 2, lambda i, total: total + fnp.sum(x) + fnp.max(x), x[0])
+        return fnp.sum(x), fnp.prod(x), fnp.max(x), fnp.min(x), fnp.any(x > 1), fnp.all(x > 1), inside
+
+    ft.clear_caches()
+    for x in (np.int32([1, 2, 3]), np.float32([1, 2, 3]), np.float32([5, 2, 4])):
+        for _ in range(3):  # by the rule, into a template, and from it
+            results = ft.jit(lambda x: folds(x))(x)
+        expected = x.sum(), x.prod(), x.max(), x.min(), (x > 1).any(), (x > 1).all(), x[0] + 2 * (x.sum() + x.max())
+        np.testing.assert_array_equal(results, expected)
+
+
 def test_settings_have_templates_of_their_own():
     lowered = lambda: ft.jit(lambda x: fnp.cbrt(x)).lower(X).as_text()
     fast = lowered()
