@@ -1,1 +1,1 @@
-"""Speed against the peers, as ratios measured in one run. `python -m benchmarks --help`; README.md says the rest."""
+"""Speed against the peers, as ratios measured in one run. `python -m benchmarks --help`; README.md has the rest."""

@@ -1,10 +1,10 @@
-"""What is measured, and what each ratio to JAX may be at most on a quiet machine."""
+"""Cases that are measured, with the largest ratio to JAX allowed on a quiet machine."""
 
 from typing import NamedTuple
 
 
 class Case(NamedTuple):
-    """One line of the table; `budget` is ours over JAX's, or None where nothing has been promised."""
+    """One line of the table; `budget` is the ratio to JAX's time, or None where nothing is promised."""
 
     what: str
     budget: float | None = None
@@ -122,7 +122,7 @@ CASES = (
     | ON_MESHES
 )
 
-# A linear cost has the same time per operation at both ends of this range; the report says how far it drifts.
+# A linear cost has the same time per operation at both ends of this range; the report gives its drift.
 SCALING = ("trace_100", 100, "trace_10000", 10_000)
 LINEAR_WITHIN = 1.5
 

@@ -75,11 +75,11 @@ def rows(fun: Callable[..., Any], args: Any, parts: tuple[float, ...]) -> list[t
     policies = ft.checkpoint_policies
     memory, work = measured(fun, args)
     budgets = {f"within {part:.0%}": policies.within(int(part * memory)) for part in parts}
-    found: list[tuple[str, float, float]] = []
+    results: list[tuple[str, float, float]] = []
     for name, policy in {"nothing": None, "dots": policies.dots_saveable, **budgets}.items():
         bytes, flops = measured(ft.checkpoint(fun, policy=policy), args)
-        found.append((name, bytes / memory, flops / work))
-    return found
+        results.append((name, bytes / memory, flops / work))
+    return results
 
 
 def main() -> None:

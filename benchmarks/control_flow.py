@@ -1,4 +1,4 @@
-"""What Python control flow under jit costs, and ten programs with it beside torch.compile.
+"""Costs of Python control flow under jit, and ten programs with it beside torch.compile.
 
     python -m benchmarks.control_flow [--torch PYTHON] [--json FILE]
 
@@ -99,18 +99,18 @@ def overheads() -> dict[str, float]:
         "paths, a size": lambda: sizes(x, lengths[0]),
         "paths, two sizes in turns, both": wrong,
     }
-    found = microseconds(calls)
-    found["predicted path over jit"] = found["paths, one path"] - found["jit, one branch"]
-    found["total tree over lax.cond"] = found["paths, both branches"] - found["jit, lax.cond"]
-    found["loop over lax.while_loop"] = found["paths, a loop"] - found["jit, lax.while_loop"]
-    found["known wrong guess over a right one"] = found["paths, two sizes in turns, both"] - 2 * found["paths, a size"]
-    return found
+    times = microseconds(calls)
+    times["predicted path over jit"] = times["paths, one path"] - times["jit, one branch"]
+    times["total tree over lax.cond"] = times["paths, both branches"] - times["jit, lax.cond"]
+    times["loop over lax.while_loop"] = times["paths, a loop"] - times["jit, lax.while_loop"]
+    times["known wrong guess over a right one"] = times["paths, two sizes in turns, both"] - 2 * times["paths, a size"]
+    return times
 
 
 def compiles() -> dict[str, int]:
     """Numbers of programs compiled."""
     f, g, h = (ft.jit(fun, control_flow="paths") for fun in (branch, newton, counted))
-    x, found = fnp.ones(100), {}
+    x, counts = fnp.ones(100), {}
     for name, call in (
         ("first call of an if", lambda: f(x)),
         ("first call of a loop", lambda: g(100.0)),
@@ -120,8 +120,8 @@ def compiles() -> dict[str, int]:
     ):
         with testing.count_compiles() as counted_:
             call()
-        found[name] = counted_.count
-    return found
+        counts[name] = counted_.count
+    return counts
 
 
 def side(python: str, name: str) -> dict[str, dict[str, float]]:
@@ -162,9 +162,11 @@ def main() -> None:
             cells = [*map(str, graphs), first, *(f"{s * 1e6:.1f} us" for s in seconds)]
             print(f"{program:22}{name:7}" + "".join(f"{c:>12}" for c in cells))
     if options.json:
-        asked = [options.torch, "-c", "import torch; print(torch.__version__)"]
+        command = [options.torch, "-c", "import torch; print(torch.__version__)"]
         torch = (
-            subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip() if options.torch else ""
+            subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+            if options.torch
+            else ""
         )
         save(options.json, [], torch=torch, microseconds=calls, compiles=counts, programs=sides)
 

@@ -1,4 +1,4 @@
-"""What a good order of contractions is worth: einsum along opt_einsum's path against from left to right.
+"""Gain of a good order of contractions: einsum along opt_einsum's path against from left to right.
 
     python -m benchmarks.einsum_paths [--json FILE]
 
@@ -44,17 +44,17 @@ def measure(text: str, shapes: list[tuple[int, ...]]) -> dict[str, float]:
     """Median seconds of both, and the operations of both paths."""
     draw = np.random.default_rng(0).standard_normal
     arrays = [ft.device_put(draw(shape).astype(np.float32)) for shape in shapes]
-    found: dict[str, float] = {}
+    results: dict[str, float] = {}
     samplers = {}
     for name, optimize in (("path", "auto"), ("left to right", False)):
         fun = ft.jit(lambda *arrays, optimize=optimize: fnp.einsum(text, *arrays, optimize=optimize))
         samplers[name] = repeated(lambda fun=fun: fun(*arrays), ft.block_until_ready)
-        found[f"{name}, operations"] = fnp.einsum_path(text, *arrays, optimize=optimize)[1].flops
+        results[f"{name}, operations"] = fnp.einsum_path(text, *arrays, optimize=optimize)[1].flops
     seconds = {name: [] for name in samplers}
     for _ in range(ROUNDS):
         for name, sample in samplers.items():
             seconds[name].append(sample())
-    return found | {f"{name}, seconds": statistics.median(all_) for name, all_ in seconds.items()}
+    return results | {f"{name}, seconds": statistics.median(all_) for name, all_ in seconds.items()}
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from benchmarks.worker.curves import CURVES, case
 RESULTS, IMAGES = Path(__file__).parent / "results", Path(__file__).parents[1] / "docs" / "images"
 COLOURS = {"ours": "#00796b", "jax": "#3f51b5", "torch": "#e65100"}
 NAMES = {"ours": "functorch_like", "jax": "JAX", "torch": "PyTorch"}
-#: What the README shows: what one waits for, nets, and one program of each kind.
+#: Cases in the README: those that a user waits for, nets, and one program of each kind.
 CHOSEN = (
     "digits_step", "trace_grad", "lower_grad", "eager_add", "run_mlp", "run_conv_grad", "run_attention",
     "run_transformer_block", "run_resnet_block", "run_lstm", "run_per_sample_grads", "run_hessian", "run_elementwise",
@@ -34,9 +34,9 @@ def draw_ratios(seconds: dict[str, Any], cases: Sequence[str], path: Path) -> No
     figure, axes = pyplot.subplots(figsize=(8.5, 1.2 + 0.24 * len(cases)), layout="constrained")
     rows = range(len(cases))
     for side, shift, marker in (("jax", -0.12, "o"), ("torch", 0.12, "D")):
-        found = [ratio(seconds[name], side, "ours", min) for name in cases]
-        at = [row + shift for row, value in zip(rows, found, strict=True) if value]
-        values = [value for value in found if value]
+        ratios = [ratio(seconds[name], side, "ours", min) for name in cases]
+        at = [row + shift for row, value in zip(rows, ratios, strict=True) if value]
+        values = [value for value in ratios if value]
         axes.hlines(at, 1, values, color=COLOURS[side], linewidth=1.5, alpha=0.5)
         axes.plot(values, at, marker, color=COLOURS[side], markersize=5, label=f"{NAMES[side]} takes")
     axes.axvline(1, color="black", linewidth=1)

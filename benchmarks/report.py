@@ -7,7 +7,7 @@ from benchmarks.budgets import CASES, LINEAR_WITHIN, NOISE, SCALING
 
 
 def table(results: dict, sides: list[str]) -> str:
-    """One line for each case: each side's median, ours over each peer's, the budget and whether it holds.
+    """One line for each case: each side's median, its ratio to each peer's, the budget and whether it holds.
 
     Behind each ratio of medians stands that of the least samples, which noise disturbs less.
     """
@@ -35,21 +35,21 @@ def table(results: dict, sides: list[str]) -> str:
 
 
 def verdicts(results: dict) -> dict[str, str]:
-    """For each case with a budget and a ratio to judge: "ok", "close" where chance may have decided, or "over".
+    """Judge each case with a budget and a ratio: "ok", "close" where chance may have decided, or "over".
 
     Noise only ever adds, to either side: the better of the two ratios is judged.
     """
     both = {case: [ratio(row, "ours", "jax", of) for of in (median, min)] for case, row in results.items()}
-    found = {case: (None if None in two else min(two), CASES[case].budget) for case, two in both.items()}
+    judged = {case: (None if None in two else min(two), CASES[case].budget) for case, two in both.items()}
     return {
         case: "ok" if value <= budget else "close" if value <= budget * NOISE else "over"
-        for case, (value, budget) in found.items()
+        for case, (value, budget) in judged.items()
         if value is not None and budget is not None
     }
 
 
 def growth(results: dict, sides: list[str]) -> list[str]:
-    """How the cost of tracing one operation changes as the program grows."""
+    """Report the change of the cost of tracing one operation as the program grows."""
     small, few, large, many = SCALING
     if small not in results or large not in results:
         return []
@@ -70,14 +70,14 @@ def middle(row: dict, side: str, of: Callable = median) -> float | None:
     return of(samples) if isinstance(samples, list) and samples else None
 
 
-def ratio(row: dict, ours: str, peer: str, of: Callable = median) -> float | None:
+def ratio(row: dict, side: str, peer: str, of: Callable = median) -> float | None:
     """The ratio of two medians, or of the least samples, where both sides have one."""
-    above, below = middle(row, ours, of), middle(row, peer, of)
+    above, below = middle(row, side, of), middle(row, peer, of)
     return above / below if above is not None and below else None
 
 
 def failures(row: dict) -> list[tuple[str, str]]:
-    """The sides that could not run a case, and why; a side without such a case says nothing."""
+    """The sides that could not run a case, and why; a side without such a case is left out."""
     return [(side, reason) for side, reason in row.items() if isinstance(reason, str) and reason]
 
 

@@ -1,4 +1,4 @@
-"""The runner: one long-lived worker for each side, asked for one sample of one case at a time, in turns.
+"""The runner: one long-lived worker for each side, which takes one sample of one case at a time, in turns.
 
 Every side has a process and an interpreter of its own, because this package and jax cannot share one. Turns are
 short (A B A B ...), so that a machine which slows down slows both sides down, and the ratio stands.
@@ -74,15 +74,15 @@ def measure(sides: list[Side], cases: list[str], rounds: int) -> dict:
 
 
 def progress(text: str) -> None:
-    """One line that overwrites itself, where somebody may be watching."""
+    """One line that overwrites itself, where a user may be watching."""
     if sys.stderr.isatty():
         print(f"\r{text:<40}\r", end="", file=sys.stderr, flush=True)
 
 
-def start(wanted: dict[str, tuple[str, str]]) -> list[Side]:
+def start(workers: dict[str, tuple[str, str]]) -> list[Side]:
     """A worker for each side that can have one; the others are named on standard error."""
     sides = []
-    for name, (api, python) in wanted.items():
+    for name, (api, python) in workers.items():
         try:
             sides.append(Side(name, api, python))
         except (Failed, OSError) as error:
@@ -115,14 +115,14 @@ def main() -> int:
     there = ON_MESHES if options.devices else [case for case in CASES if case not in ON_MESHES]
     cases = [case for case in there if any(fnmatch(case, pattern) for pattern in options.case or ["*"])]
     ours = ("jax", options.jax) if options.null else ("ours", options.ours)
-    wanted = {"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)}
+    workers = {"ours": ours, "jax": ("jax", options.jax), "torch": ("torch", options.torch)}
     if options.torch_compile:
-        wanted["compiled"] = ("compiled", options.torch)
+        workers["compiled"] = ("compiled", options.torch)
     os.environ["FT_BENCH_CLOCK"], os.environ["FT_BENCH_CORES"] = options.clock, options.cores or ""
     if options.devices:
-        wanted = {name: side for name, side in wanted.items() if name in ("ours", "jax")}
+        workers = {name: side for name, side in workers.items() if name in ("ours", "jax")}
         os.environ["FT_CPU_DEVICES"] = os.environ["JAX_NUM_CPU_DEVICES"] = str(options.devices)
-    sides = start(wanted)
+    sides = start(workers)
     about = {side.name: side.about for side in sides}
     for name, versions in about.items():
         print(f"{name:<6}" + "  ".join(f"{package} {version}" for package, version in versions.items()))

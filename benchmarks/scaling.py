@@ -1,4 +1,4 @@
-"""How costs grow, beside JAX: `python -m benchmarks.scaling --ours PY --jax PY --json benchmarks/results/scaling.json`.
+"""Growth of costs and JAX's: `python -m benchmarks.scaling --ours PY --jax PY --json benchmarks/results/scaling.json`.
 
 A curve is a cost over a size: operations of a program, leaves of a pytree, jitted functions, nested transformations.
 The table shows each point, and how steep the end of each curve is: 1 where twice the size costs twice as much.
@@ -19,7 +19,7 @@ from benchmarks.worker.curves import CURVES, case
 
 
 def steepness(seconds: dict, curve: str, side: str) -> float | None:
-    """How much a cost grows at its curve's end: the exponent, or the factor of one level where levels are counted."""
+    """Growth of a cost at its curve's end: the exponent, or the factor of one level where levels are counted."""
     (before, after), grows = CURVES[curve][2][-2:], CURVES[curve][1]
     low, high = (middle(seconds[case(curve, size)], side) for size in (before, after))
     if low is None or high is None:

@@ -1,4 +1,4 @@
-"""What settings of `functorch_like.backends` change on the device at hand, in error and in time.
+"""Effect of settings of `functorch_like.backends` on the device at hand, in error and in time.
 
     python -m benchmarks.settings [--json FILE] [--size 4096]
 
@@ -45,12 +45,12 @@ def in_turns(variants: dict[str, dict], fun, *args) -> dict[str, float]:
 def precision(fun, exact: np.ndarray, *args) -> dict[str, dict[str, float]]:
     """Error and relative time of a function under each precision."""
     times = in_turns(PRECISIONS, fun, *args)
-    found = {}
+    results = {}
     for name, flags in PRECISIONS.items():
         with backends.flags(flags):
             error = np.abs(np.asarray(fun(*args), np.float64) - exact).max() / np.abs(exact).max()
-        found[name] = {"error": float(error), "time": times[name] / times["ieee"]}
-    return found
+        results[name] = {"error": float(error), "time": times[name] / times["ieee"]}
+    return results
 
 
 def scatter(size: int) -> dict[str, dict[str, float]]:
@@ -61,13 +61,13 @@ def scatter(size: int) -> dict[str, dict[str, float]]:
     add = ft.jit(lambda values, index: fnp.zeros(101).at[index].add(values))
     variants = {"off": {}, "on": {"deterministic_algorithms": "on"}}
     times = in_turns(variants, add, values, index)
-    found = {}
+    results = {}
     for name, flags in variants.items():
         with backends.flags(flags):
             first = np.asarray(add(values, index)).tobytes()
             other = sum(np.asarray(add(values, index)).tobytes() != first for _ in range(20))
-        found[name] = {"runs with other bits": other, "time": times[name] / times["off"]}
-    return found
+        results[name] = {"runs with other bits": other, "time": times[name] / times["off"]}
+    return results
 
 
 def measure(size: int) -> dict[str, dict]:

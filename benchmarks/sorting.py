@@ -2,7 +2,7 @@
 
     python -m benchmarks.sorting [--json FILE]
 
-Each call sorts other numbers, or processors learn the comparisons of short sorts by heart. Figures are medians of
+Each call sorts other numbers, or branch predictors record the comparisons of short sorts. Figures are medians of
 processor time. NPY_DISABLE_CPU_FEATURES="X86_V4 AVX512_ICL" measures NumPy's code for AVX2.
 """
 

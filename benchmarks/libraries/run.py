@@ -45,21 +45,21 @@ def main(given=None):
     parser.add_argument("--json", metavar="FILE")
     options = parser.parse_args(given)
     chosen = options.model or MODELS
-    found = {model: {"ours": [], "jax": []} for model in chosen}
+    times = {model: {"ours": [], "jax": []} for model in chosen}
     for _ in range(options.rounds):
         for model in chosen:
-            for side, samples in found[model].items():
+            for side, samples in times[model].items():
                 python = getattr(options, side)
                 with tempfile.TemporaryDirectory() as cache:
                     figures = measure(python, side, model, cache)
                     figures["again"] = measure(python, side, model, cache)["first step"]
                 samples.append(figures)
     if options.json:
-        Path(options.json).write_text(json.dumps(found, indent=1) + "\n")
+        Path(options.json).write_text(json.dumps(times, indent=1) + "\n")
     clock = ("wall", "cpu").index(options.clock)
     print(f"| | seconds ({options.clock}) | JAX | ratio |\n|---|---|---|---|")
     apart = []
-    for model, sides in found.items():
+    for model, sides in times.items():
         for row in ROWS:
             ours, jax = (statistics.median(s[row][clock] for s in sides[side]) for side in ("ours", "jax"))
             print(f"| {model}: {row} | {ours:.3g} | {jax:.3g} | {ours / jax:.2f} |")

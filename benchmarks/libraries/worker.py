@@ -28,7 +28,7 @@ def main(path):
     imported = clocks()
     draw = np.random.default_rng(0)
     filled = lambda x: jax.numpy.asarray((0.05 * draw.normal(size=x.shape)).astype(np.float32))
-    step, args, told = module.make(lambda tree: jax.tree.map(filled, tree))
+    step, args, value = module.make(lambda tree: jax.tree.map(filled, tree))
     jax.block_until_ready(args)
     made = clocks()
     compiled = jax.jit(step)
@@ -46,7 +46,7 @@ def main(path):
     names = ("import", "make", "trace", "first step", "last tier", "3 later steps")
     marks = (begin, imported, made, traced, first, last, later)
     pairs = zip(names, marks, marks[1:], strict=False)
-    return {name: [b - a for a, b in zip(x, y, strict=True)] for name, x, y in pairs} | {"value": float(told(out))}
+    return {name: [b - a for a, b in zip(x, y, strict=True)] for name, x, y in pairs} | {"value": float(value(out))}
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ def main(side: str) -> None:
         print(json.dumps(what), file=answers, flush=True)
 
     cores = os.environ.get("FT_BENCH_CORES")
-    if cores:  # before anything asks how many there are
+    if cores:  # before the number of cores is read
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     try:
         cases, about = load(side)

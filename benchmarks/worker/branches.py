@@ -2,9 +2,9 @@
 
     python benchmarks/worker/branches.py ours|torch
 
-prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks,
-functions (or the rest of one) that are not compiled, and seconds of the first call and of later calls, in turns through
-all inputs. `benchmarks/control_flow.py` starts it.
+prints a JSON object: for each program the graphs compiled by the first call and by the later ones, graph breaks, and
+functions (or the rest of one) that are not compiled. Then come seconds of the first call and of later calls, in turns
+through all inputs. `benchmarks/control_flow.py` starts it.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def ours() -> dict[str, Any]:
     from functorch_like import testing
 
     ft.jit(fnp.sin)(1.0)  # what only the first program of a process costs
-    found = {}
+    figures = {}
     for name, (fun, given) in programs(fnp).items():
         args = [ft.device_put(a) for a in given]
         compiled = ft.jit(fun, control_flow="paths")
@@ -145,7 +145,7 @@ def ours() -> dict[str, Any]:
             results = [compiled(*a) for a in args * 3]
         check(name, [ft.tree.leaves(r) for r in results], [ft.tree.leaves(fun(*a)) for a in args * 3])
         steady = later(compiled, args, ft.block_until_ready)
-        found[name] = {
+        figures[name] = {
             "first call, graphs": at_first.count,
             "later calls, graphs": after.count,
             "graph breaks": 0,
@@ -154,7 +154,7 @@ def ours() -> dict[str, Any]:
             "later calls, seconds": steady,
             "uncompiled, seconds": later(fun, args, ft.block_until_ready),
         }
-    return found
+    return figures
 
 
 def pytorch() -> dict[str, Any]:
@@ -163,7 +163,7 @@ def pytorch() -> dict[str, Any]:
     from torch._dynamo.utils import counters
 
     torch.compile(torch.sin)(torch.ones(()))  # what only the first program of a process costs
-    found = {}
+    figures = {}
     for name, (fun, given) in programs(torch).items():
         args = [tuple(map(torch.as_tensor, a)) for a in given]
         torch._dynamo.reset()
@@ -180,7 +180,7 @@ def pytorch() -> dict[str, Any]:
         after = counters["stats"]["unique_graphs"] - at_first
         leaves = lambda r: list(r) if isinstance(r, tuple) else [r]
         check(name, list(map(leaves, results)), [leaves(fun(*a)) for a in args * 3])
-        found[name] = {
+        figures[name] = {
             "first call, graphs": at_first,
             "later calls, graphs": after,
             "graph breaks": breaks,
@@ -189,12 +189,12 @@ def pytorch() -> dict[str, Any]:
             "later calls, seconds": later(compiled, args, lambda out: None),
             "uncompiled, seconds": later(fun, args, lambda out: None),
         }
-    return found
+    return figures
 
 
-def check(name: str, got: list[list[Any]], wanted: list[list[Any]]) -> None:
+def check(name: str, got: list[list[Any]], expected: list[list[Any]]) -> None:
     """Compare with what plain Python gives."""
-    for a, b in zip(got, wanted, strict=True):
+    for a, b in zip(got, expected, strict=True):
         for x, y in zip(a, b, strict=True):
             np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-3, err_msg=name)
 

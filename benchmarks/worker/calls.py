@@ -1,4 +1,4 @@
-"""What one call costs when everything is compiled and the arrays are small: dispatch, and nothing else."""
+"""Cost of one call when everything is compiled and the arrays are small: dispatch alone."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

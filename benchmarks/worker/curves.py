@@ -1,4 +1,4 @@
-"""What `python -m benchmarks.scaling` measures: by curve, what costs, what grows, and its sizes."""
+"""Curves of `python -m benchmarks.scaling`: by name, the cost, the quantity that grows, and its sizes."""
 
 OPERATIONS = (100, 1000, 10_000, 30_000)
 #: XLA's plan of a run looks at each pair of kernels: of either side's programs, 10,000 operations take it 40 s, and

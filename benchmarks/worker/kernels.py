@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 
 def layernorm_grad(api: SimpleNamespace) -> Callable:
-    """In the input, the scale and the shift."""
+    """Gradient in the input, the scale and the shift."""
     fnp = api.fnp
 
     def loss(x, scale, shift):
@@ -39,7 +39,7 @@ def dropout(api: SimpleNamespace) -> Callable:
 
 
 def distinct(api: SimpleNamespace) -> Callable:
-    """How many different values there are."""
+    """Count the different values."""
 
     def count(x):
         x = api.fnp.sort(x)

@@ -14,7 +14,7 @@ ROWS = 64
 
 
 def placed(api: SimpleNamespace, *spec: str) -> Callable:
-    """A function that splits an array over all devices as a spec says."""
+    """A function that splits an array over all devices by a spec."""
     sharding = api.ft.sharding
     mesh = sharding.Mesh(np.array(api.ft.devices()), ("data",))
     where = sharding.NamedSharding(mesh, sharding.PartitionSpec(*spec))
@@ -55,7 +55,7 @@ def sharded_sum(api: SimpleNamespace) -> Sampler:
 
 
 def sharded_psum(api: SimpleNamespace) -> Sampler:
-    """The same collective, written in a shard_map."""
+    """A sum over devices, written in a shard_map."""
     spec = api.ft.sharding.PartitionSpec
     x = placed(api, "data")(np.arange(ROWS, dtype=np.float32))
     total = api.ft.shard_map(

@@ -169,7 +169,7 @@ def per_sample_grads(api: SimpleNamespace) -> Callable:
 
 
 def hessian(api: SimpleNamespace) -> Callable:
-    """Of a small net's loss in its first weights."""
+    """Hessian of a small net's loss in its first weights."""
 
     def loss(w, b, rest, x, y):
         return api.fnp.mean((dense(api, [w, b, *rest], x, api.fnp.tanh)[:, 0] - y) ** 2)
@@ -178,7 +178,7 @@ def hessian(api: SimpleNamespace) -> Callable:
 
 
 def jacobian(api: SimpleNamespace) -> Callable:
-    """Of a net's output by its input, in reverse mode."""
+    """Jacobian of a net's output by its input, in reverse mode."""
     return lambda x, *params: api.ft.jacrev(lambda x: dense(api, params, x, api.fnp.tanh))(x)
 
 

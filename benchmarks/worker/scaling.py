@@ -1,4 +1,4 @@
-"""How costs grow: with operations, leaves of pytrees, jitted functions and nested transformations."""
+"""Growth of costs with operations, leaves of pytrees, jitted functions and nested transformations."""
 
 from collections.abc import Callable
 from types import SimpleNamespace

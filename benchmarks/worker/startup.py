@@ -1,4 +1,4 @@
-"""What a new process waits for: the import, and the first result of a program that another process has run before."""
+"""Waiting times of a new process: the import, and the first result of a program that another process has run before."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """The programs of `kernels.py` and `algebra.py` for PyTorch: functions of tensors, or losses whose gradient counts."""
 
-# ruff: noqa: D103  (what they do is told there)
+# ruff: noqa: D103  (described there)
 
 from collections.abc import Callable
 
@@ -143,7 +143,7 @@ def forward(function: Callable) -> Callable:
 
 
 def gradient(loss: Callable) -> Callable:
-    """The same for a loss's gradient."""
+    """The case for a loss's gradient."""
 
     def make(compile: Callable, *tensors: Tensor) -> Callable[[], object]:
         leaves, compiled = [t.requires_grad_() for t in tensors], compile(loss)

@@ -2,7 +2,7 @@
 `torch.compile` or does nothing.
 """
 
-# ruff: noqa: D103  (what they do is told there)
+# ruff: noqa: D103  (described there)
 from collections.abc import Callable
 
 import torch

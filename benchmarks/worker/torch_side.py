@@ -97,7 +97,7 @@ def run_attention() -> Sampler:
 
 
 def program(name: str, make: Callable, compile: Callable = lambda function: function) -> Callable[[], Sampler]:
-    """A case: the program on its inputs. Indices are 64 bits wide, as PyTorch wants them."""
+    """A case: the program on its inputs. Indices are 64 bits wide, as PyTorch takes them."""
 
     def case() -> Sampler:
         tensors = [torch.from_numpy(np.asarray(a)) for a in inputs.INPUTS[name]()]

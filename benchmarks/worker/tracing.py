@@ -1,4 +1,4 @@
-"""What it costs to turn Python into a program: trace, differentiate, lower, compile.
+"""Costs of turning Python into a program: trace, differentiate, lower, compile.
 
 Every sample uses function objects never seen before, so that no cache of an earlier sample answers.
 """

@@ -100,13 +100,13 @@ def keep(file: Path, results: dict) -> None:
 # --------------------------------------------------------------------------------------------------------------- table
 def least(results: dict, model: str, side: str, size: str, *path: str) -> float | None:
     """The least of the rounds' figures, or None where there is none."""
-    found = []
+    rows = []
     for key, figures in results.items():
         if key.split()[:3] == [model, side, size] and "error" not in figures:
             for name in path:
                 figures = figures[name]
-            found.append(figures)
-    return min(found, default=None)
+            rows.append(figures)
+    return min(rows, default=None)
 
 
 COLUMNS = {
@@ -119,7 +119,7 @@ COLUMNS = {
 
 
 def table(results: dict, models: list[str], sides: list[str], size: str) -> str:
-    """A line for each model and side: times, first calls, memory, and behind each that of ours over it."""
+    """A line for each model and side: times, first calls, memory, and behind each the package's value over it."""
     lines = [["model", "side", *(text for name in COLUMNS for text in (name, "ours/"))]]
     for model in models:
         for side in sides:
@@ -137,10 +137,10 @@ def table(results: dict, models: list[str], sides: list[str], size: str) -> str:
 
 def disagreements(results: dict, models: list[str], sides: list[str], size: str) -> list[str]:
     """Models whose losses after three steps differ from side to side."""
-    found = []
+    messages = []
     for model in models:
         losses = {s: least(results, model, s, size, "loss") for s in sides}
         known = [x for x in losses.values() if x is not None]
         if known and not max(known) - min(known) <= AGREE * max(map(abs, known)):
-            found.append(f"{model}: the losses differ: {losses}")
-    return found
+            messages.append(f"{model}: the losses differ: {losses}")
+    return messages

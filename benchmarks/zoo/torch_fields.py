@@ -50,8 +50,8 @@ def moe(params, x, y):
     share = (best.softmax(-1)[..., None] * F.one_hot(which, len(params["up"]))).sum(-2)
     outs = gelu(torch.einsum("nc,ech->neh", x, torch.stack(params["up"])))
     outs = torch.einsum("neh,ehc->nec", outs, torch.stack(params["down"]))
-    found = x + torch.einsum("ne,nec->nc", share, outs)
-    return found, F.mse_loss(found, y)
+    result = x + torch.einsum("ne,nec->nc", share, outs)
+    return result, F.mse_loss(result, y)
 
 
 def nerf(params, origins, directions, depths, colours):
@@ -60,8 +60,8 @@ def nerf(params, origins, directions, depths, colours):
     steps = torch.diff(depths, append=depths[:, -1:] + 0.1)
     absorbed = F.softplus(out[..., 3]) * steps
     reaching = (absorbed - absorbed.cumsum(-1)).exp()
-    found = ((reaching * (1 - (-absorbed).exp()))[..., None] * torch.sigmoid(out[..., :3])).sum(1)
-    return found, F.mse_loss(found, colours)
+    result = ((reaching * (1 - (-absorbed).exp()))[..., None] * torch.sigmoid(out[..., :3])).sum(1)
+    return result, F.mse_loss(result, colours)
 
 
 def pinn(params, x, t):

@@ -48,8 +48,8 @@ def diffusion(params, image, noise, time):
     features = waves(time[:, None], 4)
     for p in params["layers"]:
         x = x + F.silu(conv(p["conv"], x) + affine(p["time"], features)[:, :, None, None])
-    found = conv(params["out"], x)
-    return found, F.mse_loss(found, noise)
+    result = conv(params["out"], x)
+    return result, F.mse_loss(result, noise)
 
 
 def vae(params, x, noise):

@@ -38,7 +38,7 @@ def _tensors(node, leaves):
 
 
 def runs(model, params, batch, side):
-    """As `worker.array_runs`: eager, or by torch.compile on the side "compiled"."""
+    """Runs like `worker.array_runs`: eager, or by torch.compile on the side "compiled"."""
     leaves = []
     tree, batch = _tensors(params, leaves), _tensors(batch, [])
     start = [leaf.clone() for leaf in leaves]

@@ -36,8 +36,8 @@ def gru(params, xs):
         new = torch.tanh(affine(params["new"], torch.cat([x, reset * h], -1)))
         h = keep * h + (1 - keep) * new
         outs.append(affine(params["out"], h))
-    found = torch.stack(outs)
-    return found, F.mse_loss(found, xs[1:])
+    result = torch.stack(outs)
+    return result, F.mse_loss(result, xs[1:])
 
 
 def ssm(params, x, y):

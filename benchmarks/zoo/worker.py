@@ -25,7 +25,7 @@ ENOUGH = 0.05  # seconds of a sample
 def main(name: str, side: str, size: str, samples: int) -> dict:
     """Measure, and return the figures."""
     cores = os.environ.get("FT_BENCH_CORES")
-    if cores:  # before anything asks how many there are
+    if cores:  # before the number of cores is read
         os.sched_setaffinity(0, {int(core) for core in cores.split(",")})
     os.environ["FT_ZOO_SIDE"] = "ours" if side == "ours" else "jax"
     if side in ("torch", "compiled"):
@@ -44,8 +44,8 @@ def main(name: str, side: str, size: str, samples: int) -> dict:
 
 
 def array_runs(model, params, batch, side):
-    """Ours, or JAX's: the forward pass, a step of training, what waits for results, the loss after some steps, and what
-    waits until programs are in their last tier.
+    """Runs of either package: the forward pass, a step of training, what waits for results, the loss after some steps,
+    and what waits until programs are in their last tier.
     """
     from benchmarks.zoo.side import ft
 
@@ -89,14 +89,14 @@ def timed(work, finish, settle, samples: int) -> dict:
     finish(work())
     once = now() - begin
     count = max(1, round(ENOUGH / max(once, 1e-7)))
-    found = []
+    seconds = []
     for _ in range(samples):
         begin = now()
         for _ in range(count):
             last = work()
         finish(last)
-        found.append((now() - begin) / count)
-    return {"first": first, "seconds": statistics.median(found), "least": min(found)}
+        seconds.append((now() - begin) / count)
+    return {"first": first, "seconds": statistics.median(seconds), "least": min(seconds)}
 
 
 def now() -> float:

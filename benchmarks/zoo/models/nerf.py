@@ -1,4 +1,4 @@
-"""A radiance field: colours of rays through a density that a network knows."""
+"""A radiance field: colours of rays through a density given by a network."""
 
 from benchmarks.zoo.parts import normal, perceptron, stack, waves
 from benchmarks.zoo.side import nn, np
